@@ -71,6 +71,9 @@ SHARED = {
 FOR_EVERYONE = (
     "select (select count(*) from changes where owner",  # counted for the report of an erasure
     "where t.{column} = any(%(ids)s) and coalesce({whose}",  # what is left of an owner
+    "select count(*) as found from",  # for the indexes of large owners
+    "select from memories m where m.owner = %(owner)s and m.id = any(%(ids)s)",  # a sweep
+    "insert into embeddings (owner, memory_id, space_id, content_hash) select m.owner",  # the same
 )
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.errors import RecollectError
+from recollect.core.errors import InvalidInput, RecollectError
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
     from recollect.adapters.postgres.embedded.probe import Verdict
     from recollect.adapters.postgres.store import PostgresStore
+    from recollect.core.admin.distribution import Distribution
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,37 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
         PostgresStore(url, timeouts=settings.timeouts, erasures=erasures, files=files) as store,
     ):
         yield store, database
+
+
+def distribute_database(
+    settings: Settings, shards: int, report: Callable[[str, float], None]
+) -> Distribution:
+    """Distribute the tables of the named database over its Citus cluster."""
+    from recollect.adapters.postgres.distribute import distribute
+    from recollect.adapters.postgres.errors import check_address
+    from recollect.adapters.postgres.migrate import migrate
+
+    if settings.database_url is None:
+        raise InvalidInput(
+            "the embedded Postgres has no Citus",
+            field="RECOLLECT_DATABASE_URL",
+            remedy="Set RECOLLECT_DATABASE_URL to the coordinator of a Citus cluster; see"
+            " docs/citus.md.",
+        )
+    url = settings.database_url.get_secret_value()
+    check_address(url)
+    migrate(url, settings.timeouts)
+    return distribute(url, settings.timeouts, shards=shards, report=report)
+
+
+def read_database(settings: Settings) -> Distribution | None:
+    """How the named database is distributed. None when it is on no Citus cluster."""
+    from recollect.adapters.postgres.distribution import read_distribution_of
+
+    if settings.database_url is None:
+        return None
+    found = read_distribution_of(settings.database_url.get_secret_value(), settings.timeouts)
+    return found if found.version else None
 
 
 def has_database(settings: Settings) -> bool:

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import errors, sql
 
+from recollect.adapters.postgres.distribution import check_usable, read_distribution
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.timeouts import Timeouts
 
@@ -54,11 +55,13 @@ class Roles:
 class Barrier:
     """`roles` is None where they could not be had; then `note` says what to do. The policies hold
     all the same, but the server sets itself under them with its login role, and finds words in
-    large stores more slowly.
+    large stores more slowly. On a Citus cluster there are none: Citus connects to its nodes as the
+    role of the transaction, and these cannot log in (docs/adr/0046).
     """
 
     roles: Roles | None = None
     note: str = ""
+    is_distributed: bool = False
 
 
 _OWN: Final = "select, insert, update, delete"
@@ -145,6 +148,11 @@ def raise_barrier(url: str, timeouts: Timeouts) -> Barrier:
     ):
         tables = connection.execute(_TABLES).fetchall()
         owner, login = next(row[2:] for row in tables if row[0] == "memories")
+        distribution = read_distribution(connection)
+        if distribution.distributed or distribution.is_unfinished:
+            check_usable(connection, distribution)
+            _grant(connection, owner, None)
+            return Barrier(is_distributed=True)
         roles = Roles.of(owner)
         if not _can_become(connection, roles):
             with suppress(errors.InsufficientPrivilege):
@@ -202,12 +210,12 @@ def _missing(
     policies = {*connection.execute(_POLICIES).fetchall()}
     for table in (name for name, is_secured in tables.items() if is_secured):
         if (table, "admin_rows", owner) not in policies:
-            yield _policy(table, "admin_rows", owner, _ADMIN_ROWS)
+            yield from _policy(table, "admin_rows", owner, _ADMIN_ROWS)
     if roles is None:
         return
     for table in _WORKER:
         if tables.get(table) and (table, "worker_rows", roles.worker) not in policies:
-            yield _policy(table, "worker_rows", roles.worker, "true")
+            yield from _policy(table, "worker_rows", roles.worker, "true")
     for schema, role in connection.execute(_CLOSED_SCHEMAS, [[roles.app, roles.worker]]).fetchall():
         names = sql.Identifier(schema), sql.Identifier(role)
         yield sql.SQL("grant usage on schema {} to {}").format(*names)
@@ -221,15 +229,11 @@ def _missing(
                 )
 
 
-def _policy(table: str, name: str, role: str, condition: str) -> sql.Composed:
-    return sql.SQL(
-        "drop policy if exists {name} on {table};"
-        " create policy {name} on {table} to {role} using ({condition})"
-    ).format(
-        name=sql.Identifier(name),
-        table=sql.Identifier(table),
-        role=sql.Identifier(role),
-        condition=sql.SQL(condition),
+def _policy(table: str, name: str, role: str, condition: str) -> Iterator[sql.Composed]:
+    names = {"name": sql.Identifier(name), "table": sql.Identifier(table)}
+    yield sql.SQL("drop policy if exists {name} on {table}").format(**names)
+    yield sql.SQL("create policy {name} on {table} to {role} using ({condition})").format(
+        role=sql.Identifier(role), condition=sql.SQL(condition), **names
     )
 
 
@@ -248,7 +252,8 @@ def roles_of(roles: Roles) -> tuple[str, str]:
     return roles.app, roles.worker
 
 
-_SET: Final = "select set_config('recollect.owner', %(access_owner)s, true)"
+_OWNER: Final = "recollect.owner"
+_SET: Final = f"select set_config('{_OWNER}', %(access_owner)s, true)"
 _SET_BOTH: Final = f"{_SET}, set_config('role', %(access_role)s, true)"
 
 
@@ -259,3 +264,8 @@ def acting_for(who: Who, roles: Roles | None) -> tuple[str, dict[str, object]]:
         return _SET, values
     role = roles.app if isinstance(who, str) else roles.worker if who is WORKER else "none"
     return _SET_BOTH, {**values, "access_role": role}
+
+
+def owner_setting(who: Who) -> dict[LiteralString, str]:
+    """The same as a setting, for a cluster, where there are no roles."""
+    return {_OWNER: who if isinstance(who, str) else ""}

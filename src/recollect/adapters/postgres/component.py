@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import LiteralString
+
+from recollect.adapters.postgres.by_owner import Row, split_by_owner
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pool import Pool
+from recollect.adapters.postgres.pool import Connection, Pool
 
 
 class PostgresComponent:
@@ -14,3 +18,17 @@ class PostgresComponent:
     def __init__(self, pool: Pool, limits: Limits) -> None:
         self._pool = pool
         self._limits = limits
+
+    def _split(
+        self, rows: Sequence[Row], owner_of: Callable[[Row], str]
+    ) -> Iterable[tuple[str | None, Sequence[Row]]]:
+        return split_by_owner(rows, owner_of, is_distributed=self._pool.is_distributed)
+
+    async def _owners(
+        self, connection: Connection, query: LiteralString, params: Mapping[str, object]
+    ) -> Sequence[str | None]:
+        """Whose rows to look at one after the other: on a cluster what the query finds."""
+        if not self._pool.is_distributed:
+            return [None]
+        cursor = await connection.execute(query, params)
+        return [row["owner"] for row in await cursor.fetchall()]

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from recollect.adapters.postgres.pool import Connection
 from recollect.core.errors import StoreBusy
 
 # Where the table is: a restored one is of another database, another id or another transaction.
 _PLACE: Final = """
-(select concat_ws('.', d.oid, a.attrelid, a.xmin) from pg_database d, pg_attribute a
+select concat_ws('.', d.oid, a.attrelid, a.xmin) as place from pg_database d, pg_attribute a
 where d.datname = current_database() and a.attrelid = 'changes'::regclass
-    and a.attname = 'memory_id')
+    and a.attname = 'memory_id'
 """
-_IDENTITY: Final = f"select id, epoch, place, {_PLACE} as here from sync_server"  # noqa: S608  # constants
-_BEGIN_EPOCH: Final = f"""
-insert into sync_server (id, place) values (gen_random_uuid(), {_PLACE})
-on conflict (single) do update set epoch = gen_random_uuid(), place = excluded.place
+_IDENTITY: Final = "select id, epoch, place from sync_server"
+_BEGIN_EPOCH: Final = """
+insert into sync_server (id, epoch, place) values (%(id)s, %(epoch)s, %(place)s)
+on conflict (single) do update set epoch = excluded.epoch, place = excluded.place
 where sync_server.place <> excluded.place
-"""  # noqa: S608  # composed of constants
-NEW_EPOCH: Final = "update sync_server set epoch = gen_random_uuid()"
+"""
+_NEW_EPOCH: Final = "update sync_server set epoch = %s"
 
 
 async def read_identity(connection: Connection) -> tuple[UUID, UUID]:
     """The id of the server and of its epoch."""
+    here = (await (await connection.execute(_PLACE)).fetchone() or {})["place"]
     cursor = await connection.execute(_IDENTITY)
     row = await cursor.fetchone()
-    if row is None or row["place"] != row["here"]:
-        await connection.execute(_BEGIN_EPOCH)
+    if row is None or row["place"] != here:
+        params = {"id": uuid4(), "epoch": uuid4(), "place": here}
+        await connection.execute(_BEGIN_EPOCH, params)
         cursor = await connection.execute(_IDENTITY)
         row = await cursor.fetchone()
     if row is None:
         raise StoreBusy("the server has no identity yet", remedy="Try again.")
     return row["id"], row["epoch"]
+
+
+async def begin_epoch(connection: Connection) -> None:
+    await connection.execute(_NEW_EPOCH, (uuid4(),))

@@ -1,21 +1,49 @@
 """Wakes workers when Postgres notifies them of work.
 
 LISTEN needs a connection of its own for as long as a worker waits. A pooler that assigns backends
-per transaction would run it on another client's backend, so there the worker polls instead. A
-notification is only ever a reason to look: losing one costs seconds.
+per transaction would run it on another client's backend, and on a Citus cluster the triggers notify
+on other nodes, so there the worker polls instead. A notification is only ever a reason to look:
+losing one costs seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Final, LiteralString
 
 from psycopg import sql
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool, has_own_session
+from recollect.core.jobs import (
+    DELAY_GROWTH,
+    FIRST_DELAY,
+    LONGEST_DELAY,
+    MAX_ATTEMPTS,
+    to_storable,
+)
 from recollect.usecases.tasks import cancel_and_wait
+
+# When a job that failed is tried again. Computed by a query and not within an update: there Citus
+# takes only what is the same for all rows.
+NEXT_DUE: Final[LiteralString] = """
+case when attempts >= %(most)s then 'infinity'::timestamptz
+    else now() + interval '1 second'
+        * least(%(first)s * %(growth)s ^ greatest(attempts - 1, 0), %(longest)s) end
+"""
+
+
+def failure_params(error: str) -> dict[str, object]:
+    """What `NEXT_DUE` needs, and the error."""
+    return {
+        "error": to_storable(error),
+        "most": MAX_ATTEMPTS,
+        "first": FIRST_DELAY,
+        "growth": DELAY_GROWTH,
+        "longest": LONGEST_DELAY,
+    }
 
 
 class Listener:
@@ -49,7 +77,7 @@ class Listener:
 
     async def _listen(self) -> None:
         async with self._pool.dedicated() as connection:
-            if not await has_own_session(connection):
+            if self._pool.is_distributed or not await has_own_session(connection):
                 self._is_polling = True
                 return
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._channel)))

@@ -9,17 +9,24 @@ but recalls took a third longer with it.
 
 Statements are plain text with named placeholders, composed of our own constants alone: the driver's
 SQL objects take longer, and this is the hot path (docs/adr/0031).
+
+On a Citus cluster each statement is sent on its own, in a transaction: Citus passes `set local` on
+to its nodes, but the whole message with it, and `set_config` not at all (docs/adr/0046).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, LiteralString
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, LiteralString
 
-from psycopg import AsyncClientCursor, AsyncConnection
+from psycopg import AsyncClientCursor, AsyncConnection, sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row, tuple_row
 
-from recollect.adapters.postgres.access import Roles, Who, acting_for
+from recollect.adapters.postgres.access import Roles, Who, acting_for, owner_setting
+
+_UNCHANGED: Final[Mapping[LiteralString, str]] = {}
 
 
 class Reading:
@@ -28,10 +35,11 @@ class Reading:
     count.
     """
 
-    __slots__ = ("_before", "_values", "connection")
+    __slots__ = ("_before", "_values", "_who", "connection")
 
     def __init__(self, connection: AsyncConnection[Any], who: Who, roles: Roles | None) -> None:
         self.connection = connection
+        self._who = who
         self._before, self._values = acting_for(who, roles)
 
     async def execute(
@@ -43,11 +51,56 @@ class Reading:
         return cursor
 
     async def execute_many(
-        self, params: Mapping[str, object], statements: tuple[LiteralString, ...]
+        self,
+        params: Mapping[str, object],
+        statements: tuple[LiteralString, ...],
+        settings: Mapping[LiteralString, str],
     ) -> list[list[Any]]:
         values = {**params, **self._values}
-        _, *results = await _execute(self.connection, values, (self._before, *statements))
-        return results
+        before, named = _set_config(settings)
+        sent = (self._before, *before, *statements)
+        results = await _execute(self.connection, {**values, **named}, sent)
+        return results[1 + len(before) :]
+
+
+class DistributedReading(Reading):
+    """The same on a Citus cluster: a transaction in as many trips as there are statements."""
+
+    __slots__ = ()
+
+    async def execute(
+        self, query: LiteralString, params: Mapping[str, object] | None = None
+    ) -> AsyncClientCursor[DictRow]:
+        async with self._transaction():
+            cursor = AsyncClientCursor(self.connection, row_factory=dict_row)
+            await cursor.execute(query, params)
+        return cursor
+
+    async def execute_many(
+        self,
+        params: Mapping[str, object],
+        statements: tuple[LiteralString, ...],
+        settings: Mapping[LiteralString, str],
+    ) -> list[list[Any]]:
+        async with self._transaction():
+            await set_local(self.connection, settings)
+            return [
+                rows
+                for statement in statements
+                for rows in await _execute(self.connection, params, (statement,))
+            ]
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        await self.connection.execute("begin")
+        try:
+            await set_local(self.connection, owner_setting(self._who))
+            yield
+        except BaseException:
+            if self.connection.pgconn.transaction_status == TransactionStatus.INERROR:
+                await self.connection.execute("rollback")
+            raise
+        await self.connection.execute("commit")
 
 
 Session = AsyncConnection[Any] | Reading
@@ -58,11 +111,37 @@ async def execute_many(
     connection: Session,
     params: Mapping[str, object],
     *statements: LiteralString,
+    settings: Mapping[LiteralString, str] = _UNCHANGED,
 ) -> list[list[Any]]:
-    """The rows of each statement, in order."""
+    """The rows of each statement, in order, under these settings of Postgres."""
     if isinstance(connection, Reading):
-        return await connection.execute_many(params, statements)
+        return await connection.execute_many(params, statements, settings)
+    await set_local(connection, settings)
     return await _execute(connection, params, statements)
+
+
+async def set_local(
+    connection: AsyncConnection[Any], settings: Mapping[LiteralString, str]
+) -> None:
+    """Until the transaction ends, on every node of a cluster. Each in a message of its own."""
+    for name, value in settings.items():
+        statement = sql.SQL("set local {} = {}").format(
+            sql.SQL(".").join(map(sql.Identifier, name.split("."))), sql.Literal(value)
+        )
+        await connection.execute(statement)
+
+
+def _set_config(
+    settings: Mapping[LiteralString, str],
+) -> tuple[tuple[LiteralString, ...], dict[str, object]]:
+    if not settings:
+        return (), {}
+    calls = ", ".join(f"set_config('{name}', %({_param(name)})s, true)" for name in settings)
+    return (f"select {calls}",), {_param(name): value for name, value in settings.items()}
+
+
+def _param(setting: LiteralString) -> LiteralString:
+    return f"setting_{setting.replace('.', '_')}"
 
 
 async def _execute(

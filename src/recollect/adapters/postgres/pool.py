@@ -20,14 +20,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres.access import Roles, Who, acting_for
+from recollect.adapters.postgres.access import Roles, Who, acting_for, owner_setting
 from recollect.adapters.postgres.errors import (
     NotConnected,
     PoolExhausted,
     translate,
     translate_errors,
 )
-from recollect.adapters.postgres.pipeline import Reading
+from recollect.adapters.postgres.pipeline import DistributedReading, Reading, set_local
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.backoff import backoff_seconds
 
@@ -83,6 +83,8 @@ class Pool:
         self.url = with_keepalives(url, self.timeouts)
         self.roles: Roles | None = None
         """Which transactions take; None where the database has none."""
+        self.is_distributed = False
+        """Whether the tables are distributed by Citus (docs/adr/0046)."""
         self._clock = clock
         self._free_slots = size
         # The one released last is acquired first: a backend that has just worked is faster.
@@ -135,6 +137,9 @@ class Pool:
 
     async def act_for(self, connection: Connection, who: Who) -> None:
         """From here to the end of its transaction."""
+        if self.is_distributed:
+            await set_local(connection, owner_setting(who))
+            return
         statement, values = acting_for(who, self.roles)
         await AsyncClientCursor(connection).execute(statement, values)
 
@@ -175,6 +180,10 @@ class Pool:
 
     async def _begin(self, connection: Connection, who: Who, *, is_snapshot: bool) -> None:
         begin = "begin isolation level repeatable read" if is_snapshot else "begin"
+        if self.is_distributed:
+            await connection.execute(begin)
+            await set_local(connection, owner_setting(who))
+            return
         statement, values = acting_for(who, self.roles)
         await AsyncClientCursor(connection).execute(f"{begin};{statement}", values)
 
@@ -283,7 +292,9 @@ class _AcquiredReading(_Acquiring):
         self._who = who
 
     async def __aenter__(self) -> Reading:
-        return Reading(await self._acquire(), self._who, self._pool.roles)
+        connection = await self._acquire()
+        kind = DistributedReading if self._pool.is_distributed else Reading
+        return kind(connection, self._who, self._pool.roles)
 
 
 async def _roll_back(connection: Connection) -> None:

@@ -66,6 +66,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
         self.barrier = await asyncio.to_thread(raise_barrier, self.pool.url, self.pool.timeouts)
         self.pool.roles = self.barrier.roles
+        self.pool.is_distributed = self.barrier.is_distributed
         await self.pool.open()
         if not self.vector_note:
             self.vectors = PostgresVectors(self.pool, self._limits)

@@ -8,7 +8,7 @@ import typer
 
 from recollect import __version__
 from recollect.shells.cli.admin import audit as auditing
-from recollect.shells.cli.admin import doctor, embedding, keys
+from recollect.shells.cli.admin import database, doctor, embedding, keys
 from recollect.shells.cli.admin import erase as erasing
 from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
 from recollect.shells.cli.agents import install as installing
@@ -63,6 +63,7 @@ def build(entry_points: EntryPoints) -> typer.Typer:
     app.add_typer(graph.graph_app, name="graph")
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(keys.keys_app, name="keys")
+    app.add_typer(database.database_app, name="database")
     add_commands(app, entry_points)
     return app
 

@@ -86,11 +86,13 @@ with said as materialized (
     insert into concept_edges (id, owner, source, target, relation, is_single, valid_from,
         learned_at)
     select id, %(owner)s, source, target, relation, true, stated_at, stated_at from said
+    returning id
 )
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, said_from,
     said_until, stated_at)
 select d.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until, d.stated_at
 from said d
+returning edge_id
 """  # noqa: S608  # composed of constants
 _GROUPS: Final = f"""
 select distinct s.concept_id as source, d.relation from {_STATED}

@@ -51,6 +51,7 @@ _SPLIT_OFF: Final = """
 insert into concepts (id, owner, key, name, kind, compared_in)
 select %(id)s, owner, %(key)s, %(name)s, kind, 0 from concepts
 where owner = %(owner)s and id = %(from)s
+returning id
 """
 _GIVE_NAME: Final = """
 update concept_names set concept_id = %(id)s, is_mended = true

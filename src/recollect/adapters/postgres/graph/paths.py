@@ -47,7 +47,7 @@ where n.owner = %(owner)s and n.target = any(%(frontier)s)
 _EXISTED: Final = """
 (%(as_of)s::timestamptz is null
     or (select m.created_at <= %(as_of)s from memories m
-        where m.owner = a.owner and m.id = a.memory_id))
+        where m.owner = %(owner)s and m.id = a.memory_id))
 """
 # Through memories only when few mention the concept: a hub would link everything in two steps.
 _TOGETHER: Final = f"""

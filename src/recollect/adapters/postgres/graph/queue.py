@@ -6,27 +6,24 @@ leases, as for vectors (docs/adr/0008).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.access import WORKER
+from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import ListeningQueue
+from recollect.adapters.postgres.listener import NEXT_DUE, ListeningQueue, failure_params
 from recollect.adapters.postgres.pool import Pool
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
 from recollect.core.jobs import (
-    DELAY_GROWTH,
-    FIRST_DELAY,
     GIVEN_BACK,
-    LONGEST_DELAY,
     MAX_ATTEMPTS,
     SILENCE,
-    to_storable,
 )
 
 CHANNEL: Final = "recollect_graph"
@@ -34,12 +31,13 @@ CHANNEL: Final = "recollect_graph"
 
 # A text that was tried often enough and is due once more has crashed its workers: it is parked. One
 # that was claimed before without a result goes alone, as for vectors.
-_CLAIM: Final = """
+_CLAIM: Final[LiteralString] = """
 with due as materialized (
-    select owner, memory_id, extracted_by, due_at, attempts > 0 and last_error is null as is_suspect
-    from extractions
-    where extracted_by < %(below)s and due_at <= now()
-    order by extracted_by, due_at
+    select d.owner, d.memory_id, d.extracted_by, d.due_at,
+        d.attempts > 0 and d.last_error is null as is_suspect
+    from extractions d
+    where d.extracted_by < %(below)s and d.due_at <= now() {d}
+    order by d.extracted_by, d.due_at
     limit %(limit)s
     for update skip locked
 ), first as (
@@ -53,18 +51,26 @@ with due as materialized (
 ), claimed as (
     update extractions x set
         attempts = x.attempts + 1,
-        due_at = case when x.attempts >= %(most)s then 'infinity'
-            else now() + %(lease)s * interval '1 second' end,
+        due_at = case when x.attempts >= %(most)s then 'infinity' else lease.until end,
         last_error = case when x.attempts >= %(most)s then %(silence)s end
-    from taken where x.owner = taken.owner and x.memory_id = taken.memory_id
+    from taken, (select now() + %(lease)s * interval '1 second' as until) lease
+    where x.owner = taken.owner and x.memory_id = taken.memory_id {x}
     returning x.owner, x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
 )
 select c.memory_id, encode(c.content_hash, 'hex') as ticket, c.is_parked,
     m.owner, m.content, m.tags, m.expanded_keywords
 from claimed c
-join memories m on m.owner = c.owner and m.id = c.memory_id and not m.is_sensitive
+join memories m on m.owner = c.owner and m.id = c.memory_id and not m.is_sensitive {m}
 order by c.owner, c.memory_id
 """
+# Whose memories have waited longest, for a cluster.
+_DUE_OWNERS: Final = """
+select d.owner from extractions d
+where d.extracted_by < %(below)s and d.due_at <= now()
+group by d.owner order by min(d.extracted_by), min(d.due_at) limit %(owners)s
+"""
+_MOST_OWNERS: Final = 100
+"""Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
 
 _PRESENT: Final = """
 select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
@@ -73,32 +79,28 @@ from extractions x join memories m on m.owner = x.owner and m.id = x.memory_id
 where x.owner = %(owner)s and x.memory_id = any(%(ids)s)
 """
 
-_MINE: Final = """
+_MINE: Final[LiteralString] = """
 with mine as (
-    select x.owner, x.memory_id
+    select x.owner, x.memory_id, x.attempts
     from extractions x
     join unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[])
         as d(owner, memory_id, ticket) using (owner, memory_id)
-    where x.content_hash = decode(d.ticket, 'hex')
+    where x.content_hash = decode(d.ticket, 'hex') {x}
     for update of x skip locked
 )
 """
-_FAIL: Final = (
-    _MINE
-    + """
-update extractions x
-set last_error = %(error)s,
-    due_at = case when x.attempts >= %(most)s then 'infinity'
-        else now() + interval '1 second'
-            * least(%(first)s * %(growth)s ^ greatest(x.attempts - 1, 0), %(longest)s) end
-from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
-"""
+_FAIL: Final[LiteralString] = f"""
+{_MINE}, later as (
+    select owner, memory_id, {NEXT_DUE} as due_at from mine
 )
-_GIVE_BACK: Final = f"""
+update extractions x set last_error = %(error)s, due_at = later.due_at
+from later where x.owner = later.owner and x.memory_id = later.memory_id {{x}}
+"""  # noqa: S608  # composed of constants
+_GIVE_BACK: Final[LiteralString] = f"""
 {_MINE}
 update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
     last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
-from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
+from mine where x.owner = mine.owner and x.memory_id = mine.memory_id {{x}}
 """  # noqa: S608  # composed of constants
 _RETRY: Final = """
 update extractions set attempts = 0, due_at = now()
@@ -109,27 +111,31 @@ update extractions set extracted_by = 0, attempts = 0, due_at = now()
 where extracted_by between 1 and %(most)s or due_at = 'infinity'
 """
 
-_PROGRESS: Final = """
+_PROGRESS: Final[LiteralString] = """
 select
-    count(*) filter (where extracted_by >= %(below)s) as extracted,
-    count(*) filter (where extracted_by < %(below)s and due_at < 'infinity') as waiting,
-    count(*) filter (where extracted_by < %(below)s and due_at = 'infinity') as parked,
-    count(*) filter (where extracted_by < %(below)s and due_at > now() and due_at < 'infinity'
-        and last_error is not null) as failing,
-    (select last_error from extractions
-        where extracted_by < %(below)s and last_error is not null
-            and (%(owner)s::text is null or owner = %(owner)s)
-        order by due_at desc limit 1) as last_error,
-    (select count(*) from concepts
-        where compared_in is null and (%(owner)s::text is null or owner = %(owner)s)) as to_compare,
-    coalesce((select calls from extraction_budget where day = current_date), 0) as calls_today,
-    coalesce((select tokens from extraction_budget where day = current_date), 0) as tokens_today
-from extractions where %(owner)s::text is null or owner = %(owner)s
+    count(*) filter (where x.extracted_by >= %(below)s) as extracted,
+    count(*) filter (where x.extracted_by < %(below)s and x.due_at < 'infinity') as waiting,
+    count(*) filter (where x.extracted_by < %(below)s and x.due_at = 'infinity') as parked,
+    count(*) filter (where x.extracted_by < %(below)s and x.due_at > now()
+        and x.due_at < 'infinity' and x.last_error is not null) as failing
+from extractions x where true {x}
+"""
+_LAST_ERROR: Final[LiteralString] = """
+select x.last_error from extractions x
+where x.extracted_by < %(below)s and x.last_error is not null {x}
+order by x.due_at desc limit 1
+"""
+_TO_COMPARE: Final[LiteralString] = """
+select count(*) as to_compare from concepts c where c.compared_in is null {c}
+"""
+_BUDGET: Final = """
+select calls as calls_today, tokens as tokens_today from extraction_budget
+where day = current_date
 """
 
 # A call is counted before it is made, so that no crash makes one free.
 _SPEND: Final = """
-insert into extraction_budget as b (day, calls) select current_date, 1 where %(most)s > 0
+insert into extraction_budget as b (day, calls) values (current_date, 1)
 on conflict (day) do update set calls = b.calls + 1 where b.calls < %(most)s
 returning calls
 """
@@ -143,13 +149,11 @@ from extractions x
 where x.owner = %(owner)s and x.answer is not null and x.answered_by = %(by)s
     and x.content_hash = any(select decode(t, 'hex') from unnest(%(tickets)s::text[]) t)
 """
-_KEEP_ANSWER: Final = (
-    _MINE
-    + """
+_KEEP_ANSWER: Final[LiteralString] = f"""
+{_MINE}
 update extractions x set answer = %(answer)s, answered_by = %(by)s
-from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
-"""
-)
+from mine where x.owner = mine.owner and x.memory_id = mine.memory_id {{x}}
+"""  # noqa: S608  # composed of constants
 
 
 class ExtractionQueue(ListeningQueue):
@@ -166,13 +170,19 @@ class ExtractionQueue(ListeningQueue):
             "most": MAX_ATTEMPTS,
             "silence": SILENCE,
         }
+        wanted = {"below": below, "owners": _MOST_OWNERS}
         async with self._pool.transaction(WORKER) as connection:
-            while True:
-                cursor = await connection.execute(_CLAIM, params)
-                rows = await cursor.fetchall()
-                jobs = [_to_job(row) for row in rows if not row["is_parked"]]
-                if jobs or not rows:
-                    return jobs
+            for owner in await self._owners(connection, _DUE_OWNERS, wanted):
+                while True:
+                    claim = limit_to(owner, _CLAIM)
+                    cursor = await connection.execute(claim, {**params, "owner": owner})
+                    rows = await cursor.fetchall()
+                    jobs = [_to_job(row) for row in rows if not row["is_parked"]]
+                    if jobs:
+                        return jobs
+                    if not rows:
+                        break
+        return []
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
         async with self._pool.transaction(owner) as connection:
@@ -188,20 +198,15 @@ class ExtractionQueue(ListeningQueue):
         return written
 
     async def fail(self, jobs: Sequence[ExtractionJob], error: str) -> None:
-        params = {
-            **_to_params(jobs),
-            "error": to_storable(error),
-            "most": MAX_ATTEMPTS,
-            "first": FIRST_DELAY,
-            "growth": DELAY_GROWTH,
-            "longest": LONGEST_DELAY,
-        }
         async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_FAIL, params)
+            for owner, part in self._split(jobs, _owner_of):
+                params = {**_to_params(part, owner), **failure_params(error)}
+                await connection.execute(limit_to(owner, _FAIL), params)
 
     async def give_back(self, jobs: Sequence[ExtractionJob]) -> None:
         async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_GIVE_BACK, _to_params(jobs))
+            for owner, part in self._split(jobs, _owner_of):
+                await connection.execute(limit_to(owner, _GIVE_BACK), _to_params(part, owner))
 
     async def retry_parked(self) -> int:
         async with self._pool.transaction(WORKER) as connection:
@@ -215,12 +220,18 @@ class ExtractionQueue(ListeningQueue):
             return cursor.rowcount
 
     async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
-        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
-            cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
-            row = await cursor.fetchone() or {}
+        row: dict[str, Any] = {}
+        who = WORKER if owner is None else owner
+        async with self._pool.transaction(who, is_snapshot=True) as connection:
+            for statement in (_PROGRESS, _LAST_ERROR, _TO_COMPARE, _BUDGET):
+                params = {"below": below, "owner": owner}
+                cursor = await connection.execute(limit_to(owner, statement), params)
+                row |= await cursor.fetchone() or {}
         return ExtractionProgress(**row)
 
     async def spend(self, most: int) -> bool:
+        if most <= 0:
+            return False
         async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SPEND, {"most": most})
             return await cursor.fetchone() is not None
@@ -236,13 +247,18 @@ class ExtractionQueue(ListeningQueue):
             return {row["ticket"]: row["answer"] for row in await cursor.fetchall()}
 
     async def keep_answer(self, job: ExtractionJob, by: str, answer: object) -> None:
-        params = {**_to_params([job]), "by": by, "answer": Jsonb(answer)}
+        params = {**_to_params([job], job.owner), "by": by, "answer": Jsonb(answer)}
         async with self._pool.transaction(job.owner) as connection:
-            await connection.execute(_KEEP_ANSWER, params)
+            await connection.execute(limit_to(job.owner, _KEEP_ANSWER), params)
 
 
-def _to_params(jobs: Sequence[ExtractionJob]) -> dict[str, object]:
+def _owner_of(job: ExtractionJob) -> str:
+    return job.owner
+
+
+def _to_params(jobs: Sequence[ExtractionJob], owner: str | None) -> dict[str, object]:
     return {
+        "owner": owner,
         "owners": [job.owner for job in jobs],
         "ids": [job.memory_id for job in jobs],
         "tickets": [job.ticket for job in jobs],

@@ -48,7 +48,7 @@ _LABELS: Final = "select id, name, kind from concepts where owner = %(owner)s or
 # that moment it may have held because of a text that was changed later.
 HELD: Final = """
     (c.valid_from <= coalesce(%(as_of)s::timestamptz, greatest(now(), c.learned_at))
-        or exists (select from edge_evidence e where e.owner = c.owner and e.edge_id = c.id
+        or exists (select from edge_evidence e where e.owner = %(owner)s and e.edge_id = c.id
             and e.starts_at <= %(as_of)s::timestamptz and e.withdrawn_at > %(as_of)s::timestamptz))
     and (c.valid_to is null or c.valid_to > coalesce(%(as_of)s::timestamptz, now()))
     and (c.known_until is null or c.known_until > %(as_of)s::timestamptz)
@@ -69,9 +69,9 @@ order by is_near
 _CONCEPT: Final = """
 select c.id, c.key, c.name, c.kind,
     (select coalesce(array_agg(n.name order by n.key), '{}') from concept_names n
-        where n.owner = c.owner and n.concept_id = c.id and n.key <> c.key) as aliases,
+        where n.owner = %(owner)s and n.concept_id = c.id and n.key <> c.key) as aliases,
     (select count(distinct m.memory_id) from memory_concepts m
-        where m.owner = c.owner and m.concept_id = c.id) as mentions
+        where m.owner = %(owner)s and m.concept_id = c.id) as mentions
 from concepts c where c.owner = %(owner)s and c.id = any(%(ids)s)
 order by c.id
 """

@@ -6,16 +6,19 @@ it; merges that were made stay.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, LiteralString
 
 from psycopg import sql
+from psycopg.rows import DictRow
 
 from recollect.adapters.postgres.access import ADMIN, WORKER
+from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pipeline import Reading, execute_many, set_local
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
@@ -27,25 +30,35 @@ _SKIPPED: Final = -1
 
 # A phrase that only one memory uses links nothing, and there are very many of them. It waits until
 # a second memory uses it (`RARE`).
-_WAITING: Final = """
+_WAITING: Final[LiteralString] = """
 select c.id, c.owner, c.name, c.kind,
     c.kind = 'phrase' and (
         select count(*) from (
             select from memory_concepts m
-            where m.owner = c.owner and m.concept_id = c.id limit 2) few) < 2 as is_rare
-from concepts c where c.compared_in is null
+            where m.owner = c.owner and m.concept_id = c.id {m} limit 2) few) < 2 as is_rare
+from concepts c where c.compared_in is null {c}
 order by c.created_at, c.id limit %(limit)s
 """
-_OTHER_SPACE: Final = """
-update concepts set compared_in = null where (owner, id) in (
-    select owner, id from concepts
-    where compared_in > 0 and compared_in <> %(space)s limit %(limit)s)
+_WAITING_OWNERS: Final = """
+select c.owner from concepts c where c.compared_in is null
+group by c.owner order by min(c.created_at) limit 1
+"""
+_OTHER_SPACE: Final[LiteralString] = """
+update concepts c set compared_in = null from (
+    select o.owner, o.id from concepts o
+    where o.compared_in > 0 and o.compared_in <> %(space)s {o} limit %(limit)s
+) o
+where c.owner = o.owner and c.id = o.id {c}
+"""
+_OTHER_OWNERS: Final = """
+select o.owner from concepts o where o.compared_in > 0 and o.compared_in <> %(space)s
+group by o.owner limit 1
 """
 _OLD_VECTORS: Final = "delete from concept_vectors where space_id <> %(space)s"
-_SKIP: Final = """
+_SKIP: Final[LiteralString] = """
 update concepts c set compared_in = case when s.is_rare then %(mark)s else %(skipped)s end
 from unnest(%(owners)s::text[], %(ids)s::uuid[], %(rare)s::boolean[]) as s(owner, id, is_rare)
-where c.owner = s.owner and c.id = s.id
+where c.owner = s.owner and c.id = s.id {c}
 """
 
 # Only what is very near is looked for, and most of the time of comparing went into the index. With
@@ -56,23 +69,29 @@ create index if not exists {name} on concept_vectors
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 8, ef_construction = 32)
 where space_id = {space}
 """
-_HAS_INDEX: Final = "select to_regclass(%s) is not null as is_there"
+_HAS_INDEX: Final = "select to_regclass(%(name)s) is not null as is_there"
 
 # Another worker may be merging concepts. The lock waits for it, and what it removed gets no vector;
 # without the lock that would only show as a broken reference.
-_KEEP: Final = """
+_HOLD: Final[LiteralString] = """
+select c.id from concepts c
+join unnest(%(owners)s::text[], %(ids)s::uuid[]) as v(owner, id)
+    on c.owner = v.owner and c.id = v.id {c}
+order by c.owner, c.id for key share of c
+"""
+_KEEP: Final[LiteralString] = """
 insert into concept_vectors (concept_id, space_id, owner, vector)
 select c.id, %(space)s, c.owner, v.vector::halfvec
 from unnest(%(owners)s::text[], %(ids)s::uuid[], %(vectors)s::text[]) as v(owner, id, vector)
-join concepts c on c.owner = v.owner and c.id = v.id
-order by c.owner, c.id for key share of c
+join concepts c on c.owner = v.owner and c.id = v.id {c}
+order by c.owner, c.id
 on conflict (owner, concept_id, space_id) do update set vector = excluded.vector
 """
-_SETTINGS: Final = """
-select set_config('hnsw.ef_search', '40', true),
-    set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    set_config('hnsw.max_scan_tuples', '20000', true)
-"""
+_SETTINGS: Final[Mapping[LiteralString, str]] = {
+    "hnsw.ef_search": "40",
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": "20000",
+}
 # Only older ones: each pair is compared once, and the newer concept joins the older.
 _NEAREST: Final[LiteralString] = """
 with named as materialized (
@@ -84,9 +103,9 @@ select q.place, n.id, n.name, n.kind, 1 - v.distance as similarity
 from named q cross join lateral (
     select v.concept_id, v.vector::halfvec({dimension}) <=> q.vector as distance
     from concept_vectors v
-    where v.space_id = {space} and v.owner = q.owner and v.concept_id <> q.id
+    where v.space_id = {space} and v.owner = q.owner and v.concept_id <> q.id {of_v}
     order by v.vector::halfvec({dimension}) <=> q.vector limit {limit}
-) v join concepts n on n.owner = q.owner and n.id = v.concept_id
+) v join concepts n on n.owner = q.owner and n.id = v.concept_id {of_n}
 where v.distance <= {farthest} and (
     n.compared_in = {space} or array_position(%(ids)s::uuid[], n.id) < q.place)
 order by q.place, v.distance, n.id
@@ -123,17 +142,22 @@ class ConceptComparison(PostgresComponent):
     async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
         async with self._pool.transaction(WORKER) as connection:
             while True:
-                cursor = await connection.execute(_WAITING, {"limit": limit})
-                found = await cursor.fetchall()
+                found: list[DictRow] = []
+                for owner in await self._owners(connection, _WAITING_OWNERS, {}):
+                    params = {"owner": owner, "limit": limit}
+                    cursor = await connection.execute(limit_to(owner, _WAITING), params)
+                    found = await cursor.fetchall()
                 skipped = [row for row in found if row["is_rare"] or not is_compared(row["kind"])]
-                params = {
-                    "owners": [row["owner"] for row in skipped],
-                    "ids": [row["id"] for row in skipped],
-                    "rare": [row["is_rare"] for row in skipped],
-                    "mark": RARE,
-                    "skipped": _SKIPPED,
-                }
-                await connection.execute(_SKIP, params)
+                for owner, part in self._split(skipped, itemgetter("owner")):
+                    marks = {
+                        "owner": owner,
+                        "owners": [row["owner"] for row in part],
+                        "ids": [row["id"] for row in part],
+                        "rare": [row["is_rare"] for row in part],
+                        "mark": RARE,
+                        "skipped": _SKIPPED,
+                    }
+                    await connection.execute(limit_to(owner, _SKIP), marks)
                 pending = [
                     PendingConcept(row["id"], row["owner"], row["name"], row["kind"])
                     for row in found
@@ -142,26 +166,27 @@ class ConceptComparison(PostgresComponent):
                 if pending:
                     return pending
                 if not found:
-                    params = {"space": space.id, "limit": limit}
-                    cursor = await connection.execute(_OTHER_SPACE, params)
-                    if not cursor.rowcount:
+                    others = 0
+                    for owner in await self._owners(connection, _OTHER_OWNERS, {"space": space.id}):
+                        params = {"owner": owner, "space": space.id, "limit": limit}
+                        cursor = await connection.execute(limit_to(owner, _OTHER_SPACE), params)
+                        others = cursor.rowcount
+                    if not others:
                         return []
 
     async def keep_vectors(
         self, space: StoredSpace, named: Sequence[tuple[PendingConcept, Sequence[float]]]
     ) -> None:
-        params = {
-            "space": space.id,
-            "owners": [concept.owner for concept, _ in named],
-            "ids": [concept.id for concept, _ in named],
-            "vectors": [vector_text(space.space, vector) for _, vector in named],
-        }
-        async with self._pool.transaction(WORKER) as connection:
-            if not await _is_prepared(connection, space):
-                await self._pool.act_for(connection, ADMIN)
+        async with self._pool.reading(WORKER) as reading:
+            is_prepared = await _is_prepared(reading, space)
+        if not is_prepared:
+            async with self._pool.transaction(ADMIN) as connection:
                 await _prepare_space(connection, space)
-                await self._pool.act_for(connection, WORKER)
-            await connection.execute(_KEEP, params)
+        async with self._pool.transaction(WORKER) as connection:
+            for owner, part in self._split(named, lambda item: item[0].owner):
+                params = {"space": space.id, "owner": owner, **_to_columns(space, part)}
+                await connection.execute(limit_to(owner, _HOLD), params)
+                await connection.execute(limit_to(owner, _KEEP), params)
 
     async def nearest(
         self,
@@ -171,25 +196,28 @@ class ConceptComparison(PostgresComponent):
         least: float,
         limit: int,
     ) -> list[list[Neighbour]]:
-        query = sql.SQL(_NEAREST).format(
-            dimension=sql.Literal(space.space.dimension),
-            space=sql.Literal(space.id),
-            limit=sql.Literal(limit),
-            farthest=sql.Literal(1.0 - least),
-        )
-        params = {
-            "ids": [concept.id for concept, _ in named],
-            "owners": [concept.owner for concept, _ in named],
-            "vectors": [vector_text(space.space, vector) for _, vector in named],
+        numbers = {
+            "dimension": sql.Literal(space.space.dimension),
+            "space": sql.Literal(space.id),
+            "limit": sql.Literal(limit),
+            "farthest": sql.Literal(1.0 - least),
         }
-        async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_SETTINGS)
-            cursor = await connection.execute(query, params)
-            rows = await cursor.fetchall()
+        placed = [(place, concept, vector) for place, (concept, vector) in enumerate(named)]
         found: list[list[Neighbour]] = [[] for _ in named]
-        for row in rows:
-            neighbour = Neighbour(row["id"], row["name"], row["kind"], row["similarity"])
-            found[row["place"] - 1].append(neighbour)
+        async with self._pool.transaction(WORKER) as connection:
+            await set_local(connection, _SETTINGS)
+            for owner, part in self._split(placed, lambda item: item[1].owner):
+                query = sql.SQL(_NEAREST).format(
+                    of_v=sql.SQL(limit_to(owner, "{v}")),
+                    of_n=sql.SQL(limit_to(owner, "{n}")),
+                    **numbers,
+                )
+                theirs = [(concept, vector) for _, concept, vector in part]
+                params = {"owner": owner, **_to_columns(space, theirs)}
+                cursor = await connection.execute(query, params)
+                for row in await cursor.fetchall():
+                    neighbour = Neighbour(row["id"], row["name"], row["kind"], row["similarity"])
+                    found[part[row["place"] - 1][0]].append(neighbour)
         return found
 
     async def save_neighbours(
@@ -217,8 +245,18 @@ class ConceptComparison(PostgresComponent):
                 await connection.execute(_COMPARED, {"owner": owner, "space": space.id, "ids": ids})
 
 
-async def _is_prepared(connection: Connection, space: StoredSpace) -> bool:
-    cursor = await connection.execute(_HAS_INDEX, (_index_name(space),))
+def _to_columns(
+    space: StoredSpace, named: Sequence[tuple[PendingConcept, Sequence[float]]]
+) -> dict[str, object]:
+    return {
+        "owners": [concept.owner for concept, _ in named],
+        "ids": [concept.id for concept, _ in named],
+        "vectors": [vector_text(space.space, vector) for _, vector in named],
+    }
+
+
+async def _is_prepared(connection: Reading, space: StoredSpace) -> bool:
+    cursor = await connection.execute(_HAS_INDEX, {"name": _index_name(space)})
     return bool((await cursor.fetchone() or {})["is_there"])
 
 

@@ -15,7 +15,8 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.stated import StatedFact
 
-LOCK: Final = "select recollect_graph_alone(%(owner)s)"
+# Of the owner's row, so that on a cluster the lock is that of the node where the triggers take it.
+LOCK: Final = "select recollect_graph_alone(owner) from owners where owner = %(owner)s"
 INCREMENT_VERSION: Final = "select recollect_graph_grew(%(owner)s)"
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
@@ -43,9 +44,11 @@ with wanted as (
 ), made as (
     insert into concepts (id, owner, key, name, kind)
     select id, %(owner)s, key, name, kind from missing
+    returning id
 )
 insert into concept_names (owner, key, concept_id, name)
 select %(owner)s, key, id, name from missing
+returning key
 """
 
 _MENTIONS: Final = """

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.history.erasure_ledger import TOMBSTONE, ErasureLedger
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger, leave_tombstone
 from recollect.adapters.postgres.identity import read_identity
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.rows import (
@@ -292,10 +292,9 @@ def _check_all_written(rows: int, sent: Sequence[object]) -> None:
 
 
 async def _erase(connection: Connection, owner: str, id: UUID) -> None:
-    params = {"owner": owner, "id": id}
-    cursor = await connection.execute(ERASE, params)
+    cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
     if await cursor.fetchone() is None:
-        await connection.execute(TOMBSTONE, params)
+        await leave_tombstone(connection, owner, id)
 
 
 async def _rows(

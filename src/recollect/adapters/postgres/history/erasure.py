@@ -13,11 +13,11 @@ with gone as (
     returning owner, id, search_vector
 ), unheard as (
     delete from lexeme_stats s using gone
-    where s.owner = gone.owner
+    where s.owner = %(owner)s
         and s.lexeme = any(tsvector_to_array(gone.search_vector)) and s.ndoc <= 1000
         and not exists (
             select from own_memories m
-            where m.owner = gone.owner and m.id <> gone.id and not m.is_sensitive
+            where m.owner = %(owner)s and m.id <> gone.id and not m.is_sensitive
                 and m.search_vector
                 @@ ('''' || replace(replace(s.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery
         )

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Any, Final
+from typing import Final, LiteralString
 from uuid import UUID
+
+from psycopg.rows import DictRow
 
 from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres.access import WORKER
+from recollect.adapters.postgres.by_owner import limit_to, split_by_owner
 from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.identity import NEW_EPOCH, read_identity
+from recollect.adapters.postgres.identity import begin_epoch, read_identity
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
 
@@ -31,17 +34,16 @@ _APPLY: Final = """
 insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
 on conflict (log) do update set applied = greatest(erasure_logs.applied, excluded.applied)
 """
-_PRESENT: Final = """
+_PRESENT: Final[LiteralString] = """
 select m.owner, m.id from memories m
 join unnest(%(owners)s::text[], %(ids)s::uuid[]) as e (owner, id)
-    on m.owner = e.owner and m.id = e.id
+    on m.owner = e.owner and m.id = e.id {m}
 order by m.owner, m.id for update of m
 """
-# For a write that never arrived, or is not in the backup: should it arrive late, from a client that
-# still has it, it finds itself erased.
-TOMBSTONE: Final = """
+_DRAW: Final = "select recollect_draw(%(owner)s, 1) as position"
+_TOMBSTONE: Final = """
 insert into changes (owner, memory_id, position, erased_at)
-values (%(owner)s, %(id)s, recollect_draw(%(owner)s, 1), now())
+values (%(owner)s, %(id)s, %(position)s, now())
 on conflict (owner, memory_id) do nothing
 """
 # The earliest moment counts: a key in the grace period of a rotation may be revoked before its end.
@@ -51,10 +53,8 @@ from (select id, min(at) as at
     from unnest(%(ids)s::uuid[], %(at)s::timestamptz[]) as revoked (id, at) group by id) r
 where k.id = r.id and (k.revoked_at is null or k.revoked_at > r.at)
 """
-_KNOWN: Final = """
-select memory_id as id, owner, null as at from changes where erased_at is not null
-union all select id, null, revoked_at from keys where revoked_at is not null
-"""
+_ERASED: Final = "select memory_id as id, owner from changes where erased_at is not null"
+_REVOKED: Final = "select id, revoked_at from keys where revoked_at is not null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ErasureLedger:
                     entries, end = await asyncio.to_thread(file.read, applied)
                     erased, revoked = await self._apply(connection, entries)
                     if row is not None and len(entries) > len(new):
-                        await connection.execute(NEW_EPOCH)
+                        await begin_epoch(connection)
                 await connection.execute(_APPLY, {"log": file.id, "applied": end})
             self.log_id, self.place = file.id, Place(server, end)
         if erased or revoked:
@@ -138,20 +138,32 @@ class ErasureLedger:
         async with self._pool.transaction(WORKER) as connection:
             server, _ = await read_identity(connection)
             noted = await asyncio.to_thread(_all_entries, self._logs, server)
-            cursor = await connection.execute(_KNOWN)
-            known = [_to_entry(row) for row in await cursor.fetchall()]
+            cursor = await connection.execute(_ERASED)
+            known: list[Entry] = [
+                Erasure(row["id"], row["owner"]) for row in await cursor.fetchall()
+            ]
+            cursor = await connection.execute(_REVOKED)
+            known += [
+                Revocation(row["id"], utc(row["revoked_at"])) for row in await cursor.fetchall()
+            ]
         await self.note([entry for entry in known if entry not in noted])
 
     async def _apply(self, connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
         """How many memories and keys had come back."""
         erasures = {entry for entry in entries if isinstance(entry, Erasure)}
         ordered = sorted(erasures, key=lambda erasure: (erasure.owner, erasure.id))
-        params = {
-            "owners": [erasure.owner for erasure in ordered],
-            "ids": [erasure.id for erasure in ordered],
-        }
-        cursor = await connection.execute(_PRESENT, params)
-        present = await cursor.fetchall()
+        present: list[DictRow] = []
+        is_distributed = self._pool.is_distributed
+        for whose, part in split_by_owner(
+            ordered, attrgetter("owner"), is_distributed=is_distributed
+        ):
+            params = {
+                "owner": whose,
+                "owners": [erasure.owner for erasure in part],
+                "ids": [erasure.id for erasure in part],
+            }
+            cursor = await connection.execute(limit_to(whose, _PRESENT), params)
+            present += await cursor.fetchall()
         for owner, theirs in groupby(present, itemgetter("owner")):
             await self._pool.act_for(connection, owner)
             for row in theirs:
@@ -159,7 +171,7 @@ class ErasureLedger:
         for owner, missing in groupby(ordered, attrgetter("owner")):
             await self._pool.act_for(connection, owner)
             for erasure in missing:
-                await connection.execute(TOMBSTONE, {"id": erasure.id, "owner": owner})
+                await leave_tombstone(connection, owner, erasure.id)
         await self._pool.act_for(connection, WORKER)
         revoked = [entry for entry in entries if isinstance(entry, Revocation)]
         values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}
@@ -172,7 +184,10 @@ def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:
     return frozenset(entries)
 
 
-def _to_entry(row: Mapping[str, Any]) -> Entry:
-    if row["owner"] is None:
-        return Revocation(row["id"], utc(row["at"]))
-    return Erasure(row["id"], row["owner"])
+async def leave_tombstone(connection: Connection, owner: str, id: UUID) -> None:
+    """For a write that never arrived, or is not in the backup: should it arrive late, from a client
+    that still has it, it finds itself erased.
+    """
+    cursor = await connection.execute(_DRAW, {"owner": owner})
+    drawn = await cursor.fetchone() or {}
+    await connection.execute(_TOMBSTONE, {"owner": owner, "id": id, **drawn})

@@ -29,7 +29,7 @@ _NEXT: Final = _SUCCESSOR.format(id="w.successor")
 _FETCH: Final = f"""
 select {MEMORY_COLUMNS}, (
     select true from memory_links l
-    where l.owner = m.owner and l.kind = 'supersedes' and l.target = m.id limit 1
+    where l.owner = %(owner)s and l.kind = 'supersedes' and l.target = m.id limit 1
 ) as is_superseded
 from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and m.deleted_at is null

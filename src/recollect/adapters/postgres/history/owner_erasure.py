@@ -78,16 +78,21 @@ where coalesce({whose} = %(owner)s, true)
         where strpos(lower(t.{column}::text), lower(n)) > 0)
         or t.{column}::text = any(%(stems)s))
 """
-# The words as the index and its frequencies write them, unless another memory holds them.
+# The words as the index and its frequencies write them.
 _STEMS: Final = """
 select s as stem from unnest(tsvector_to_array(to_tsvector('english', %(text)s))) s
 where length(s) > 4 and s !~ '^[0-9.,+-]*$'
-    and not exists (select from memories m where m.search_vector @@ quote_literal(s)::tsquery)
+"""
+# Of these, what another memory holds. From the memories to the words, as Citus takes it.
+_HELD_STEMS: Final = """
+select distinct s.stem from memories m
+join unnest(%(stems)s::text[]) s (stem) on m.search_vector @@ quote_literal(s.stem)::tsquery
 """
 _OTHERS: Final = """
-select n from unnest(%(needles)s::text[]) n
-where exists (select from {table} t
-    where {whose} <> %(owner)s and strpos(lower(t.{column}::text), lower(n)) > 0)
+select distinct n.needle from {table} t
+join unnest(%(needles)s::text[]) n (needle)
+    on strpos(lower(t.{column}::text), lower(n.needle)) > 0
+where {whose} <> %(owner)s
 """
 # Of tables with row-level security only a superuser is shown them.
 _SHOWS_STATISTICS: Final = "select not row_security_active('memories') as is_shown"
@@ -215,6 +220,9 @@ class PostgresOwnerErasure:
             needles = sorted((marks.texts | marks.words) - theirs)
             cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
             stems = [row["stem"] for row in await cursor.fetchall()]
+            cursor = await connection.execute(_HELD_STEMS, {"stems": stems})
+            still_held = {row["stem"] for row in await cursor.fetchall()}
+            stems = [stem for stem in stems if stem not in still_held]
             values = {
                 "ids": [*marks.ids],
                 "needles": needles,
@@ -258,7 +266,7 @@ async def _held_by_others(
             left = sorted((marks.texts | marks.words) - held)
             values = {"needles": left, "owner": marks.owner}
             cursor = await connection.execute(_about(_OTHERS, row), values)
-            held |= {found["n"] for found in await cursor.fetchall()}
+            held |= {found["needle"] for found in await cursor.fetchall()}
     return held
 
 

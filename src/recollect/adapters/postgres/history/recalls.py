@@ -11,10 +11,14 @@ from psycopg import sql
 
 from recollect.adapters.postgres.pool import Pool
 
+_HOLD: Final = """
+select m.id from memories m where m.owner = %(owner)s and m.id = any(%(ids)s)
+order by m.id for key share
+"""
 _NOTE: Final = """
 insert into recalls (owner, memory_id, recalled_at, times)
 select m.owner, m.id, %(at)s, 1 from memories m
-where m.owner = %(owner)s and m.id = any(%(ids)s) order by m.id for key share
+where m.owner = %(owner)s and m.id = any(%(ids)s) order by m.id
 on conflict (owner, memory_id) do update
 set recalled_at = excluded.recalled_at, times = recalls.times + 1
 """
@@ -51,7 +55,9 @@ class PostgresRecalls:
         async with self._pool.transaction(owner) as connection:
             # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
-            await connection.execute(_NOTE, {"owner": owner, "ids": sorted(ids), "at": at})
+            params = {"owner": owner, "ids": sorted(ids), "at": at}
+            await connection.execute(_HOLD, params)
+            await connection.execute(_NOTE, params)
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
         async with self._pool.transaction(owner) as connection:

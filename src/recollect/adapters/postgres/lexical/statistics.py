@@ -15,7 +15,7 @@ from typing import Any, Final, LiteralString
 from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Lexeme, Statistics
-from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pipeline import execute_many, set_local
 from recollect.core.text.analysis import MAX_QUERY_CHARS
 
 STATISTICS_SAMPLE: Final = 100_000
@@ -80,10 +80,9 @@ union all
 select asked.lexeme, count(*) from own join asked on own.words @@ asked.query group by 1
 """  # noqa: S608  # composed of constants
 
-# A write may be waiting for the rebuild, so the rebuild does not wait for locks on the table.
+# Of the owner's row, so that on a cluster the lock is that of the node where the trigger takes it.
 _TRY_LOCK: Final[LiteralString] = """
-select pg_try_advisory_xact_lock(%(lock)s, hashtext(%(owner)s)),
-    set_config('lock_timeout', %(lock_timeout)s, true)
+select pg_try_advisory_xact_lock(%(lock)s, hashtext(owner)) from owners where owner = %(owner)s
 """
 
 _SIZE: Final[LiteralString] = """
@@ -161,9 +160,11 @@ async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
     Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
-        lock = {"lock": REBUILD_LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
+        # A write may be waiting for the rebuild, so it does not wait for locks on the table.
+        await set_local(conn, {"lock_timeout": LOCK_TIMEOUT})
+        lock = {"lock": REBUILD_LOCK, "owner": owner}
         (locked,) = await execute_many(conn, lock, _TRY_LOCK)
-        if not locked[0][0]:
+        if not locked or not locked[0][0]:
             return False
         ((size,),) = await execute_many(conn, {"owner": owner}, _SIZE)
         rows, stored = size

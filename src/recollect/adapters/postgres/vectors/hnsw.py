@@ -12,7 +12,7 @@ recalling never wait for any of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -41,51 +41,35 @@ _DROP = "drop index concurrently if exists {}"
 # unfinished index is a leftover.
 _WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
 _BUILT = """
-select c.relname as name
+select c.relname as name, i.indisvalid as is_valid
 from pg_index i join pg_class c on c.oid = i.indexrelid
 where i.indrelid = to_regclass('embeddings') and starts_with(c.relname, %s)
 """
 # The position of an owner is at least the number of its memories, so few owners are counted, and
-# none further than needed. An index that is there counts double: it is kept until its owner has
-# half as many vectors, and an owner of nearly the same size does not replace it.
-_WANTED = f"""
-select s.owner, s.is_valid
-from (
-    select o.owner, coalesce(i.indisvalid, false) as is_valid, f.factor,
-        f.factor * o.position as most
-    from owners o
-    left join pg_index i on i.indexrelid = to_regclass(
-        '{_PREFIX}_' || %(space)s::text || '_'
-        || left(encode(sha256(convert_to(o.owner, 'UTF8')), 'hex'), {_HASH_DIGITS}))
-    cross join lateral (select case when i.indisvalid then 2 else 1 end as factor) f
-    where 2 * o.position > %(rows)s
-    order by most desc, o.owner
-) s
-cross join lateral (
-    select count(*) as found from (
-        select from embeddings e
-        where e.owner = s.owner and e.space_id = %(space)s and e.vector is not null
-        limit %(rows)s + 1
-    ) v
-) c
-where s.factor * c.found > %(rows)s
-    and exists (select from spaces where id = %(space)s and state <> 'retired')
-order by s.most desc, s.owner
-limit %(indexes)s
-"""  # noqa: S608  # composed of constants
+# none further than needed.
+_LARGE = """
+select owner, position from owners where 2 * position > %(rows)s order by position desc, owner
+"""
+_COUNT = """
+select count(*) as found from (
+    select from embeddings e
+    where e.owner = %(owner)s and e.space_id = %(space)s and e.vector is not null
+    limit %(most)s
+) v
+"""
+_IS_USED = "select from spaces where id = %(space)s and state <> 'retired'"
 
 _NUMBER_BYTES: Final = 2
 # During a build pgvector keeps the graph in maintenance_work_mem; what does not fit is added on
 # disk one by one, several times slower. So the session that builds asks for what the graph takes,
 # within what a small machine can spare.
+_VECTORS = """
+select count(*) as found from embeddings
+where owner = %(owner)s and space_id = %(space)s and vector is not null
+"""
 _SET_MEMORY = """
-with wanted as (
-    select least(1 + count(*) * {bytes} / 1048576, {most}) as mb
-    from embeddings where owner = {owner} and space_id = {space} and vector is not null
-)
-select set_config('maintenance_work_mem', mb || 'MB', false)
-from wanted, pg_settings s
-where s.name = 'maintenance_work_mem' and s.setting::bigint < mb * 1024
+select set_config('maintenance_work_mem', %(mb)s || 'MB', false) from pg_settings s
+where s.name = 'maintenance_work_mem' and s.setting::bigint < %(mb)s * 1024
 """
 _STOP_BUILDERS = """
 select pg_cancel_backend(pid) from pg_stat_progress_create_index
@@ -173,15 +157,12 @@ class SpaceIndexes:
         return next(iter(found.missing), None)
 
     async def _set_memory(self, owner: str, dimension: int, limits: Limits) -> None:
-        bytes_each = limits.index_element_bytes + _NUMBER_BYTES * dimension
-        await self._connection.execute(
-            sql.SQL(_SET_MEMORY).format(
-                bytes=sql.Literal(bytes_each),
-                most=sql.Literal(limits.index_memory_mb),
-                owner=sql.Literal(owner),
-                space=sql.Literal(self._space_id),
-            )
-        )
+        params = {"owner": owner, "space": self._space_id}
+        cursor = await self._connection.execute(_VECTORS, params)
+        found = (await cursor.fetchone() or {})["found"]
+        size = found * (limits.index_element_bytes + _NUMBER_BYTES * dimension)
+        megabytes = min(1 + size // 1_048_576, limits.index_memory_mb)
+        await self._connection.execute(_SET_MEMORY, {"mb": megabytes})
 
     async def _create(self, owner: str, dimension: int) -> None:
         name = index_name(self._space_id, owner)
@@ -208,19 +189,50 @@ class SpaceIndexes:
 
 
 async def find_outdated(connection: Connection, space_id: int, limits: Limits) -> Outdated:
-    params = {"space": space_id, "rows": limits.index_rows, "indexes": limits.most_indexes}
-    cursor = await connection.execute(_WANTED, params)
-    wanted = {row["owner"]: row["is_valid"] for row in await cursor.fetchall()}
-    names = {index_name(space_id, owner) for owner, is_valid in wanted.items() if is_valid}
-    built = await find_built(connection, index_name(space_id))
-    missing = [owner for owner, is_valid in wanted.items() if not is_valid]
-    return Outdated(missing, [name for name in built if name not in names])
+    built = await _find_valid(connection, index_name(space_id))
+    wanted = await _find_wanted(connection, space_id, limits, built)
+    names = {index_name(space_id, owner): owner for owner in wanted}
+    missing = [owner for name, owner in names.items() if not built.get(name)]
+    surplus = [name for name, is_valid in built.items() if not is_valid or name not in names]
+    return Outdated(missing, surplus)
+
+
+async def _find_wanted(
+    connection: Connection, space_id: int, limits: Limits, built: Mapping[str, bool]
+) -> list[str]:
+    """The owners that should have an index, the largest first. One that is there counts double: it
+    is kept until its owner has half as many vectors, and an owner of nearly the same size does not
+    replace it.
+    """
+    params: dict[str, Any] = {"space": space_id, "rows": limits.index_rows}
+    params["most"] = limits.index_rows + 1
+    cursor = await connection.execute(_IS_USED, params)
+    if await cursor.fetchone() is None:
+        return []
+    cursor = await connection.execute(_LARGE, params)
+    sizes = [
+        (2 if built.get(index_name(space_id, row["owner"])) else 1, row["position"], row["owner"])
+        for row in await cursor.fetchall()
+    ]
+    wanted: list[str] = []
+    for factor, _, owner in sorted(sizes, key=lambda size: (-size[0] * size[1], size[2])):
+        if len(wanted) == limits.most_indexes:
+            break
+        cursor = await connection.execute(_COUNT, {**params, "owner": owner})
+        if factor * (await cursor.fetchone() or {})["found"] > limits.index_rows:
+            wanted.append(owner)
+    return wanted
+
+
+async def _find_valid(connection: Connection, prefix: str) -> dict[str, bool]:
+    """The indexes whose names begin so, and whether each is complete."""
+    cursor = await connection.execute(_BUILT, (prefix,))
+    return {row["name"]: row["is_valid"] for row in await cursor.fetchall()}
 
 
 async def find_built(connection: Connection, prefix: str) -> list[str]:
     """The indexes whose names begin so, complete or not."""
-    cursor = await connection.execute(_BUILT, (prefix,))
-    return [row["name"] for row in await cursor.fetchall()]
+    return [*await _find_valid(connection, prefix)]
 
 
 async def drop_owner_indexes(pool: Pool, owner: str) -> None:
@@ -243,18 +255,16 @@ def index_name(space_id: int, owner: str | None = None) -> str:
 
 
 def index_params(owner: str) -> dict[str, Any]:
-    """What `INDEX_SIZE` needs."""
-    return {"index_suffix": f"_{_hash(owner)}"}
+    """What `INDEX_SIZES` needs."""
+    return {"index_suffix": f"%_{_hash(owner)}"}
 
 
-INDEX_SIZE: Final = f"""
-select greatest(c.reltuples, 0)
-from spaces s
-join pg_class c on c.oid = to_regclass('{_PREFIX}_' || s.id || %(index_suffix)s)
-join pg_index i on i.indexrelid = c.oid
-where s.state = 'active' and i.indisvalid
-"""  # noqa: S608  # composed of constants
-"""About how many vectors the index of an owner holds in the active space; no row if none."""
+INDEX_SIZES: Final = """
+select c.relname::text, greatest(c.reltuples, 0)
+from pg_index i join pg_class c on c.oid = i.indexrelid
+where i.indrelid = to_regclass('embeddings') and c.relname like %(index_suffix)s and i.indisvalid
+"""
+"""About how many vectors each complete index of an owner holds, by the name of the index."""
 
 
 def _hash(owner: str) -> str:

@@ -15,20 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from recollect.adapters.postgres.access import WORKER
+from recollect.adapters.postgres.by_owner import limit_to, split_by_owner
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import ListeningQueue
+from recollect.adapters.postgres.listener import NEXT_DUE, ListeningQueue, failure_params
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.jobs import (
-    DELAY_GROWTH,
-    FIRST_DELAY,
     GIVEN_BACK,
-    LONGEST_DELAY,
     MAX_ATTEMPTS,
     OFTEN,
     SILENCE,
@@ -45,179 +43,185 @@ from recollect.core.recall.space import (
     context_of,
 )
 
-_DUE: Final = """
+_DUE: Final[LiteralString] = """
 select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
     e.attempts > 0 and e.last_error is null as is_suspect
 from embeddings e
 join memories m on m.owner = e.owner and m.id = e.memory_id and not m.is_sensitive
-where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
+where e.space_id = %(space)s and e.vector is null and e.due_at <= now() {e}
 order by e.due_at
 limit %(limit)s
 for update of e skip locked
 """
+_DUE_OWNERS: Final = """
+select e.owner from embeddings e
+where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
+group by e.owner order by min(e.due_at) limit %(owners)s
+"""
+_MOST_OWNERS: Final = 100
+"""Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
 # A text that was tried often enough and is due once more has crashed its workers: it is parked. Its
 # former error is cleared when it is tried again, so that silence can be told from an answer. Each
 # row is written only once: for a second write Postgres would check its memory again, and wait for a
 # transaction that edits it and waits for the row.
-_CLAIM: Final = """
+_CLAIM: Final[LiteralString] = """
 update embeddings e set
     attempts = e.attempts + 1,
-    due_at = case when e.attempts >= %(most)s then 'infinity'
-        else now() + %(lease)s * interval '1 second' end,
+    due_at = case when e.attempts >= %(most)s then 'infinity' else lease.until end,
     context_hash = d.hash,
     last_error = case when e.attempts >= %(most)s then %(silence)s end
-from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, memory_id, hash)
-where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, memory_id, hash),
+    (select now() + %(lease)s * interval '1 second' as until) lease
+where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s {e}
 returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
 # Turns that are being changed are skipped: without their words the vector is a good one, too. Two
 # projects may have a session of one name; no project has an empty name, so the index is used.
-_BEFORE: Final = """
+_BEFORE: Final[LiteralString] = """
 select m.owner, m.id as memory_id, b.id, b.content
 from unnest(%(owners)s::text[], %(ids)s::uuid[]) w(owner, id)
-join memories m on m.owner = w.owner and m.id = w.id
+join memories m on m.owner = w.owner and m.id = w.id {m}
 cross join lateral (
     select p.id from memories p
-    where p.owner = m.owner and p.session = m.session
+    where p.owner = m.owner and p.session = m.session {p}
         and coalesce(p.project, '') = coalesce(m.project, '') and p.category = 'episode'
         and p.deleted_at is null and (p.created_at, p.id) < (m.created_at, m.id)
     order by p.created_at desc, p.id desc
     limit %(turns)s
 ) p
 join memories b
-    on b.owner = m.owner and b.id = p.id and not b.is_sensitive and b.deleted_at is null
+    on b.owner = m.owner and b.id = p.id and not b.is_sensitive and b.deleted_at is null {b}
 order by b.created_at, b.id
 for share of b skip locked
 """
-_NO_CONTEXT: Final = """
+_NO_CONTEXT: Final[LiteralString] = """
 delete from embedding_context c
 using unnest(%(owners)s::text[], %(ids)s::uuid[]) w(owner, id)
-where c.owner = w.owner and c.memory_id = w.id and c.space_id = %(space)s
+where c.owner = w.owner and c.memory_id = w.id and c.space_id = %(space)s {c}
 """
 _CONTEXT: Final = """
 insert into embedding_context (space_id, owner, memory_id, before_id)
 select %(space)s, * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(before)s::uuid[])
+returning before_id
 """
 
 # A transaction that edits the memory locks its row, and makes this vector worthless: never wait.
-_FINISH: Final = """
+_FINISH: Final[LiteralString] = """
 with done as (
     select *
     from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
         as d(owner, memory_id, ticket, vector)
 ), mine as (
-    select e.owner, e.memory_id, d.vector
+    select e.owner, e.memory_id, d.vector::halfvec as vector
     from embeddings e join done d using (owner, memory_id)
-    where e.space_id = %(space)s and e.vector is null
+    where e.space_id = %(space)s and e.vector is null {e}
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e
-set vector = mine.vector::halfvec, attempts = 0, due_at = now(), last_error = null
+set vector = mine.vector, attempts = 0, due_at = now(), last_error = null
 from mine
-where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s {e}
 """
 
 # Of the given jobs, those that were not changed, erased or finished since.
-_MINE: Final = """
+_MINE: Final[LiteralString] = """
 with named as (
     select * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[])
         as d(owner, memory_id, ticket)
 ), mine as (
-    select e.owner, e.memory_id from embeddings e join named d using (owner, memory_id)
-    where e.space_id = %(space)s and e.vector is null
+    select e.owner, e.memory_id, e.attempts
+    from embeddings e join named d using (owner, memory_id)
+    where e.space_id = %(space)s and e.vector is null {e}
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 """
 
-_UNCHANGED: Final = f"{_MINE} select owner, memory_id from mine"  # noqa: S608  # composed of constants
+_UNCHANGED: Final[LiteralString] = f"{_MINE} select owner, memory_id from mine"  # noqa: S608  # composed of constants
 
-_FAIL: Final = f"""
-{_MINE}
-update embeddings e
-set last_error = %(error)s,
-    due_at = case when e.attempts >= %(most)s then 'infinity'
-        else now() + interval '1 second'
-            * least(%(first)s * %(growth)s ^ greatest(e.attempts - 1, 0), %(longest)s) end
-from mine
-where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
+_FAIL: Final[LiteralString] = f"""
+{_MINE}, later as (
+    select owner, memory_id, {NEXT_DUE} as due_at from mine
+)
+update embeddings e set last_error = %(error)s, due_at = later.due_at
+from later
+where e.owner = later.owner and e.memory_id = later.memory_id and e.space_id = %(space)s {{e}}
 """  # noqa: S608  # composed of constants
 
-_GIVE_BACK: Final = f"""
+_GIVE_BACK: Final[LiteralString] = f"""
 {_MINE}
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
     last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
 from mine
-where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s {{e}}
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space)s"
 _CLEAR_ERROR: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null
 """
 # A claimed job is no answer yet: a hosted model is known to work only by its vectors.
-_RECOVERED: Final = """
-update spaces s set last_error = null
-where s.id = %(space)s and s.last_error is not null and not exists (
-    select from embeddings e
-    where e.space_id = s.id and e.vector is null and e.last_error is null
-)
+_IS_WAITING: Final = """
+select from embeddings e
+where e.space_id = %(space)s and e.vector is null and e.last_error is null limit 1
 """
 
 # A transaction that changes one makes a new job of it anyway.
-_RETRY: Final = """
+_RETRY: Final[LiteralString] = """
 with failed as (
-    select owner, memory_id from embeddings
-    where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
+    select e.owner, e.memory_id from embeddings e
+    where e.space_id = %(space)s and e.vector is null and e.due_at > now()
+        and e.last_error is not null {e}
     for update skip locked
 )
 update embeddings e set attempts = 0, due_at = now()
 from failed
-where e.owner = failed.owner and e.memory_id = failed.memory_id and e.space_id = %(space)s
+where e.owner = failed.owner and e.memory_id = failed.memory_id and e.space_id = %(space)s {e}
+"""
+_FAILED_OWNERS: Final = """
+select distinct owner from embeddings
+where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
 """
 
-# Of one owner, or of all. `rows` is what is or will be embedded of what has been seen.
-_PROGRESS: Final = """
-with of as materialized (
-    select e.vector is null as pending, e.due_at, e.attempts, e.last_error
-    from embeddings e
-    where e.space_id = %(space)s and (%(owner)s::text is null or e.owner = %(owner)s)
-)
-select
-    (select count(*) from of) as rows,
-    (select count(*) from of where pending) as pending,
-    (select count(*) from of where pending and due_at = 'infinity') as parked,
-    (select count(*) from memories m join spaces s on s.id = %(space)s
-        where s.swept_to is not null and (m.owner, m.id) > (s.swept_owner, s.swept_to)
-            and not m.is_sensitive and m.deleted_at is null
-            and (%(owner)s::text is null or m.owner = %(owner)s)
-            and not exists (
-                select from embeddings e
-                where e.owner = m.owner and e.memory_id = m.id and e.space_id = s.id
-            )) as unseen,
-    coalesce(
-        (select last_error from spaces where id = %(space)s),
-        (select last_error from of
-            where pending and last_error is not null
-            order by due_at desc limit 1)) as last_error,
-    f.failing, f.soon
-from (
-    select count(*) as failing, count(*) filter (
-        where attempts < %(often)s and due_at <= now() + %(soon)s * interval '1 second') as soon
-    from of
-    where pending and due_at > now() and due_at < 'infinity' and last_error is not null
-) f
+# `rows` is what is or will be embedded of what has been seen.
+_PROGRESS: Final[LiteralString] = """
+select count(*) as rows, count(*) filter (where e.vector is null) as pending,
+    count(*) filter (where e.vector is null and e.due_at = 'infinity') as parked,
+    count(*) filter (where e.vector is null and e.due_at > now() and e.due_at < 'infinity'
+        and e.last_error is not null) as failing,
+    count(*) filter (where e.vector is null and e.due_at > now() and e.due_at < 'infinity'
+        and e.last_error is not null and e.attempts < %(often)s
+        and e.due_at <= now() + %(soon)s * interval '1 second') as soon
+from embeddings e where e.space_id = %(space)s {e}
+"""
+_UNSEEN: Final[LiteralString] = """
+select count(*) as unseen from memories m join spaces s on s.id = %(space)s
+where s.swept_to is not null and (m.owner, m.id) > (s.swept_owner, s.swept_to)
+    and not m.is_sensitive and m.deleted_at is null {m}
+    and not exists (
+        select from embeddings e
+        where e.owner = m.owner and e.memory_id = m.id and e.space_id = s.id {e})
+"""
+_SPACE_ERROR: Final = "select last_error from spaces where id = %(space)s"
+_LAST_ERROR: Final[LiteralString] = """
+select e.last_error from embeddings e
+where e.space_id = %(space)s and e.vector is null and e.last_error is not null {e}
+order by e.due_at desc limit 1
 """
 
 _START: Final = "00000000-0000-0000-0000-000000000000"
 _END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 # is_final: every writer that could not yet see the space has ended. (A transaction number from the
-# future is another server's, from which this database was restored.)
-_SWEEP_STATE: Final = """
-select swept_owner, swept_to::text as swept_to,
-    (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
-        or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in) as is_final
+# future is another server's, from which this database was restored.) Each node of a cluster numbers
+# transactions by itself: there it is long after, because a transaction that writes takes seconds.
+_ALL_ENDED: Final = """
+(pg_snapshot_xmin(pg_current_snapshot()) > opened_in
+    or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in)
+"""
+_LONG_AGO: Final = "opened_at < now() - interval '10 minutes'"
+_SWEEP_STATE: Final[LiteralString] = """
+select swept_owner, swept_to::text as swept_to, {is_final} as is_final
 from spaces
 where id = %(space)s and state <> 'retired' and swept_to is not null
 for update skip locked
@@ -241,6 +245,20 @@ with looked_at as materialized (
 )
 select owner as swept_owner, id::text as swept_to from looked_at
 order by looked_at.owner desc, looked_at.id desc limit 1
+"""
+# The same on a cluster: the rows of many owners are looked at, and added owner by owner.
+_LOOKED_AT: Final = """
+select owner, id from memories where (owner, id) > (%(swept_owner)s, %(swept_to)s::uuid)
+order by owner, id limit %(sweep)s
+"""
+_HOLD: Final = """
+select from memories m where m.owner = %(owner)s and m.id = any(%(ids)s) order by m.id for key share
+"""
+_ADD_MISSING: Final = """
+insert into embeddings (owner, memory_id, space_id, content_hash)
+select m.owner, m.id, %(space)s, sha256(convert_to(m.content, 'UTF8')) from memories m
+where m.owner = %(owner)s and m.id = any(%(ids)s) and not m.is_sensitive and m.deleted_at is null
+on conflict (owner, memory_id, space_id) do nothing
 """
 _SWEPT_TO: Final = """
 update spaces set swept_owner = %(swept_owner)s, swept_to = %(swept_to)s::uuid
@@ -272,56 +290,62 @@ class EmbeddingQueue(ListeningQueue):
     async def finish(
         self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
     ) -> int:
-        params = {
-            **_to_params(space, [job for job, _ in done]),
-            "vectors": [vector_text(space.space, vector) for _, vector in done],
-        }
+        written = 0
         async with self._pool.transaction(WORKER) as connection:
-            cursor = await connection.execute(_FINISH, params)
-            if cursor.rowcount:
+            for owner, part in self._split(done, lambda item: item[0].owner):
+                params = {
+                    **_to_params(space, [job for job, _ in part], owner),
+                    "vectors": [vector_text(space.space, vector) for _, vector in part],
+                }
+                written += (await connection.execute(limit_to(owner, _FINISH), params)).rowcount
+            if written:
                 await connection.execute(_CLEAR_ERROR, {"space": space.id})
-            return cursor.rowcount
+        return written
 
     async def unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
+        mine: set[Key] = set()
         async with self._pool.transaction(WORKER) as connection:
-            cursor = await connection.execute(_UNCHANGED, _to_params(space, jobs))
-            mine = {_key_of(row) for row in await cursor.fetchall()}
+            for owner, part in self._split(jobs, _owner_of):
+                params = _to_params(space, part, owner)
+                cursor = await connection.execute(limit_to(owner, _UNCHANGED), params)
+                mine |= {_key_of(row) for row in await cursor.fetchall()}
         return [job for job in jobs if (job.owner, job.memory_id) in mine]
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
-        params = {
-            **_to_params(space, jobs),
-            "error": to_storable(error),
-            "most": MAX_ATTEMPTS,
-            "first": FIRST_DELAY,
-            "growth": DELAY_GROWTH,
-            "longest": LONGEST_DELAY,
-        }
         async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_FAIL, params)
+            for owner, part in self._split(jobs, _owner_of):
+                params = {**_to_params(space, part, owner), **failure_params(error)}
+                await connection.execute(limit_to(owner, _FAIL), params)
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
     ) -> None:
         async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_GIVE_BACK, _to_params(space, jobs))
+            for owner, part in self._split(jobs, _owner_of):
+                params = _to_params(space, part, owner)
+                await connection.execute(limit_to(owner, _GIVE_BACK), params)
             if error is not None:
-                params = {"space": space.id, "error": to_storable(error)}
-                await connection.execute(_SET_ERROR, params)
+                failed = {"space": space.id, "error": to_storable(error)}
+                await connection.execute(_SET_ERROR, failed)
             elif jobs:  # when the model is at fault, others would fail too
                 await notify(connection)
 
     async def recovered(self, space: StoredSpace) -> None:
         async with self._pool.transaction(WORKER) as connection:
-            await connection.execute(_RECOVERED, {"space": space.id})
+            cursor = await connection.execute(_IS_WAITING, {"space": space.id})
+            if await cursor.fetchone() is None:
+                await connection.execute(_CLEAR_ERROR, {"space": space.id})
 
     async def retry_parked(self, space: StoredSpace) -> int:
         async with self._pool.transaction(WORKER) as connection:
-            cursor = await connection.execute(_RETRY, {"space": space.id})
+            retried = 0
+            for owner in await self._owners(connection, _FAILED_OWNERS, {"space": space.id}):
+                params = {"space": space.id, "owner": owner}
+                retried += (await connection.execute(limit_to(owner, _RETRY), params)).rowcount
             await notify(connection)
-            return cursor.rowcount
+            return retried
 
     async def parked(self, owner: str, id: UUID) -> str | None:
         """The last error of a memory that failed too often to be embedded; None when it did not."""
@@ -332,14 +356,23 @@ class EmbeddingQueue(ListeningQueue):
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
-        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
-            cursor = await connection.execute(_PROGRESS, params)
-            row = await cursor.fetchone() or {}
+        who = WORKER if owner is None else owner
+        async with self._pool.transaction(who, is_snapshot=True) as connection:
+
+            async def read(statement: LiteralString) -> Mapping[str, Any]:
+                cursor = await connection.execute(limit_to(owner, statement), params)
+                return await cursor.fetchone() or {"last_error": None}
+
+            row = await read(_PROGRESS)
+            unseen = (await read(_UNSEEN))["unseen"]
+            last_error = (await read(_SPACE_ERROR))["last_error"]
+            if last_error is None:
+                last_error = (await read(_LAST_ERROR))["last_error"]
         return EmbeddingProgress(
             embedded=row["rows"] - row["pending"],
-            waiting=row["pending"] - row["parked"] + row["unseen"],
+            waiting=row["pending"] - row["parked"] + unseen,
             parked=row["parked"],
-            last_error=row["last_error"],
+            last_error=last_error,
             failing=row["failing"],
             soon=row["soon"],
         )
@@ -348,30 +381,49 @@ class EmbeddingQueue(ListeningQueue):
         self, connection: Connection, space: StoredSpace, limit: int
     ) -> list[EmbeddingJob]:
         while True:
-            cursor = await connection.execute(_DUE, {"space": space.id, "limit": limit})
-            found = await cursor.fetchall()
+            found = await self._due(connection, space, limit)
             if not found:
                 return []
             due = sorted(select_batch(found, itemgetter("is_suspect")), key=_key_of)
-            turns = {_key_of(row): row["content"] for row in due if row["category"] == EPISODE}
-            contexts = await _record_contexts(connection, space, turns) if turns else {}
-            params = {
-                "space": space.id,
-                "owners": [row["owner"] for row in due],
-                "ids": [row["memory_id"] for row in due],
-                "hashes": [_hash(contexts.get(_key_of(row))) for row in due],
-                "lease": self._pool.timeouts.lease,
-                "most": MAX_ATTEMPTS,
-                "silence": SILENCE,
-            }
-            claimed = await (await connection.execute(_CLAIM, params)).fetchall()
-            parked = {_key_of(row) for row in claimed if row["is_parked"]}
+            contexts: dict[Key, str] = {}
+            parked: set[Key] = set()
+            for owner, part in self._split(due, itemgetter("owner")):
+                turns = {_key_of(row): row["content"] for row in part if row["category"] == EPISODE}
+                if turns:
+                    contexts |= await _record_contexts(connection, space, turns, owner)
+                params = {
+                    "space": space.id,
+                    "owner": owner,
+                    "owners": [row["owner"] for row in part],
+                    "ids": [row["memory_id"] for row in part],
+                    "hashes": [_hash(contexts.get(_key_of(row))) for row in part],
+                    "lease": self._pool.timeouts.lease,
+                    "most": MAX_ATTEMPTS,
+                    "silence": SILENCE,
+                }
+                cursor = await connection.execute(limit_to(owner, _CLAIM), params)
+                claimed = await cursor.fetchall()
+                parked |= {_key_of(row) for row in claimed if row["is_parked"]}
             if len(parked) < len(due):
                 return [
                     _to_job(row, contexts.get(_key_of(row)))
                     for row in due
                     if _key_of(row) not in parked
                 ]
+
+    async def _due(
+        self, connection: Connection, space: StoredSpace, limit: int
+    ) -> list[Mapping[str, Any]]:
+        """Jobs that are due, locked. On a cluster of the owners who have waited longest."""
+        found: list[Mapping[str, Any]] = []
+        wanted = {"space": space.id, "owners": _MOST_OWNERS}
+        for owner in await self._owners(connection, _DUE_OWNERS, wanted):
+            params = {"space": space.id, "owner": owner, "limit": limit - len(found)}
+            cursor = await connection.execute(limit_to(owner, _DUE), params)
+            found += await cursor.fetchall()
+            if len(found) == limit:
+                break
+        return found
 
     async def sweep(self, space: StoredSpace) -> bool:
         """Add the rows that some more memories lack; False when there is nothing to look at now.
@@ -380,7 +432,9 @@ class EmbeddingQueue(ListeningQueue):
         yet. So a sweep that began while such writers were active is followed by a second one.
         """
         async with self._pool.transaction(WORKER) as connection:
-            cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
+            is_final = _LONG_AGO if self._pool.is_distributed else _ALL_ENDED
+            state = _SWEEP_STATE.format(is_final=is_final)
+            cursor = await connection.execute(state, {"space": space.id})
             row = await cursor.fetchone()
             if row is None or (row["swept_to"] == _END and not row["is_final"]):
                 return False
@@ -393,8 +447,10 @@ class EmbeddingQueue(ListeningQueue):
                 "swept_to": start[1],
                 "sweep": self._limits.sweep,
             }
-            cursor = await connection.execute(_SWEEP_SOME, params)
-            reached = await cursor.fetchone()
+            if self._pool.is_distributed:
+                reached = await _sweep_by_owner(connection, params)
+            else:
+                reached = await (await connection.execute(_SWEEP_SOME, params)).fetchone()
             done = {"swept_owner": start[0], "swept_to": None if row["is_final"] else _END}
             await connection.execute(_SWEPT_TO, {"space": space.id, **(reached or done)})
             return reached is not None
@@ -415,18 +471,31 @@ def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
     return EmbeddingJob(row["memory_id"], row["owner"], ticket, text)
 
 
+async def _sweep_by_owner(
+    connection: Connection, params: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    cursor = await connection.execute(_LOOKED_AT, params)
+    rows = await cursor.fetchall()
+    for owner, part in split_by_owner(rows, itemgetter("owner"), is_distributed=True):
+        values = {**params, "owner": owner, "ids": [row["id"] for row in part]}
+        await connection.execute(_HOLD, values)
+        await connection.execute(_ADD_MISSING, values)
+    return {"swept_owner": rows[-1]["owner"], "swept_to": str(rows[-1]["id"])} if rows else None
+
+
 async def _record_contexts(
-    connection: Connection, space: StoredSpace, turns: Mapping[Key, str]
+    connection: Connection, space: StoredSpace, turns: Mapping[Key, str], owner: str | None
 ) -> dict[Key, str]:
     """What is embedded with each of these turns, after recording whose words these are."""
     params = {
         "space": space.id,
+        "owner": owner,
         "owners": [owner for owner, _ in turns],
         "ids": [id for _, id in turns],
         "turns": TURNS_BEFORE,
     }
-    await connection.execute(_NO_CONTEXT, params)
-    cursor = await connection.execute(_BEFORE, params)
+    await connection.execute(limit_to(owner, _NO_CONTEXT), params)
+    cursor = await connection.execute(limit_to(owner, _BEFORE), params)
     before: dict[Key, list[tuple[UUID, str]]] = {}
     for row in await cursor.fetchall():
         before.setdefault(_key_of(row), []).append((row["id"], row["content"]))
@@ -448,9 +517,16 @@ def _hash(context: str | None) -> bytes | None:
     return None if context is None else sha256(context.encode()).digest()
 
 
-def _to_params(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, object]:
+def _owner_of(job: EmbeddingJob) -> str:
+    return job.owner
+
+
+def _to_params(
+    space: StoredSpace, jobs: Sequence[EmbeddingJob], owner: str | None
+) -> dict[str, object]:
     return {
         "space": space.id,
+        "owner": owner,
         "owners": [job.owner for job in jobs],
         "ids": [job.memory_id for job in jobs],
         "tickets": [job.ticket for job in jobs],

@@ -18,7 +18,7 @@ from recollect.adapters.postgres.lexical.search import rows_of, scope_size
 from recollect.adapters.postgres.pipeline import Reading, execute_many
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
-from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZE, index_params
+from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZES, index_name, index_params
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -34,14 +34,12 @@ WALK_PER_ROW: Final = 2
 
 # For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
 # than reading on; compiling costs more than it saves; where the index has the order, take it.
-_SETTINGS: Final = """
-select set_config('jit', 'off', true),
-    set_config('random_page_cost', '1.1', true),
-    set_config('enable_sort', 'off', true),
-    set_config('hnsw.ef_search', %(dense_ef)s::text, true),
-    set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    set_config('hnsw.max_scan_tuples', %(dense_most)s::text, true)
-"""
+_SETTINGS: Final[Mapping[LiteralString, str]] = {
+    "jit": "off",
+    "random_page_cost": "1.1",
+    "enable_sort": "off",
+    "hnsw.iterative_scan": "relaxed_order",
+}
 
 # OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
 # distance, which the index of the vectors would offer to bring in order, but only nearly so. What
@@ -104,12 +102,13 @@ class VectorSearch(PostgresComponent):
                 {**params, **index_params(owner)},
                 ACTIVE,
                 scope_size(condition),
-                INDEX_SIZE,
+                INDEX_SIZES,
             )
-        rows = rows_of(plan)
-        if indexed and scope == EVERYWHERE:  # the planner may not know this owner
-            rows = max(rows, int(indexed[0][0]))
-        return Survey(to_active(found), bool(indexed) and rows > self._limits.exact_rows)
+        space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
+        size = None if space is None else sizes.get(index_name(space.id, owner))
+        if size is not None and scope == EVERYWHERE:  # the planner may not know this owner
+            rows = max(rows, int(size))
+        return Survey(space, size is not None and rows > self._limits.exact_rows)
 
     @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
@@ -123,20 +122,23 @@ class VectorSearch(PostgresComponent):
             **params,
             "dense_vector": vector_text(query.space.space, query.vector),
             "dense_depth": depth,
-            "dense_ef": min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX),
-            "dense_most": limits.max_scan,
             "dense_exclude": list(query.exclude),
+        }
+        settings: dict[LiteralString, str] = {
+            **_SETTINGS,
+            "hnsw.ef_search": str(min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX)),
+            "hnsw.max_scan_tuples": str(limits.max_scan),
         }
         async with self._pool.reading(owner) as connection:
             if depth <= EF_MAX and query.use_index:
                 walk = WALK_PER_ROW * depth
                 values["dense_walk"] = walk
-                rows = await _search(connection, _WALKED, query, condition, values)
+                rows = await _search(connection, _WALKED, query, condition, values, settings)
                 if rows and rows[0][-1] == walk:
                     return [Candidate(*row[:-1]) for row in rows]
             values["dense_walk"] = depth
             compared = _ALL_COMPARED if scope == EVERYWHERE else _COMPARED
-            rows = await _search(connection, compared, query, condition, values)
+            rows = await _search(connection, compared, query, condition, values, settings)
         return [Candidate(*row[:-1]) for row in rows]
 
 
@@ -146,6 +148,7 @@ async def _search(
     query: VectorQuery,
     where: Condition,
     values: Mapping[str, object],
+    settings: Mapping[LiteralString, str],
 ) -> list[Any]:
     # Our own numbers: what an index is defined by cannot be a parameter.
     dimension = int(query.space.space.dimension)
@@ -157,5 +160,5 @@ async def _search(
         most="%(dense_walk)s",
     )
     statement = _FOUND.format(nearest=inner, depth="%(dense_depth)s")
-    _, rows = await execute_many(connection, values, _SETTINGS, statement)
+    (rows,) = await execute_many(connection, values, statement, settings=settings)
     return rows

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from recollect.adapters.postgres.access import ADMIN, WORKER
+from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.vectors.hnsw import Outdated, SpaceIndexes, find_outdated
@@ -51,13 +52,13 @@ where model = %(model)s and revision = %(revision)s and dimension = %(dimension)
 """
 _OPEN = f"""
 insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
-select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
-    case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
+values (%(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
+    %(state)s)
 returning {_COLUMNS}
 """  # noqa: S608  # composed of constants
 # While it was retired it was not kept up to date, so every memory must be looked at again.
 _WAKE = """
-update spaces set state = 'filling', opened_in = pg_current_xact_id(),
+update spaces set state = 'filling', opened_in = pg_current_xact_id(), opened_at = now(),
     swept_owner = '', swept_to = '00000000-0000-0000-0000-000000000000'
 where id = %s and state = 'retired'
 """
@@ -75,13 +76,16 @@ _ACTIVATE = "update spaces set state = 'active' where id = %s"
 _RETIRE = "update spaces set state = 'retired' where id = %s and state = 'filling' and is_former"
 _GIVE_UP = "update spaces set state = 'retired', is_former = false where id = %s"
 # Others edit memories and lock some of these rows, and may want more of them: skip, never wait.
-_DROP_SOME = """
+_DROP_SOME: Final[LiteralString] = """
 with part as materialized (
-    select owner, memory_id from embeddings where space_id = %(space)s limit %(limit)s
-    for update skip locked
+    select e.owner, e.memory_id from embeddings e where e.space_id = %(space)s {e}
+    limit %(limit)s for update skip locked
 )
 delete from embeddings e using part
-where e.owner = part.owner and e.memory_id = part.memory_id and e.space_id = %(space)s
+where e.owner = part.owner and e.memory_id = part.memory_id and e.space_id = %(space)s {e}
+"""
+_OWNERS_LEFT = """
+select owner from embeddings where space_id = %(space)s group by owner limit 100
 """
 _HAS_ROWS = "select from embeddings where space_id = %s limit 1"
 _GAP = """
@@ -127,7 +131,9 @@ class SpaceStore(PostgresComponent):
                 await connection.execute(_WAKE, (found["id"],))
                 cursor = await connection.execute(_REOPEN, {**params, "id": found["id"]})
             else:
-                cursor = await connection.execute(_OPEN, params)
+                cursor = await connection.execute(ACTIVE)
+                state = "active" if await cursor.fetchone() is None else "filling"
+                cursor = await connection.execute(_OPEN, {**params, "state": state})
             row: Mapping[str, Any] = await cursor.fetchone() or {}
             opened = _to_space(row)
             await notify(connection)
@@ -214,10 +220,14 @@ class SpaceStore(PostgresComponent):
             current = await _lock(connection, space)
             if current is None or not current.is_given_up:
                 return None
-            params = {"space": space.id, "limit": self._limits.drop_batch}
-            cursor = await connection.execute(_DROP_SOME, params)
-            if cursor.rowcount:
-                return cursor.rowcount
+            removed = 0
+            for owner in await self._owners(connection, _OWNERS_LEFT, {"space": space.id}):
+                params = {"space": space.id, "owner": owner, "limit": self._limits.drop_batch}
+                removed += (await connection.execute(limit_to(owner, _DROP_SOME), params)).rowcount
+                if removed >= self._limits.drop_batch:
+                    break
+            if removed:
+                return removed
             cursor = await connection.execute(_HAS_ROWS, (space.id,))
             if await cursor.fetchone() is not None:
                 return 0

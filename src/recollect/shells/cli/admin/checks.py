@@ -174,6 +174,15 @@ def check_database(settings: Settings, *, full: bool) -> Iterator[Check]:
         return
     yield _check_vectors(vector_note, pending)
     yield _check_barrier(barrier_note)
+    yield from _check_cluster(settings)
+
+
+def _check_cluster(settings: Settings) -> Iterator[Check]:
+    from recollect.wiring.postgres import read_database
+
+    found = read_database(settings)
+    if found is not None:
+        yield found.check()
 
 
 def _check_barrier(note: str) -> Check:

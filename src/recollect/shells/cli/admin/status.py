@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recollect import __version__
@@ -11,6 +12,7 @@ from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import ask
 
 if TYPE_CHECKING:
+    from recollect.core.admin.distribution import Distribution
     from recollect.core.admin.stats import Stats
     from recollect.core.sync.model import SyncStatus
     from recollect.ports.service import Service
@@ -27,10 +29,13 @@ def status(*, as_json: AsJson = False) -> None:
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
     document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
+    cluster = _cluster(settings)
     if as_json:
         from recollect.wire.answers import StatsOut
 
         document |= _sizes(settings) if store == "local" else {}
+        if cluster is not None:
+            document["citus"] = {**asdict(cluster), "is_complete": cluster.is_complete}
         document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
         if sync is not None:
             document |= {"server": settings.api_url, "sync": status_fields(sync)}
@@ -45,10 +50,31 @@ def status(*, as_json: AsJson = False) -> None:
         "store": f"{store}, {location}",
         "server": str(settings.api_url) if sync is not None else "",
         "size": _size_text(sizes),
+        "citus": _cluster_text(cluster),
         **stats_rows(stats),
         **({} if sync is None else status_rows(sync)),
     }
     show(facts(rows))
+
+
+def _cluster(settings: Settings) -> Distribution | None:
+    """How the database of a server on this machine is distributed; None if it is not, or does not
+    answer: `recollect doctor --full` says why.
+    """
+    from recollect.core.errors import RecollectError
+    from recollect.wiring.postgres import read_database
+
+    try:
+        return read_database(settings)
+    except RecollectError:
+        return None
+
+
+def _cluster_text(cluster: Distribution | None) -> str:
+    if cluster is None:
+        return ""
+    check = cluster.check()
+    return f"{check.detail}\n→ {check.remedy}" if check.remedy else check.detail
 
 
 def _sizes(settings: Settings) -> dict[str, int]:

@@ -114,11 +114,17 @@ create index memory_successors on memory_links (owner, target, memory_id)
 where kind = 'supersedes';
 
 create function recollect_linked() returns trigger language plpgsql as $$
+declare
+    link record;
 begin
     delete from memory_links where owner = new.owner and memory_id = new.id;
-    insert into memory_links (owner, memory_id, kind, target)
-    select distinct new.owner, new.id, l ->> 'kind', (l ->> 'target')::uuid
-    from jsonb_array_elements(new.links) l;
+    for link in
+        select distinct l ->> 'kind' as kind, (l ->> 'target')::uuid as target
+        from jsonb_array_elements(new.links) l
+    loop
+        insert into memory_links (owner, memory_id, kind, target)
+        values (new.owner, new.id, link.kind, link.target);
+    end loop;
     return null;
 end
 $$;
@@ -133,11 +139,12 @@ for each row when (new.links <> old.links) execute function recollect_linked();
 
 VERSIONS = """
 -- Former states of memories, at most 100 of each, for recalls of what was known at a moment. A
--- version held from when it was written until the next one was.
+-- version held from when it was written until the next one was. They are numbered per memory: the
+-- memory is locked while it is changed, and a sequence would be another one on each node of Citus.
 create table memory_versions (
     owner text not null,
     memory_id uuid not null,
-    number bigint generated always as identity,
+    number bigint not null,
     valid_from timestamptz not null,
     valid_to timestamptz not null,
     content text not null,
@@ -159,17 +166,19 @@ create table memory_versions (
 create index memory_versions_then on memory_versions (owner, valid_from);
 
 create function recollect_version() returns trigger language plpgsql as $$
+declare
+    last bigint;
 begin
-    insert into memory_versions (memory_id, owner, valid_from, valid_to, content, category, tags,
-        expanded_keywords, importance, is_sensitive, project, session, version, created_at,
+    select max(v.number) into last from memory_versions v
+    where v.owner = old.owner and v.memory_id = old.id;
+    insert into memory_versions (memory_id, owner, number, valid_from, valid_to, content, category,
+        tags, expanded_keywords, importance, is_sensitive, project, session, version, created_at,
         deleted_at, links)
-    values (old.id, old.owner, old.updated_at, new.updated_at, old.content, old.category, old.tags,
-        old.expanded_keywords, old.importance, old.is_sensitive, old.project, old.session,
-        old.version, old.created_at, old.deleted_at, old.links);
-    delete from memory_versions where owner = old.owner and memory_id = old.id and number <= (
-        select v.number from memory_versions v where v.owner = old.owner and v.memory_id = old.id
-        order by v.number desc offset 100 limit 1
-    );
+    values (old.id, old.owner, coalesce(last, 0) + 1, old.updated_at, new.updated_at, old.content,
+        old.category, old.tags, old.expanded_keywords, old.importance, old.is_sensitive,
+        old.project, old.session, old.version, old.created_at, old.deleted_at, old.links);
+    delete from memory_versions
+    where owner = old.owner and memory_id = old.id and number <= last - 99;
     return null;
 end
 $$;
@@ -226,10 +235,15 @@ create index revisions_reading on revisions (owner, position);
 create index revisions_of on revisions (owner, memory_id);
 
 -- Draw as many positions; returns the last of them. Drawing none only locks.
-create function recollect_draw(whose text, many bigint) returns bigint language sql volatile as $$
+create function recollect_draw(whose text, many bigint) returns bigint language plpgsql as $$
+declare
+    drawn bigint;
+begin
     insert into owners as o (owner, position) values (whose, many)
     on conflict (owner) do update set position = o.position + excluded.position
-    returning position
+    returning o.position into drawn;
+    return drawn;
+end
 $$;
 
 create function recollect_change_added() returns trigger language plpgsql as $$
@@ -461,13 +475,15 @@ return sha256(convert_to(
 
 -- One writer at a time per owner's graph; rows of memories are locked before. 5347 only keeps this
 -- kind of lock apart from others.
-create function recollect_graph_alone(owner text) returns void language sql volatile
-return pg_advisory_xact_lock(5347, hashtext(owner));
+create function recollect_graph_alone(whose text) returns void language sql volatile
+return pg_advisory_xact_lock(5347, hashtext(whose));
 
 -- The row is locked until the transaction ends: versions of one owner grow in commit order.
-create function recollect_graph_grew(grown text) returns void language sql volatile as $$
-    insert into graph_versions as v (owner, version) values (grown, 1)
-    on conflict (owner) do update set version = v.version + 1
+create function recollect_graph_grew(whose text) returns void language plpgsql as $$
+begin
+    insert into graph_versions as v (owner, version) values (whose, 1)
+    on conflict (owner) do update set version = v.version + 1;
+end
 $$;
 
 -- Names that no text uses any more are deleted, and with its last name a concept. One that was
@@ -546,7 +562,8 @@ $$;
 -- In a single-valued relation each edge ends where the next begins. One that leads back to where it
 -- starts, because two names were merged, says nothing and ends nothing.
 create function recollect_graph_settle(whose text, sources uuid[], relations text[]) returns void
-language sql volatile as $$
+language plpgsql as $$
+begin
     with wanted as (
         select distinct source, relation from unnest(sources, relations) as w(source, relation)
     ), periods as (
@@ -560,7 +577,8 @@ language sql volatile as $$
     update concept_edges c set valid_to = least(c.stated_until, p.next)
     from periods p
     where c.owner = whose and c.id = p.id
-        and c.valid_to is distinct from least(c.stated_until, p.next)
+        and c.valid_to is distinct from least(c.stated_until, p.next);
+end
 $$;
 
 -- Of a memory that is erased or becomes sensitive nothing stays.

@@ -19,6 +19,7 @@ SPACES = """
 -- swept_owner, swept_to: up to which memory, by owner and id, the space's missing rows were added;
 -- swept_to is null when all were.
 -- opened_in: a memory written by a transaction older than this one may not know of the space.
+-- opened_at: the same for a Citus cluster, whose nodes number transactions each by itself.
 -- is_former: the space that `recollect reembed --rollback` goes back to. Not every retired space
 -- is: another may be left by a cancellation that was killed half way.
 create table spaces (
@@ -33,6 +34,7 @@ create table spaces (
     is_former boolean not null default false,
     created_at timestamptz not null default now(),
     opened_in xid8 not null default pg_current_xact_id(),
+    opened_at timestamptz not null default now(),
     last_error text,
     swept_owner text not null default '',
     swept_to uuid default '00000000-0000-0000-0000-000000000000',
@@ -112,16 +114,17 @@ for each row when (
 
 -- The conflict is a row that a sweep added for the old text between the two triggers.
 create function recollect_embed_changed() returns trigger language plpgsql as $$
+declare
+    space record;
 begin
-    if exists (select from spaces where state <> 'retired') then
+    for space in select s.id from spaces s where s.state <> 'retired' loop
         insert into embeddings (owner, memory_id, space_id, content_hash)
-        select new.owner, new.id, s.id, sha256(convert_to(new.content, 'UTF8'))
-        from spaces s where s.state <> 'retired'
+        values (new.owner, new.id, space.id, sha256(convert_to(new.content, 'UTF8')))
         on conflict (owner, memory_id, space_id) do update
-        set content_hash = excluded.content_hash, vector = null, attempts = 0, due_at = now(),
-            last_error = null;
+        set content_hash = excluded.content_hash, vector = null, attempts = 0,
+            due_at = excluded.due_at, last_error = null;
         perform pg_notify('recollect_embeddings', '');
-    end if;
+    end loop;
     return null;
 end
 $$;

@@ -1,0 +1,98 @@
+"""How the database is distributed, read from the tables of Citus."""
+
+from __future__ import annotations
+
+from typing import Any, Final, LiteralString
+
+import psycopg
+
+from recollect.adapters.postgres.errors import translate_errors
+from recollect.core.admin.distribution import DISTRIBUTE_REMEDY, Distribution
+from recollect.core.admin.timeouts import Timeouts
+from recollect.core.errors import StoreUnavailable
+
+ROOT: Final = "memories"
+"""All distributed tables are co-located with this one."""
+NOT_OURS: Final = ("alembic_version", "distribution_steps")
+"""Tables that stay on the coordinator: of the migrations, and of `distribute`."""
+
+Connection = psycopg.Connection[Any]
+
+VERSION = "select extversion from pg_extension where extname = 'citus'"
+NODES = """
+select nodename from pg_dist_node where isactive and noderole = 'primary' and shouldhaveshards
+"""
+# is_owned: the owner is part of the primary key. That of keys is not: they are found by digest.
+_TABLES = """
+select c.relname, exists (
+    select from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = any(i.indkey)
+    where i.indrelid = c.oid and i.indisprimary and a.attname = 'owner') as is_owned
+from pg_class c
+where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+    and c.relname <> all(%s)
+order by c.relname <> %s, c.relname
+"""
+_DISTRIBUTED = """
+select c.relname, p.partmethod = 'h'
+from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+where c.relnamespace = current_schema()::regnamespace
+"""
+LOGIN = """
+select current_user::text, r.rolsuper, pg_get_userbyid(c.relowner),
+    pg_has_role(c.relowner, 'usage')
+from pg_roles r, pg_class c where r.rolname = current_user and c.oid = to_regclass('memories')
+"""
+_UNFINISHED = "select to_regclass('distribution_steps') is not null"
+
+
+def read_distribution(connection: Connection) -> Distribution:
+    row = connection.execute(VERSION).fetchone()
+    if row is None:
+        return Distribution()
+    found = dict(connection.execute(_DISTRIBUTED).fetchall())
+    ours = [name for name, _ in read_tables(connection)]
+    login = connection.execute(LOGIN).fetchone()
+    return Distribution(
+        version=row[0],
+        nodes=len(connection.execute(NODES).fetchall()),
+        distributed=sum(found.get(name, False) for name in ours),
+        reference=sum(not found.get(name, True) for name in ours),
+        local=tuple(name for name in ours if name not in found),
+        is_unfinished=bool(read_value(connection, _UNFINISHED)),
+        is_superuser=login is not None and login[1],
+    )
+
+
+def read_distribution_of(url: str, timeouts: Timeouts) -> Distribution:
+    """Of a database that is not opened otherwise."""
+    with (
+        translate_errors(),
+        psycopg.connect(
+            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
+        ) as connection,
+    ):
+        return read_distribution(connection)
+
+
+def check_usable(connection: Connection, distribution: Distribution) -> None:
+    """StoreUnavailable when statements would fail on the nodes, or no policy would hold there: a
+    node that does not know the owner takes the login for the administrator.
+    """
+    if not distribution.is_complete:
+        raise StoreUnavailable("the tables are only partly distributed", remedy=DISTRIBUTE_REMEDY)
+    if read_value(connection, "show citus.propagate_set_commands") != "local":
+        raise StoreUnavailable(
+            "Citus does not pass the owner of a transaction on to its nodes",
+            remedy="Run `recollect database distribute` with this login, or `alter role LOGIN set"
+            " citus.propagate_set_commands = 'local'`, and restart Recollect.",
+        )
+
+
+def read_tables(connection: Connection) -> list[tuple[str, bool]]:
+    """Our tables, the root first, and whether each is distributed by owner."""
+    return connection.execute(_TABLES, ([*NOT_OURS], ROOT)).fetchall()
+
+
+def read_value(connection: Connection, query: LiteralString) -> object:
+    row = connection.execute(query).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,47 @@
+"""How a database is distributed over the nodes of a Citus cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.core.admin.checks import Check
+from recollect.core.text.analysis import counted
+
+DISTRIBUTE_REMEDY = "Stop all servers and workers, then run `recollect database distribute`."
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """`version` is empty where the extension is not enabled. `local`: tables that are still on the
+    coordinator alone. `is_unfinished`: `distribute` was interrupted, and some constraints,
+    triggers or policies are missing. `is_superuser`: of the login, who bypasses the policies.
+    """
+
+    version: str = ""
+    nodes: int = 0
+    distributed: int = 0
+    reference: int = 0
+    local: tuple[str, ...] = ()
+    is_unfinished: bool = False
+    is_superuser: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self.distributed > 0 and not self.local and not self.is_unfinished
+
+    def __str__(self) -> str:
+        tables = f"{counted(self.distributed, 'distributed table')}, {self.reference} reference"
+        return f"Citus {self.version}, {counted(self.nodes, 'node')} with shards, {tables}"
+
+    def check(self) -> Check:
+        """What `doctor` reports where the extension is enabled."""
+        name = "citus"
+        if self.is_unfinished:
+            return Check(name, "fail", f"{self}; not finished", DISTRIBUTE_REMEDY)
+        if self.local:
+            found = f"{self}; not distributed: {', '.join(self.local)}"
+            return Check(name, "warn", found, DISTRIBUTE_REMEDY)
+        if self.is_superuser:
+            remedy = "Name a login in RECOLLECT_DATABASE_URL that owns the tables and is none."
+            return Check(name, "warn", f"{self}; a superuser bypasses row-level security", remedy)
+        return Check(name, "ok", str(self))

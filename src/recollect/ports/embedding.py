@@ -32,16 +32,16 @@ class Embedder(Protocol):
         """Whether text leaves this machine to be embedded."""
 
     def at_once(self, texts: Sequence[str]) -> int:
-        """How many of these, from the first on, it would embed in one go: at least one. A text
-        that is sent later may have changed since, so whoever can look again does.
+        """How many of these, from the first, it would embed in one batch: at least one. A text in
+        a later batch may change in the meantime, so callers check it again before sending it.
         """
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector of length 1 for each text, in order."""
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
-        """The vector of a question. A model of this machine may begin before it is awaited; errors
-        come with the awaiting.
+        """The vector of a question. A local model may start before it is awaited; errors are raised
+        when it is.
         """
 
 
@@ -49,41 +49,38 @@ class Embedders(Protocol):
     """The embedding models that this process can run, by name."""
 
     async def embedder(self, name: str) -> Embedder:
-        """The model of this name, made once and kept; ModelUnavailable when it cannot be had."""
+        """The model of this name, created once; ModelUnavailable when it cannot be loaded."""
 
 
 class Spaces(Protocol):
-    """The spaces, of which recall asks the active one. Whoever is killed in a method can call it
-    again.
-    """
+    """The spaces; recall searches the active one. Every method can be repeated after a crash."""
 
     async def spaces(self) -> list[StoredSpace]:
         """All spaces, oldest first."""
 
     async def open_space(self, embedder: str, space: Space) -> StoredSpace:
-        """The space, made when it is not there: active when no other is, else filling. One that
-        was retired is filling again.
+        """The space, created if missing: active when there is no other, else filling. A retired
+        space is filling again.
         """
 
     async def build_index(self, space: StoredSpace) -> None:
-        """Make a full space fast to ask, without holding up anybody."""
+        """Make a full space fast to search, without blocking readers or writers."""
 
     async def gap(self, space: StoredSpace) -> Gap:
-        """What recall would lose if it asked this space now."""
+        """What recall would miss if it searched this space now."""
 
     async def activate(self, space: StoredSpace) -> None:
-        """From the next request on this space is asked. The one before it is retired and becomes
-        the former one; whichever was that is given up. All of it or nothing, and nothing when the
-        space is active already.
+        """Recall searches this space from the next request. The previous one is retired and becomes
+        the former space; the former one before that is dropped. Atomic, and does nothing when the
+        space is already active.
         """
 
     async def retire(self, space: StoredSpace) -> None:
-        """Fill the former space no longer; it is kept for the way back as it was before."""
+        """Stop filling the former space; it is kept for a rollback."""
 
     async def drop_space(self, space: StoredSpace) -> None:
-        """Give up a space that is not active and remove it with its vectors. Killed on the way it
-        stays given up, and can be removed again. Conflict when `space` was seen given up and
-        somebody has opened it since.
+        """Retire a space that is not active, then delete it and its vectors; after a crash it stays
+        retired and can be dropped again. Conflict when it was opened again in the meantime.
         """
 
 
@@ -93,39 +90,39 @@ class EmbeddingQueue(Spaces, Protocol):
     """
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        """Take some jobs that nobody else has; alone one whose worker died and gave it back so."""
+        """Claim jobs that no other worker has. One that killed its worker comes alone."""
 
     async def finish(
         self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
     ) -> int:
-        """Keep vectors whose text is still the same, and say how many were kept."""
+        """Store vectors whose text has not changed; the number stored."""
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
-        """Give jobs back with the reason; tried too often, they are parked."""
+        """Return failed jobs with the error; after too many attempts they are parked."""
 
     async def unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
-        """Of jobs that were claimed those whose texts may still be embedded: nobody has edited,
-        forgotten or erased one of their memories since, or made it sensitive.
+        """The claimed jobs whose texts may still be embedded: none of their memories was edited,
+        forgotten, erased or made sensitive since.
         """
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
     ) -> None:
-        """Give jobs back untried, at once and uncounted: the worker stops, or the whole model is
-        at fault. Such an error is the space's own (`jobs` may be empty) and is told by `progress`
-        until the next vectors are kept, or the model has recovered.
+        """Return jobs without counting an attempt: the worker stops, or the model fails. Such an
+        error belongs to the space (`jobs` may be empty); `progress` reports it until vectors are
+        stored again or the model has recovered.
         """
 
     async def recovered(self, space: StoredSpace) -> None:
-        """What was told of the model is over, unless somebody still waits for its answer."""
+        """Clear the space's error, unless a job still waits for the model."""
 
     async def retry_parked(self, space: StoredSpace) -> int:
-        """Give parked jobs, and those that failed and wait for their turn, another chance now."""
+        """Retry parked and failed jobs now."""
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
-        """How far a space is with the memories of an owner; unsaid, with those of all."""
+        """How many memories of an owner, or of all owners, a space has embedded."""
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, at the latest after this long."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
@@ -25,6 +25,7 @@ class Service(Protocol):
 
     A `reference` is an id or any unambiguous prefix of one; a project may be named by a short name
     (`core/memory/project.py`), of which `resolve_project` says what it means, also in a folder.
+    `short_ids` are references for people to read and type.
     """
 
     async def remember(self, draft: Draft) -> Memory: ...
@@ -32,6 +33,7 @@ class Service(Protocol):
     async def recall(self, request: RecallRequest) -> Recollection: ...
     async def why(self, reference: str, request: RecallRequest) -> WhyReport: ...
     async def get(self, reference: str) -> Memory: ...
+    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]: ...
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page: ...
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None

@@ -6,7 +6,7 @@ time importing the others than on its own work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -62,6 +62,11 @@ class LocalService:
         from recollect.usecases.memory import find
 
         return await find.get(self.context, self.owner, reference)
+
+    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        from recollect.usecases.memory import find
+
+        return await find.short_ids(self.context, self.owner, ids)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.usecases.memory import find

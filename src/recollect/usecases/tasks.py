@@ -1,8 +1,10 @@
-"""Cancelling background tasks, and measuring how long work took."""
+"""Running and cancelling background tasks, and measuring how long work took."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ _CANCEL_AGAIN_SECONDS: Final = 10.0
 async def cancel_and_wait(
     *tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS
 ) -> None:
-    """Cancel tasks that run for ever, and wait until they have ended. They are cancelled again
+    """Cancel tasks that run forever, and wait until they have ended. They are cancelled again
     while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
     cancellation that comes together with what it waits for.
     """
@@ -26,6 +28,23 @@ async def cancel_and_wait(
         _, running = await asyncio.wait(running, timeout=cancel_again)
 
 
+@asynccontextmanager
+async def repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
+    """While entered, do the work every so many seconds, and once more at the end."""
+
+    async def repeat() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await work()
+
+    running = asyncio.create_task(repeat(), name=work.__qualname__)
+    try:
+        yield
+    finally:
+        await cancel_and_wait(running)
+        await work()
+
+
 def cancel(task: asyncio.Future[Any]) -> None:
     """Cancel a task, and retrieve its error: asyncio logs errors that are never retrieved."""
     task.cancel()
@@ -34,7 +53,7 @@ def cancel(task: asyncio.Future[Any]) -> None:
 
 def exception_of(task: asyncio.Future[Any]) -> BaseException | None:
     if task.cancelled():
-        return StoreUnavailable("it was interrupted", remedy="Try again.")
+        return StoreUnavailable("the operation was cancelled", remedy="Try again.")
     return task.exception()
 
 

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recollect.adapters.files.hook_log import home_path
-from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.owner import check_owner
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.usecases.recall.hits import BothAnswers, merge_answers
-from recollect.usecases.recall.words import recall_by_words, resolve_request, run_directly
+from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
 
 if TYPE_CHECKING:
     from recollect.adapters.sqlite.fast_recall import FastStore
@@ -128,27 +127,21 @@ class FastRecall:
             return run_directly(recall_by_words(store, chosen.owner, request, self._deadline()))
 
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
-        """As `usecases/sync/offline_first.py` does it: the server's hits with what only this store
-        has, or what is here when the server does not answer.
-        """
-        owner = self.settings.owner
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
             return self._ask_server(request, 1.0)
+
+        def ask_server(request: RecallRequest) -> list[Hit]:
+            return self._ask_server(request, _SHARE_FOR_SERVER)
+
         with self._open_store() as store:
-            request = run_directly(resolve_request(store, owner, request))
-            try:
-                here = run_directly(recall_by_words(store, owner, request, self._deadline()))
-            except InvalidInput:  # none of this store's own legs is to be asked
-                here = []
-            before = run_directly(store.unsent_ids(owner))
-            try:
-                there = self._ask_server(request, _SHARE_FOR_SERVER)
-            except RecollectError as error:
-                self.note = f"without the server: {type(error).__name__}"
-                return here
-            unsent = before | run_directly(store.unsent_ids(owner))
-            answers = BothAnswers(there, here, unsent)
-            return run_directly(merge_answers(store, owner, request, answers))
+            hits, error = run_directly(
+                recall_offline_first(
+                    store, self.settings.owner, request, self._deadline(), ask_server
+                )
+            )
+        if error is not None:
+            self.note = f"without the server: {type(error).__name__}"
+        return hits
 
     def _ask_server(self, request: RecallRequest, share: float) -> list[Hit]:
         from recollect.adapters.http.fast_recall import recall

@@ -72,7 +72,7 @@ async def test_recall_reports_a_cancelled_leg_as_failed(context: Context) -> Non
     assert len(answer.hits) == 1
     assert (answer.legs["dense"].status, answer.legs["dense"].note) == (
         "failed",
-        "it was interrupted",
+        "the operation was cancelled",
     )
 
 

@@ -146,7 +146,7 @@ FAULTS = [
     (TableReranker({}, error=ValueError("quoting a memory")), "ValueError"),
     (TableReranker({}, answer=[0.5]), "one number for each text"),
     (TableReranker({}, answer=[0.5, 0.1, float("nan"), 0.2]), "one number for each text"),
-    (TableReranker({}, error=asyncio.CancelledError()), "interrupted"),  # type: ignore[arg-type]  # no Exception, and just that is the case
+    (TableReranker({}, error=asyncio.CancelledError()), "cancelled"),  # type: ignore[arg-type]  # no Exception, and just that is the case
 ]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from random import random
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -24,7 +24,7 @@ from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
 
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
-_IS_IT_RUNNING: Final = (
-    "Is the server running? Start it with `recollect serve`, and check RECOLLECT_API_URL."
-)
+_IS_IT_RUNNING: Final = "Start the server with `recollect serve`, and check RECOLLECT_API_URL."
 # What changes nothing, or nothing more when it is sent again.
 _REPEATABLE: Final = {"recall", "why", "sync/push"}
 # Then nothing has reached the server.
@@ -155,6 +153,12 @@ class RemoteService:
         from recollect.wire.answers import MemoryOut
 
         return (await self.ask(MemoryOut, "GET", _path(reference), is_short=True)).to_memory()
+
+    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        """These differ from each other; to compare them with the whole store would take a request
+        for each.
+        """
+        return short_ids(ids)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.memory import checked_scope

@@ -12,6 +12,8 @@ from contextlib import suppress
 
 from psycopg import sql
 
+from recollect.adapters.postgres.component import PostgresComponent
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool, has_own_session
 from recollect.usecases.tasks import cancel_and_wait
 
@@ -59,3 +61,17 @@ class Listener:
         if not task.cancelled() and task.exception() is not None:
             self._listening = None  # its connection broke: the next wait tries again
         self._notified.set()
+
+
+class ListeningQueue(PostgresComponent):
+    """A queue whose workers are woken by notifications on a channel."""
+
+    def __init__(self, pool: Pool, limits: Limits, channel: str) -> None:
+        super().__init__(pool, limits)
+        self._listener = Listener(pool, channel)
+
+    async def close(self) -> None:
+        await self._listener.close()
+
+    async def wait_for_work(self, seconds: float) -> None:
+        await self._listener.wait(seconds)

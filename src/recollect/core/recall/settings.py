@@ -177,7 +177,7 @@ class Switch:
 
     @property
     def remedy(self) -> str:
-        return "Say on or off."
+        return "Use on or off."
 
 
 _SWITCHED: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}

@@ -25,13 +25,13 @@ async function ask(method, path, body) {
   } catch {
     throw new Refused({ status: 0, detail: "The server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
   }
-  // What stands between, such as a proxy, answers in its own words.
+  // A proxy in between answers in its own format.
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   throw new Refused(answer?.detail && answer.remedy ? answer : {
     status: response.status,
     detail: `The answer (status ${response.status}) is not one of Recollect's`,
-    remedy: "Try again; if it stays so, look at what stands between this page and the server.",
+    remedy: "Try again. If it keeps happening, check the proxy between this page and the server.",
   });
 }
 

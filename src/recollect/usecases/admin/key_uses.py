@@ -6,7 +6,6 @@ the last minute.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -16,7 +15,7 @@ from uuid import UUID
 from recollect.core.errors import StoreError
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
-from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.tasks import repeating
 
 _SECONDS: Final = 60.0
 
@@ -46,15 +45,5 @@ class KeyUses:
 async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
     """While entered, recorded uses are written every minute; the rest at the end."""
     uses = KeyUses(keys, clock)
-    writing = asyncio.create_task(_write_every_minute(uses), name="note key uses")
-    try:
+    async with repeating(uses.write, _SECONDS):
         yield uses
-    finally:
-        await cancel_and_wait(writing)
-        await uses.write()
-
-
-async def _write_every_minute(uses: KeyUses) -> None:
-    while True:
-        await asyncio.sleep(_SECONDS)
-        await uses.write()

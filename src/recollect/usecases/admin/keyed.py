@@ -5,7 +5,7 @@ Every way into a server goes through here, so that a read-only key cannot write 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -52,6 +52,9 @@ class KeyedService:
 
     async def get(self, reference: str) -> Memory:
         return await self.mine.get(reference)
+
+    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        return await self.mine.short_ids(ids)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         return await self.mine.page(self._scope(scope), cursor, limit)

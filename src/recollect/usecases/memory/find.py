@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import NotFound
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory import ids as shortened
+from recollect.core.memory.ids import SHORT_LENGTHS, IdPrefix
 from recollect.core.memory.memory import Memory, Scope, checked_scope
 from recollect.core.memory.paging import Cursor, Page, check_page_size
 from recollect.usecases.memory.projects import resolve_scope
@@ -34,6 +36,20 @@ async def get(context: Context, owner: str, reference: str) -> Memory:
     if memory is None or memory.deleted_at is not None:
         raise not_found(reference)
     return memory
+
+
+async def short_ids(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
+    """Prefixes of one length, each of which means one memory of the whole store."""
+    for length in SHORT_LENGTHS[:-1]:
+        shown = shortened.short_ids(ids, length)
+        if not any([await _is_ambiguous(context, owner, prefix) for prefix in shown.values()]):
+            return shown
+    return shortened.short_ids(ids, SHORT_LENGTHS[-1])
+
+
+async def _is_ambiguous(context: Context, owner: str, prefix: str) -> bool:
+    parsed = IdPrefix.parse(prefix)
+    return len(await context.store.ids_with_prefix(owner, parsed, 2, forgotten=False)) > 1
 
 
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:

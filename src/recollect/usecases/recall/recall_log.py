@@ -1,19 +1,18 @@
-"""Remember which memories were recalled, without any recall waiting for it.
+"""Record which memories were recalled, without delaying any recall.
 
-What was shown is gathered here and written now and then, and when the work ends. A crash loses at
-most what was not written yet, which only makes an audit more careful.
+Ids are collected here and written every half minute, and when the process stops. A crash loses at
+most the last half minute, which only makes an audit more careful.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.errors import StoreError
-from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.tasks import repeating
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Recollection
@@ -52,15 +51,5 @@ class RecallLog:
 async def recall_log(record: RecallRecord, clock: Clock) -> AsyncIterator[RecallLog]:
     """While entered, what is noted is written every half minute; the rest at the end."""
     log = RecallLog(record, clock)
-    writing = asyncio.create_task(_write_now_and_then(log), name="note recalls")
-    try:
+    async with repeating(log.write, _SECONDS):
         yield log
-    finally:
-        await cancel_and_wait(writing)
-        await log.write()
-
-
-async def _write_now_and_then(log: RecallLog) -> None:
-    while True:
-        await asyncio.sleep(_SECONDS)
-        await log.write()

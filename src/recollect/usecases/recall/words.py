@@ -6,15 +6,17 @@ Importing `asyncio` costs a fresh process as much as everything else that a reca
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import UUID
 
+from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers, word_query
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.memory.projects import ProjectStore, resolve_scope
-from recollect.usecases.recall.hits import build_hits
+from recollect.usecases.recall.hits import BothAnswers, build_hits, merge_answers
 from recollect.usecases.recall.rank import rank_fused
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
         async def read_settings(self) -> Mapping[str, object]: ...
 
+    class SyncedWordStore(WordStore, Protocol):
+        async def unsent_ids(self, owner: str) -> Collection[UUID]: ...
+
 
 T = TypeVar("T")
 
@@ -41,7 +46,37 @@ async def recall_by_words(
     store: WordStore, owner: str, request: RecallRequest, deadline: Deadline
 ) -> list[Hit]:
     """What the recall use case answers on a store that has no other leg and no second stage."""
-    request = await resolve_request(store, owner, request)
+    return await _recall(store, owner, await _resolve(store, owner, request), deadline)
+
+
+async def recall_offline_first(
+    store: SyncedWordStore,
+    owner: str,
+    request: RecallRequest,
+    deadline: Deadline,
+    ask_server: Callable[[RecallRequest], list[Hit]],
+) -> tuple[list[Hit], RecollectError | None]:
+    """What `OfflineFirstService` answers, one side after the other: the server's hits together with
+    those that only this store has, or this store's alone, with the server's error.
+    """
+    request = await _resolve(store, owner, request)
+    try:
+        here = await _recall(store, owner, request, deadline)
+    except InvalidInput:  # the request excludes the only leg of this store
+        here = []
+    # Read before the server is asked: what is sent while it searches would be missing.
+    unsent = await store.unsent_ids(owner)
+    try:
+        there = ask_server(request)
+    except RecollectError as error:
+        return here, error
+    answers = BothAnswers(there, here, {*unsent, *await store.unsent_ids(owner)})
+    return await merge_answers(store, owner, request, answers), None
+
+
+async def _recall(
+    store: WordStore, owner: str, request: RecallRequest, deadline: Deadline
+) -> list[Hit]:
     settings = RecallSettings.stored(await store.read_settings())
     context = RecallContext.create(owner, request, settings, deadline)
     check_some_leg_counts(context, ("lexical",))
@@ -50,7 +85,7 @@ async def recall_by_words(
     return [*await build_hits(context, store, ranking)]
 
 
-async def resolve_request(store: ProjectStore, owner: str, request: RecallRequest) -> RecallRequest:
+async def _resolve(store: ProjectStore, owner: str, request: RecallRequest) -> RecallRequest:
     """The request, checked, with its project named in full."""
     request = request.checked()
     return replace(request, scope=await resolve_scope(store, owner, request.scope))

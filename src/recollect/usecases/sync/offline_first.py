@@ -146,6 +146,9 @@ class OfflineFirstService:
         except NotFound as unknown:
             return await self._elsewhere(unknown, lambda: self.remote.get(reference))
 
+    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
+        return await self.local.short_ids(ids)
+
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         return await self.local.page(scope, cursor, limit)
 

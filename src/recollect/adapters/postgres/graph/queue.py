@@ -12,10 +12,9 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.vectors.queue import (
     DELAY_GROWTH,
@@ -152,18 +151,11 @@ from mine where x.owner = mine.owner and x.memory_id = mine.memory_id
 )
 
 
-class ExtractionQueue(PostgresComponent):
+class ExtractionQueue(ListeningQueue):
     """Implements the `ExtractionQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
-        super().__init__(pool, limits)
-        self._listener = Listener(pool, CHANNEL)
-
-    async def close(self) -> None:
-        await self._listener.close()
-
-    async def wait_for_work(self, seconds: float) -> None:
-        await self._listener.wait(seconds)
+        super().__init__(pool, limits, CHANNEL)
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
         params = {

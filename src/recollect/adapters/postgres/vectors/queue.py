@@ -17,9 +17,8 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.listener import Listener
+from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
@@ -261,18 +260,11 @@ where e.owner = %(owner)s and e.memory_id = %(id)s and e.vector is null and e.du
 """
 
 
-class EmbeddingQueue(PostgresComponent):
+class EmbeddingQueue(ListeningQueue):
     """Implements the queue of the `EmbeddingQueue` port."""
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
-        super().__init__(pool, limits)
-        self._listener = Listener(pool, CHANNEL)
-
-    async def close(self) -> None:
-        await self._listener.close()
-
-    async def wait_for_work(self, seconds: float) -> None:
-        await self._listener.wait(seconds)
+        super().__init__(pool, limits, CHANNEL)
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
         while True:

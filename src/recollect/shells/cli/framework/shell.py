@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
-from uuid import UUID
 
 from recollect.core.errors import (
-    AmbiguousId,
     InvalidInput,
-    NotFound,
     RecollectError,
     StoreUnavailable,
 )
-from recollect.core.memory.ids import SHORT_LENGTHS, short_ids
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
 from recollect.shells.cli.framework.errors import ExitCode, guarded
 from recollect.shells.cli.framework.output import note
@@ -99,37 +95,6 @@ def ask(question: Callable[[Service], Awaitable[Answer]]) -> Answer:
             return await question(memory)
 
     return run_async(asked())
-
-
-async def clear_ids(recollect: Service, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Short ids that commands accept for these memories. A server would need a request for each:
-    of its memories they are only told apart from each other.
-    """
-    from recollect.settings import load
-
-    listed = [*ids]
-    mode = load().mode
-    if mode == "remote":
-        return short_ids(listed)
-    if mode == "cached":
-        from recollect.usecases.sync.offline_first import OfflineFirstService
-
-        recollect = recollect.local if isinstance(recollect, OfflineFirstService) else recollect
-    for length in SHORT_LENGTHS[:-1]:
-        shown = short_ids(listed, length)
-        if not any([await _is_ambiguous(recollect, id) for id in shown.values()]):
-            return shown
-    return short_ids(listed, SHORT_LENGTHS[-1])
-
-
-async def _is_ambiguous(recollect: Service, id: str) -> bool:
-    try:
-        await recollect.get(id)
-    except AmbiguousId:
-        return True
-    except NotFound:
-        pass
-    return False
 
 
 def ask_part(

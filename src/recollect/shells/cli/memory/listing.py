@@ -12,7 +12,7 @@ from recollect.shells.cli.framework.declared import Option
 from recollect.shells.cli.framework.option_groups import option_group
 from recollect.shells.cli.framework.options import AsJson, resolve_project, scope_of_folder
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask, clear_ids
+from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def list_memories(
     async def find(recollect: Service) -> tuple[Page, dict[UUID, str]]:
         project = await resolve_project(recollect, where.project)
         page = await recollect.page(replace(where, project=project), cursor, limit)
-        listed = () if as_json else (memory.id for memory in page.memories)
-        return page, await clear_ids(recollect, listed)
+        listed = [] if as_json else [memory.id for memory in page.memories]
+        return page, await recollect.short_ids(listed)
 
     page, ids = ask(find)
     if as_json:

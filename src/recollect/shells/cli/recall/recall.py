@@ -33,7 +33,7 @@ from recollect.shells.cli.framework.options import (
     scope_of_folder,
 )
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import MOST_BYTES_A_CHARACTER, ask, clear_ids
+from recollect.shells.cli.framework.shell import MOST_BYTES_A_CHARACTER, ask
 from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def recall(
 
     async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
         found = await recollect.recall(await _resolve_project(recollect, asked))
-        shown = () if as_json else (id for hit in found.hits for id in _ids_of(hit))
-        return found, await clear_ids(recollect, shown)
+        shown = [] if as_json else [id for hit in found.hits for id in _ids_of(hit)]
+        return found, await recollect.short_ids(shown)
 
     found, ids = ask(find)
     if as_json:

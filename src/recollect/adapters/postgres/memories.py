@@ -41,7 +41,8 @@ from recollect.core.text.analysis import clean_query
 
 _ADD_MANY = """
 copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
-    project, session, version, created_at, updated_at, deleted_at, links) from stdin
+    project, session, version, created_at, updated_at, deleted_at, links, search_vector, languages,
+    analyzer) from stdin
 """
 
 _REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"

@@ -19,6 +19,7 @@ from recollect.adapters.files.file_search import in_files
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.core.privacy.erasure import Erased, Marks, Remain
+from recollect.core.text.terms import analyze
 
 _COUNTS: Final = """
 select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as reported,
@@ -77,7 +78,7 @@ where coalesce({whose} = %(owner)s, true)
 """
 # The words as the index and its frequencies write them, unless another memory holds them.
 _STEMS: Final = """
-select s as stem from unnest(tsvector_to_array(to_tsvector('english', %(text)s))) s
+select s as stem from unnest(%(lexemes)s::text[]) s
 where length(s) > 4 and s !~ '^[0-9.,+-]*$'
     and not exists (select from memories m where m.search_vector @@ quote_literal(s)::tsquery)
 """
@@ -206,7 +207,8 @@ class PostgresOwnerErasure:
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
             needles = sorted((marks.texts | marks.words) - theirs)
-            cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
+            lexemes = sorted({form for forms in analyze(" ".join(needles))[0] for form in forms})
+            cursor = await connection.execute(_STEMS, {"lexemes": lexemes})
             stems = [row["stem"] for row in await cursor.fetchall()]
             values = {
                 "ids": [*marks.ids],

@@ -19,10 +19,11 @@ from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
-from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
+from recollect.shells.logs import log_analysis, log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.workers.analysis import AnalysisStep
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
@@ -71,7 +72,8 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
         graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
         embedding = None if context is None else EmbeddingStep(context, on_embedding)
-        workers = [Worker(step) for step in (embedding, graph) if step is not None]
+        steps = (AnalysisStep(server.analysis, log_analysis), embedding, graph)
+        workers = [Worker(step) for step in steps if step is not None]
         if retry:
             counts["retried"] = await _retry(context, None if graph is None else server.graph)
             log.info("retrying what failed", jobs=counts["retried"])
@@ -131,6 +133,8 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         log.info("no recall by meaning", reason=server.vector_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
+        analysis = AnalysisStep(server.analysis, log_analysis)
+        tasks.append(asyncio.create_task(persist(analysis), name="analysis worker"))
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
             tasks.append(asyncio.create_task(persist(embedding), name="embedding worker"))

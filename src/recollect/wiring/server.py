@@ -35,6 +35,7 @@ from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
+from recollect.usecases.workers.analysis import Reanalyzing
 from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
 from recollect.wiring.context import (
     Progress,
@@ -71,6 +72,7 @@ class Server:
     settings: Settings
     database: str
     graph: GraphContext
+    analysis: Reanalyzing
     embedding: EmbeddingContext | None = None
     vector_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
@@ -190,6 +192,7 @@ async def open_server(
             settings,
             database,
             graph,
+            store,
             embedding,
             store.vector_note,
             eraser=store.eraser,

@@ -53,6 +53,11 @@ def test_clean_query_cuts_a_pasted_megabyte() -> None:
     assert query_words(many) == tuple(f"word{number}" for number in range(MAX_QUERY_WORDS))
 
 
+def test_clean_query_bounds_the_marks_on_a_character() -> None:
+    assert len(clean_query("a" + "\u0301\u0316" * 5_000)) <= 31
+    assert clean_query("cafe\u0301") == "café"
+
+
 @given(any_text)
 def test_clean_query_is_storable_and_stable(text: str) -> None:
     clean = clean_query(text)

@@ -16,6 +16,7 @@ from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.lexical.reanalysis import reanalyze
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
@@ -155,6 +156,11 @@ class PostgresMemories(PostgresComponent):
     async def maintain(self) -> None:
         """Bring all statistics up to date at once, as after a large import."""
         await self._statistics.maintain()
+
+    async def reanalyze(self, limit: int) -> int:
+        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        async with self._pool.transaction() as connection:
+            return await reanalyze(connection, limit)
 
     @retry_on_disconnect
     async def get(self, owner: str, id: UUID) -> Memory | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from recollect.core.memory.memory import Memory
@@ -13,7 +14,13 @@ _MAX_POSITIONS: Final = 255
 
 
 def analyzed(memory: Memory) -> dict[str, Any]:
-    terms = analyze_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
+    return analyzed_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
+
+
+def analyzed_fields(
+    content: str, expanded_keywords: Iterable[str], tags: Iterable[str], category: str
+) -> dict[str, Any]:
+    terms = analyze_fields(content, expanded_keywords, tags, category)
     return {
         "search_vector": as_vector(terms),
         "languages": " ".join(terms.languages),

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from recollect.adapters.sqlite.errors import is_without_room
 from recollect.adapters.sqlite.history import links, versions
 from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.lexical import search as words
+from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
 from recollect.adapters.sqlite.rows import (
     CHANGES,
     COLUMNS,
@@ -45,7 +46,7 @@ from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
 from recollect.core.admin.stats import Stats
 from recollect.core.admin.timeouts import TIMEOUTS
-from recollect.core.errors import Conflict
+from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory, Scope
 
@@ -105,7 +106,10 @@ class SqliteStore:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._reader.run(lambda _: None)  # connecting finds or makes the file
+            # Connecting finds or makes the file.
+            if await self._reader.run(has_outdated):
+                with suppress(StoreError):  # it is tried again with the next opening
+                    await self._writer.run(reanalyze)
         except BaseException:
             await self._close()
             raise

@@ -13,6 +13,7 @@ from typing import Final, Literal
 # A prompt pasted whole must not cost seconds: what is past this tells little about the question.
 MAX_QUERY_CHARS: Final = 20_000
 MAX_QUERY_WORDS: Final = 64
+_MOST_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
 # Controls, halves of surrogate pairs, and the invisible marks that turn the writing direction: no
@@ -46,7 +47,22 @@ def unstorable(text: str) -> str | None:
 def clean_query(text: str) -> str:
     """Any text as a query that every store can be handed: normalised, bounded, no controls."""
     bounded = _CONTROL.sub(" ", text[:MAX_QUERY_CHARS])
+    if not bounded.isascii():
+        bounded = _bound_marks(bounded)
     return unicodedata.normalize("NFC", bounded).strip()
+
+
+def _bound_marks(text: str) -> str:
+    """At most 30 marks on a character, as Unicode's stream-safe format has it: sorting more takes
+    time that grows with the square of their number.
+    """
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def query_words(text: str) -> tuple[str, ...]:

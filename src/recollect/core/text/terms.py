@@ -281,6 +281,6 @@ def _hebrew_stem(word: str) -> str:
 def _stemmer(language: str) -> Any:  # noqa: ANN401  # Snowball's, which has no types
     if (algorithm := _STEMMERS.get(language)) is None:
         return None
-    import Stemmer
+    import Stemmer  # type: ignore[import-not-found, unused-ignore]  # it has no stubs
 
     return Stemmer.Stemmer(algorithm)

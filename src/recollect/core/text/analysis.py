@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Final, Literal
 
+from recollect.core.text.segments import Segment, segments
+
 # A prompt pasted whole must not cost seconds: what is past this tells little about the question.
 MAX_QUERY_CHARS: Final = 20_000
 MAX_QUERY_WORDS: Final = 64
@@ -74,8 +76,23 @@ def query_words(text: str) -> tuple[str, ...]:
 
 def words(text: str) -> tuple[str, ...]:
     """Every word of a text, in order and in lower case."""
+    if text.isascii():
+        return tuple(word.lower() for word in _WORD.findall(text))
     # Lower case after splitting: the small İ is two characters, of which one is no letter.
-    return tuple(word.lower() for word in _WORD.findall(text))
+    return tuple(
+        part.lower()
+        for segment in segments(text)
+        for part in _pairs_of(segment)
+        if segment.kind not in ("whole", "symbol")
+    )
+
+
+def _pairs_of(segment: Segment) -> tuple[str, ...]:
+    """A word; of a script without spaces, each character with the next."""
+    text = segment.text
+    if segment.kind == "word" or len(text) < 3:
+        return (text,)
+    return tuple(text[place : place + 2] for place in range(len(text) - 1))
 
 
 def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:

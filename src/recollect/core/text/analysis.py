@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final, Literal
+from typing import Final
 
 from recollect.core.text.segments import Segment, segments
 
@@ -93,11 +93,6 @@ def _pairs_of(segment: Segment) -> tuple[str, ...]:
     if segment.kind == "word" or len(text) < 3:
         return (text,)
     return tuple(text[place : place + 2] for place in range(len(text) - 1))
-
-
-def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:
-    """An FTS5 match expression whose words are all quoted strings, so none is an operator."""
-    return f" {operator} ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import LiteralString
@@ -23,11 +23,11 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.leftovers import ended_with_us
 from tests.real_parts import summarize_skips
+from tests.waiting import TIMEOUT_FACTOR
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
-from recollect.core.recall.settings import RecallSettings
 from recollect.shells.logs import log_to_stderr
 
 TEMPLATE = "recollect_template"
@@ -98,11 +98,8 @@ def unhurried() -> Iterator[None]:
     """The limits of time that serve people who wait, at their longest: a busy machine must not make
     a recall leave a leg out, a store refuse or a model be "not ready". Tests of a limit set it.
     """
-    longest: dict[str, object] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
-    defaults = tuple(longest.get(field.name, field.default) for field in fields(RecallSettings))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RecallSettings.__init__, "__defaults__", defaults)
-        patch.setenv("RECOLLECT_TIMEOUT_FACTOR", "60")
+        patch.setenv("RECOLLECT_TIMEOUT_FACTOR", str(TIMEOUT_FACTOR))
         for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
             patch.setenv(f"RECOLLECT_{name}", "3600")
         yield

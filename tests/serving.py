@@ -17,6 +17,7 @@ from tests.waiting import SECONDS
 from recollect import settings
 from recollect.core.privacy.keys import Role
 from recollect.shells.asgi.listening import listen, url_of
+from recollect.shells.asgi.protocol import ConnectionLimits
 from recollect.shells.serve import serve
 from recollect.usecases.admin.keys import issue_key
 from recollect.wiring import Server, open_server
@@ -53,7 +54,9 @@ class Running:
 
 
 @contextmanager
-def running(database_url: str, home: Path, **overrides: object) -> Iterator[Running]:
+def running(
+    database_url: str, home: Path, limits: ConnectionLimits | None = None, **overrides: object
+) -> Iterator[Running]:
     """The whole server, as `recollect serve` has it, stopped cleanly at the end."""
     chosen = settings.load(database_url=database_url, home=home, port=0, **overrides)
     ready: Future[Running] = Future()
@@ -67,7 +70,7 @@ def running(database_url: str, home: Path, **overrides: object) -> Iterator[Runn
                     loop = asyncio.get_running_loop()
                     ready.set_result(Running(url_of(listening), server, loop, stopping))
 
-                await serve(server, listening, stopping, tell)
+                await serve(server, listening, stopping, tell, limits)
 
     def run() -> None:
         try:

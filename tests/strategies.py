@@ -29,9 +29,11 @@ weights_in_force: Final = st.floats(min_value=0.01, max_value=MAX_WEIGHT)
 finite_scores: Final = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def candidate(number: int, score: float = 1.0, importance: float = 0.5) -> Candidate:
+def candidate(
+    number: int, score: float = 1.0, importance: float = 0.5, *, evidence: float = 1.0
+) -> Candidate:
     """The candidate whose id is `number`, so that a smaller number is an earlier id."""
-    return Candidate(UUID(int=number), score, importance, MOMENT)
+    return Candidate(UUID(int=number), score, importance, MOMENT, evidence)
 
 
 @st.composite

@@ -85,11 +85,11 @@ def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> Non
     run(settings, ready_file=ready_file, as_json=as_json)
 
 
-def _worker(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
+def _worker(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
     from recollect.shells.worker import run
 
     gc.enable()
-    run(settings, once=once, retry=retry, as_json=as_json)
+    run(settings, once=once, retry=retry, local=local, as_json=as_json)
 
 
 def _mcp() -> None:

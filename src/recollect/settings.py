@@ -86,7 +86,7 @@ class Settings:
     hook_start_ms: int = Field(default=2_000, ge=50, le=60_000)
     hook_tokens: int = Field(default=Measure().tokens, ge=100, le=2_500)
     hook_floor: float = Field(default=Measure().floor, ge=0, le=1_000)
-    hook_cosine_floor: float = Field(default=Measure().cosine_floor, ge=-1, le=2)
+    hook_meaning_floor: float = Field(default=Measure().meaning_floor, ge=0, le=2)
     capture: Literal["on", "off"] = "on"
     capture_daily: int = Field(default=50, ge=0, le=100_000)
     capture_url: str | None = None

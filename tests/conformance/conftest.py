@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.databases import emptied_database_url, shared_database_url
+from tests.conformance.places import Place
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
@@ -29,6 +30,15 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         opened = PostgresStore(request.getfixturevalue("emptied_database_url"))
     async with opened:
         yield opened
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where a store with vectors and a graph is."""
+    if request.param == "sqlite":
+        return tmp_path / "memories.db"
+    url: str = request.getfixturevalue("emptied_database_url")
+    return url
 
 
 @pytest.fixture(params=["in_memory", "postgres"])

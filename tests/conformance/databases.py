@@ -33,9 +33,9 @@ def emptied_database_url(shared_database_url: str) -> str:
         )
         tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in found)
         connection.execute(sql.SQL("truncate {}").format(tables))
-        # Each space of a former test left an index of its own.
+        # Spaces of former tests left indexes.
         left = connection.execute(
-            "select indexname from pg_indexes where indexname like 'embeddings_space_%'"
+            "select indexname from pg_indexes where indexname like 'embeddings_hnsw_%'"
         )
         for (name,) in left.fetchall():
             connection.execute(sql.SQL("drop index {}").format(sql.Identifier(name)))

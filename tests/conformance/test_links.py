@@ -88,7 +88,7 @@ async def test_memories_in_a_supersede_cycle_stand_for_themselves(
 ) -> None:
     for number in range(1, length + 1):
         before = number - 1 or length
-        await store.add(memory(number, "the harbour", links=links(supersedes=before)))
+        await store.add(memory(number, f"harbour {number}", links=links(supersedes=before)))
     assert sorted(await shown(store)) == ids(*range(1, length + 1))
 
 
@@ -118,7 +118,7 @@ async def test_newest_of_two_successors_is_served(store: Store) -> None:
 async def test_collapsed_ranks_are_filled_from_below(store: Store) -> None:
     for number in range(1, 9):
         before = links(supersedes=number - 1) if 1 < number < 6 else ()
-        await store.add(memory(number, "the harbour", links=before))
+        await store.add(memory(number, f"harbour {number}", links=before))
     first = await shown(store, limit=3)
     assert len(first) == 3
     assert set(first) <= set(ids(5, 6, 7, 8))

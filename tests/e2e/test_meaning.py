@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from tests.serving import Running, running
 
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.shells.worker import require_embedding
@@ -21,6 +21,8 @@ from recollect.usecases.sync.sync import sync
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_cached
+
+pytestmark = pytest.mark.anyio
 
 CAR = "My automobile is being repaired until Thursday"
 BACKGROUND = (
@@ -75,7 +77,7 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
     server: Running, database_url: str
 ) -> None:
     with server.client() as mine:
-        mine.patch("settings", json={"deadline_ms": 60_000})
+        mine.patch("settings", json={"deadline_ms": 60_000, "min_relevance": 0})
         assert recalled(mine, QUERY)["legs"]["dense"]["status"] == "absent"
         id = store(mine, CAR)
         for content in BACKGROUND:
@@ -174,7 +176,7 @@ def test_at_any_depth_why_knows_the_rank_in_the_dense_leg(server: Running) -> No
         assert kinds["dense"] == "below_depth"
 
 
-def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
+async def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
     server: Running, tmp_path: Path
 ) -> None:
     """Also by meaning alone, which its own store cannot, and for a sensitive query: the server is
@@ -188,15 +190,10 @@ def test_a_client_with_a_copy_finds_by_meaning_as_the_server_does(
             store(mine, content)
         work_off(server)
 
-    async def asked() -> list[Recollection]:
-        home = tmp_path / "client"
-        async with open_cached(load(home=home, api_url=server.url, api_key=key)) as one:
-            await sync(one.sync, one.server, one.clock)
-            return [
-                await one.service.recall(RecallRequest(QUERY, **fields))
-                for fields in ({}, {"weights": {"lexical": 0.0}}, {"is_sensitive": True})
-            ]
-
-    for answer in asyncio.run(asked()):
-        assert (str(answer.hits[0].memory.id), answer.note) == (id, None)
-        assert answer.legs["dense"].status == "ran"
+    settings = load(home=tmp_path / "client", api_url=server.url, api_key=key)
+    async with open_cached(settings) as client:
+        await sync(client.sync, client.server, client.clock)
+        for fields in ({}, {"weights": {"lexical": 0.0}}, {"is_sensitive": True}):
+            answer = await client.service.recall(RecallRequest(QUERY, **fields))
+            assert (str(answer.hits[0].memory.id), answer.note) == (id, None)
+            assert answer.legs["dense"].status == "ran"

@@ -12,8 +12,10 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.graphs import read_all
+from psycopg.conninfo import conninfo_to_dict
+from tests.conformance.graphs import read_all
 from tests.conformance.samples import OWNER, fill, listed, memory, search
+from tests.conftest import Cluster
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of
 
@@ -158,10 +160,11 @@ async def test_words_left_among_the_frequencies_are_found(database_url: str) -> 
         assert [remain.where for remain in remains] == ["lexeme_stats.lexeme"]
 
 
-async def test_erase_owner_clears_planner_statistics(database_url: str) -> None:
+async def test_erase_owner_clears_planner_statistics(database_url: str, cluster: Cluster) -> None:
+    name = conninfo_to_dict(database_url)["dbname"]
     async with PostgresStore(database_url) as store:
         await fill(store, *MINE, *(memory(n, f"cormorant number {n}") for n in range(100, 400)))
-        with psycopg.connect(database_url, autocommit=True) as other:
+        with psycopg.connect(cluster.admin_url, dbname=name, autocommit=True) as other:
             other.execute("analyze")
             before = other.execute("select histogram_bounds::text from pg_stats").fetchall()
             assert "cormorant" in str(before)
@@ -190,7 +193,7 @@ def test_erase_command_reaches_synced_clients(tmp_path: Path, database_url: str)
         assert (code, "--yes" in error["remedy"]) == (2, True)
         assert operator.json(*arguments, "--dry-run")["erased"]["memories"] == 1
         report = operator.json(*arguments, "--yes")
-        assert report["erased"] == {"memories": 1, "told": 1, "keys": 1}
+        assert report["erased"] == {"memories": 1, "notified": 1, "keys": 1}
         assert report["remains"] == []
         for client in (laptop, desk):
             client.json("sync")

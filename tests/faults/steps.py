@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from recollect.adapters.postgres.access import Who
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 
@@ -30,8 +31,8 @@ def act_before_commit(
             inside.discard(task)
 
     @asynccontextmanager
-    async def transaction(pool: Pool) -> AsyncIterator[Connection]:
-        async with real_transaction(pool) as connection:
+    async def transaction(pool: Pool, who: Who, **options: Any) -> AsyncIterator[Connection]:
+        async with real_transaction(pool, who, **options) as connection:
             yield connection
             if asyncio.current_task() in inside:
                 await action(connection)

@@ -46,7 +46,10 @@ def told(client: httpx.Client, reason: str) -> dict[str, Any]:
 def served(database_url: str, home: Path) -> Iterator[tuple[Loopback, httpx.Client]]:
     """A hosted model, and a client of a server that has embedded a memory with it."""
     with Loopback("compatible") as hosted:
-        options = {"embedder": "compatible/x@8", "compatible_url": hosted.base_url}
+        options: dict[str, Any] = {
+            "embedder": "compatible/x@8",
+            "compatible_url": hosted.base_url,
+        }
         with running(database_url, home, worker="inside", **options) as up, up.client() as client:
             assert client.patch("settings", json={"deadline_ms": DEADLINE_MS}).is_success
             assert client.post("memories", json={"content": FACT}).is_success

@@ -6,7 +6,6 @@ The processes are real, and so are Postgres, the signals and the server that emb
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
@@ -23,13 +22,14 @@ import pytest
 from tests.conformance.samples import OWNER, memory
 from tests.loopback import Loopback
 from tests.shells.cli.commands import environment
-from tests.waiting import wait_until
+from tests.waiting import DEFAULT_SETTINGS, wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import Conflict
-from recollect.core.recall.request import RecallRequest
+from recollect.core.recall.request import LegName, RecallRequest
+from recollect.ports.recall import Leg
 from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
@@ -38,6 +38,8 @@ from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
+
+pytestmark = pytest.mark.anyio
 
 A, B, C = (f"compatible/{letter}@8" for letter in "abc")
 COUNT = BATCH + 8  # two batches: a space can be half full
@@ -48,12 +50,12 @@ BEFORE_THE_SWITCH: dict[str, Step] = {
     "opened": ("open_space", "after"),
     "claimed": ("claim", "after"),
     "half filled": ("finish", "after"),
-    "indexed": ("build_index", "after"),
+    "indexed": ("build_indexes", "after"),
     "switching": ("activate", "inside"),
 }
 AFTER_THE_SWITCH: dict[str, Step] = {
     "switched": ("activate", "after"),
-    "given up": ("drop_index", "before"),
+    "given up": ("drop_indexes", "before"),
     "half removed": ("remove_some", "after"),
 }
 
@@ -147,11 +149,11 @@ class House:
             ).fetchall()
             vectors = connection.execute("select distinct space_id from embeddings").fetchall()
             indexes = connection.execute(
-                "select relname from pg_class where relname like 'embeddings_space_%'"
+                "select relname from pg_class where relname like 'embeddings_hnsw_%'"
             ).fetchall()
         known = {id for *_, id in found}
         assert {id for (id,) in vectors} <= known
-        assert {name for (name,) in indexes} <= {f"embeddings_space_{id}" for id in known}
+        assert {int(name.split("_")[2]) for (name,) in indexes} <= known
         return {embedder: state for embedder, state, _ in found}
 
     async def recalled_by(self) -> str:
@@ -159,7 +161,10 @@ class House:
         # A leg of its own, as in a new process: it has not guessed yet which model it will be.
         assert self.store.vectors is not None
         leg = dense_leg(self.store.vectors, self.context.embedders)
-        context = Context(self.store, self.store, SystemClock(), {"dense": leg})
+        legs: dict[LegName, Leg] = {"dense": leg}
+        context = Context(
+            self.store, self.store, SystemClock(), legs, default_settings=DEFAULT_SETTINGS
+        )
         self.server.requests.clear()
         request = RecallRequest("memory number 7", limit=COUNT)
         answer = await LocalService(context, OWNER).recall(request)
@@ -189,16 +194,13 @@ async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[Hou
 Test = Callable[[House], Awaitable[None]]
 
 
-def in_a_house(database_url: str, server: Loopback, test: Test) -> None:
-    async def run() -> None:
-        async with changed_once(database_url, server) as house:
-            await test(house)
-
-    asyncio.run(run())
+async def in_a_house(database_url: str, server: Loopback, test: Test) -> None:
+    async with changed_once(database_url, server) as house:
+        await test(house)
 
 
 @pytest.mark.parametrize("step", [*BEFORE_THE_SWITCH, *AFTER_THE_SWITCH])
-def test_a_killed_change_is_finished_by_the_same_command(
+async def test_a_killed_change_is_finished_by_the_same_command(
     database_url: str, server: Loopback, commands: Commands, step: str
 ) -> None:
     async def test(house: House) -> None:
@@ -206,7 +208,7 @@ def test_a_killed_change_is_finished_by_the_same_command(
         assert await house.recalled_by() == (B if step in BEFORE_THE_SWITCH else C)
         await finish(house)
 
-    in_a_house(database_url, server, test)
+    await in_a_house(database_url, server, test)
 
 
 async def finish(house: House) -> None:
@@ -218,7 +220,7 @@ async def finish(house: House) -> None:
     assert await house.recalled_by() == B
 
 
-def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_command(
+async def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_command(
     database_url: str, server: Loopback, commands: Commands
 ) -> None:
     """A writer that does not end holds up the build, which outlives the command."""
@@ -236,29 +238,29 @@ def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_comman
             assert await house.recalled_by() == B
         await finish(house)
 
-    in_a_house(database_url, server, test)
+    await in_a_house(database_url, server, test)
 
 
 @pytest.mark.parametrize("step", ["half filled", "switching"])
-def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_is_the_old_one(
+async def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_is_the_old_one(
     database_url: str, server: Loopback, commands: Commands, step: str
 ) -> None:
     async def test(house: House) -> None:
         commands.kill("reembed", "--model", C, step=BEFORE_THE_SWITCH[step])
         with pytest.raises(Conflict, match="is under way"):
             await reembed.rollback(house.context)
-        commands.kill("reembed", "--cancel", step=("drop_index", "before"))
+        commands.kill("reembed", "--cancel", step=("drop_indexes", "before"))
         assert house.standing() == {A: "former", B: "active", C: "retired"}
         assert await house.recalled_by() == B
         await reembed.rollback(house.context)
         assert house.standing() == {A: "active", B: "former"}
         assert await house.recalled_by() == A
 
-    in_a_house(database_url, server, test)
+    await in_a_house(database_url, server, test)
 
 
 @pytest.mark.parametrize("step", ["switched", "half removed"])
-def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
+async def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
     database_url: str, server: Loopback, commands: Commands, step: str
 ) -> None:
     async def test(house: House) -> None:
@@ -268,11 +270,11 @@ def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
         assert house.standing() == {B: "active", C: "former"}
         assert await house.recalled_by() == B
 
-    in_a_house(database_url, server, test)
+    await in_a_house(database_url, server, test)
 
 
 @pytest.mark.parametrize("step", ["opened", "switching"])
-def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
+async def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
     database_url: str, server: Loopback, commands: Commands, step: str
 ) -> None:
     async def test(house: House) -> None:
@@ -285,4 +287,4 @@ def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
         assert house.standing() == {A: "active", B: "former"}
         assert await house.recalled_by() == A
 
-    in_a_house(database_url, server, test)
+    await in_a_house(database_url, server, test)

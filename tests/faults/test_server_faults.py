@@ -27,7 +27,7 @@ from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
-from recollect.shells.serve import _write_private
+from recollect.shells.serve import write_private
 
 COMMAND = (sys.executable, "-m", "recollect.main", "serve")
 END = "Stop with Ctrl-C.\n"
@@ -345,7 +345,7 @@ def test_a_ready_file_that_cannot_be_written_is_told_with_its_remedy(
 def test_what_a_killed_server_left_of_its_ready_file_is_in_nobodys_way(tmp_path: Path) -> None:
     """In a container the next server often has the same process id."""
     (tmp_path / f".ready.json.{os.getpid()}").write_text("half a fi")
-    _write_private(tmp_path / "ready.json", "{}")
+    write_private(tmp_path / "ready.json", "{}")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("ready.json", "{}")]
 
 

@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -27,6 +26,7 @@ from tests.clocks import AdvancingClock, run_advancing
 from tests.conformance.samples import memory
 from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
 from tests.serving import running
+from tests.shells.cli.commands import COMMAND
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
@@ -40,6 +40,8 @@ from recollect.shells.worker import persist
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
+
+pytestmark = pytest.mark.anyio
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -86,33 +88,17 @@ async def build_context(url: str, server: Loopback) -> Any:
             await embedders.close()
 
 
-def remember(url: str, texts: list[str]) -> None:
-    async def run() -> None:
-        async with PostgresStore(url) as store:
-            await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
-
-    asyncio.run(run())
+async def remember(url: str, texts: list[str]) -> None:
+    async with PostgresStore(url) as store:
+        await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
 
 
-# On a busy machine giving back can take longer than a person who stops a worker should wait.
-UNHURRIED_WORKER = """
-from recollect.main import main
-from recollect.usecases.workers import embed
-from recollect.usecases.graph import extract
-from recollect.usecases import tasks
-embed._LAST_WORD_SECONDS = extract._LAST_WORD_SECONDS = 60
-tasks.cancel_and_wait.__kwdefaults__["cancel_again"] = 120
-main()
-"""
-
-
-def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loopback) -> None:
-    """With a lease of a minute the next worker would have to wait for it."""
-    remember(database_url, TEXTS)
+def run_and_stop_worker(database_url: str, server: Loopback) -> dict[str, Any]:
+    """What a worker reports that is stopped while its model reads a batch."""
     asked = threading.Event()
     server.misbehave(Stall(asked.set))
     process = subprocess.Popen(
-        [sys.executable, "-c", UNHURRIED_WORKER, "worker", "--json"],
+        [*COMMAND, "worker", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ
@@ -127,7 +113,14 @@ def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loop
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, err
-    assert json.loads(out)["embedded"] == 0
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+async def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loopback) -> None:
+    """With a lease of a minute the next worker would have to wait for it."""
+    await remember(database_url, TEXTS)
+    assert run_and_stop_worker(database_url, server)["embedded"] == 0
     with psycopg.connect(database_url) as connection:
         held = connection.execute(
             "select count(*) from embeddings where due_at > now() or attempts > 0"
@@ -155,13 +148,13 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
     is how the model is known to be down. One that asks to be left alone is; one that hangs is tried
     with fewer texts, after longer and longer rests.
     """
-    remember(database_url, TEXTS[:5])
 
     async def run(loop: AdvancingClock) -> tuple[EmbeddingProgress, EmbeddingProgress]:
         async def sleep(seconds: float) -> None:
             loop.advance(seconds)
             await asyncio.sleep(0)
 
+        await remember(database_url, TEXTS[:5])
         hang = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
         server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
         async with build_context(database_url, server) as context:
@@ -181,21 +174,17 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
     assert after == EmbeddingProgress(embedded=5, waiting=0, parked=0)
 
 
-def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
+async def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
     database_url: str, server: Loopback
 ) -> None:
-    remember(database_url, TEXTS[:2])
+    await remember(database_url, TEXTS[:2])
     # Behind the first probe the batch is refused; then a probe, one half, the other, a probe.
     server.misbehave(FINE, Status(400), FINE, FINE, Status(400), FINE)
 
-    async def run() -> EmbeddingProgress:
-        async with build_context(database_url, server) as context:
-            await Worker(EmbeddingStep(context)).work_off()
-            (space,) = await context.queue.spaces()
-            progress: EmbeddingProgress = await context.queue.progress(space)
-            return progress
-
-    progress = asyncio.run(run())
+    async with build_context(database_url, server) as context:
+        await Worker(EmbeddingStep(context)).work_off()
+        (space,) = await context.queue.spaces()
+        progress = await context.queue.progress(space)
     assert (progress.embedded, progress.waiting, progress.parked) == (1, 1, 0)
     assert progress.last_error is not None
     assert "status 400" in progress.last_error
@@ -277,7 +266,7 @@ def test_a_server_does_not_wait_for_its_model(
             assert "all-MiniLM-L6-v2 is not ready yet" in found["legs"]["dense"]["note"]
 
 
-def test_a_fault_of_our_own_ends_neither_worker_nor_server(
+async def test_a_fault_of_our_own_ends_neither_worker_nor_server(
     log_shown: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slept: list[float] = []
@@ -294,12 +283,9 @@ def test_a_fault_of_our_own_ends_neither_worker_nor_server(
         if len(slept) == 3:
             raise Enough
 
-    async def run() -> None:
-        context = EmbeddingContext(Broken(), Broken(), "m")
-        with pytest.raises(Enough):
-            await persist(EmbeddingStep(context), sleep)
-
-    asyncio.run(run())
+    context = EmbeddingContext(Broken(), Broken(), "m")
+    with pytest.raises(Enough):
+        await persist(EmbeddingStep(context), sleep)
     assert slept == [60.0] * 3
     told = "".join(capsys.readouterr())
     assert "RuntimeError" in told

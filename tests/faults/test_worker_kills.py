@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.adapters.vectors import opened
+from tests.conformance.places import opened
 from tests.conformance.samples import memory
 from tests.faults.steps import act_before_commit
 from tests.loopback import Fault, Loopback, Spoiled, Status
@@ -34,6 +34,8 @@ from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.worker import Worker
+
+pytestmark = pytest.mark.anyio
 
 FINE = Spoiled()  # by nothing
 TEXTS = [f"memory number {place}" for place in range(40)]
@@ -83,29 +85,22 @@ def killed_at(url: str, server: Loopback, step: str, moment: str) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-def remember(url: str, texts: Sequence[str]) -> None:
-    async def run() -> None:
-        async with PostgresStore(url) as store:
-            await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
-
-    asyncio.run(run())
+async def remember(url: str, texts: Sequence[str]) -> None:
+    async with PostgresStore(url) as store:
+        await store.add_many([memory(number, text) for number, text in enumerate(texts, 1)])
 
 
-def work_off(url: str, server: Loopback) -> None:
+async def work_off(url: str, server: Loopback) -> None:
     """The next worker; what failed before it is not waited for, but tried at once."""
-
-    async def run() -> None:
-        accounts = {"compatible": Account(None, server.base_url)}
-        async with (
-            PostgresStore(url) as store,
-            Catalogue(Path("/"), accounts=accounts) as catalogue,
-        ):
-            assert store.vectors is not None
-            context = EmbeddingContext(store.vectors, catalogue, "compatible/x@8")
-            await retry_parked(context)
-            assert await Worker(EmbeddingStep(context)).work_off() == 0
-
-    asyncio.run(run())
+    accounts = {"compatible": Account(None, server.base_url)}
+    async with (
+        PostgresStore(url) as store,
+        Catalogue(Path("/"), accounts=accounts) as catalogue,
+    ):
+        assert store.vectors is not None
+        context = EmbeddingContext(store.vectors, catalogue, "compatible/x@8")
+        await retry_parked(context)
+        assert await Worker(EmbeddingStep(context)).work_off() == 0
 
 
 def rows_in(url: str) -> list[tuple[bool, int, str | None]]:
@@ -127,12 +122,12 @@ def rows_in(url: str) -> list[tuple[bool, int, str | None]]:
         ("finish", "after"),
     ],
 )
-def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
+async def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
     database_url: str, server: Loopback, step: str, moment: str
 ) -> None:
-    remember(database_url, TEXTS)
+    await remember(database_url, TEXTS)
     killed_at(database_url, server, step, moment)
-    work_off(database_url, server)
+    await work_off(database_url, server)
     assert rows_in(database_url) == [(True, 0, None)] * len(TEXTS)
     sent = Counter(text for one in server.requests for text in one.body["input"])
     twice = BATCH if step == "finish" and moment != "after" else 0
@@ -147,10 +142,10 @@ AWAY: list[Fault] = [FINE, Status(401), Status(401)]
 
 @pytest.mark.parametrize("moment", ["before", "inside", "after"])
 @pytest.mark.parametrize(("step", "faults"), [("fail", REFUSED), ("give_back", AWAY)])
-def test_a_worker_killed_while_it_tells_of_a_failure_loses_nothing(
+async def test_a_worker_killed_while_it_tells_of_a_failure_loses_nothing(
     database_url: str, server: Loopback, step: str, moment: str, faults: list[Fault]
 ) -> None:
-    remember(database_url, TEXTS[:2])
+    await remember(database_url, TEXTS[:2])
     server.misbehave(*faults)
     killed_at(database_url, server, step, moment)
     told = sorted(rows_in(database_url), key=str)
@@ -161,7 +156,7 @@ def test_a_worker_killed_while_it_tells_of_a_failure_loses_nothing(
         assert ("status 400" in str(error)) == (moment == "after")
     else:
         assert told == [(False, counted, None)] * 2
-    work_off(database_url, server)
+    await work_off(database_url, server)
     assert rows_in(database_url) == [(True, 0, None)] * 2
 
 
@@ -197,25 +192,22 @@ class Moody:
         return self
 
 
-def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
+async def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
     """What a worker tells until all is embedded; its claims lapse at once."""
     told: list[Embedded | BackoffEvent] = []
 
-    async def run() -> None:
-        async with opened(url, timeouts=Timeouts(lease=0)) as (store, vectors):
-            await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
-            context = EmbeddingContext(vectors, model, "moody")
-            worker = Worker(EmbeddingStep(context, told.append), sleep=lambda _: asyncio.sleep(0))
-            working = asyncio.create_task(worker.run())
-            async with asyncio.timeout(SECONDS):
-                while rows_in(url) != [(True, 0, None)] * 5:
-                    assert not working.done(), working
-                    await asyncio.sleep(0.01)
-            working.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await working
-
-    asyncio.run(run())
+    async with opened(url, timeouts=Timeouts(lease=0)) as (store, vectors):
+        await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
+        context = EmbeddingContext(vectors, model, "moody")
+        worker = Worker(EmbeddingStep(context, told.append), sleep=lambda _: asyncio.sleep(0))
+        working = asyncio.create_task(worker.run())
+        async with asyncio.timeout(SECONDS):
+            while rows_in(url) != [(True, 0, None)] * 5:
+                assert not working.done(), working
+                await asyncio.sleep(0.01)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
     return told
 
 
@@ -229,7 +221,7 @@ def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
         ("give_back", {"down": 2}),
     ],
 )
-def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
+async def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
     database_url: str, monkeypatch: pytest.MonkeyPatch, step: str, moods: dict[str, Any]
 ) -> None:
     cut: list[int] = []
@@ -241,12 +233,12 @@ def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
                 other.execute("select pg_terminate_backend(%s, 60000)", cut)
 
     act_before_commit(step, cut_once, monkeypatch.setattr)
-    told = embedded_by(database_url, Moody(**moods))
+    told = await embedded_by(database_url, Moody(**moods))
     assert cut
     assert any(isinstance(one, BackoffEvent) and one.of == "store" for one in told)
 
 
-def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(
+async def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(
     database_url: str,
 ) -> None:
     cut: list[Any] = []
@@ -261,5 +253,5 @@ def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(
                     ).fetchall()
                 )
 
-    embedded_by(database_url, Moody(meanwhile=lose))
+    await embedded_by(database_url, Moody(meanwhile=lose))
     assert cut

@@ -19,12 +19,14 @@ from recollect.adapters.models.embedders.catalogue import HOSTED
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.memory.memory import Draft
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import status
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import catalogue, open_server
+
+pytestmark = pytest.mark.anyio
 
 ELSEWHERE: Final = "https://embeddings.invalid/v1"
 NAMES: Final = {name: f"{name}/{PROVIDERS[name].default_model or 'model@8'}" for name in HOSTED}
@@ -59,73 +61,59 @@ def test_local_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_hosted_models_are_refused_by_default(
+async def test_hosted_models_are_refused_by_default(
     provider: str, watched: Loopback, tmp_path: Path
 ) -> None:
     settings = load(home=tmp_path, **SETTINGS)
 
-    async def attempt() -> None:
-        async with catalogue(settings, lambda _step, _share: None) as embedders:
-            embedder = await embedders.embedder(NAMES[provider])
-            await embedder.embed_query(canary("query"))
-
-    with pytest.raises(InvalidInput) as refused:
-        asyncio.run(attempt())
+    async with catalogue(settings, lambda _step, _share: None) as embedders:
+        with pytest.raises(InvalidInput) as refused:
+            await embedders.embedder(NAMES[provider])
     assert refused.value.field == "RECOLLECT_EGRESS"
     assert "RECOLLECT_EGRESS=hosted" in refused.value.remedy
     assert watched.received == b""
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_hosted_egress_goes_through_the_watched_proxy(
+async def test_hosted_egress_goes_through_the_watched_proxy(
     provider: str, watched: Loopback, tmp_path: Path
 ) -> None:
     """Otherwise the silence above would prove nothing."""
     settings = load(home=tmp_path, egress="hosted", **SETTINGS)
 
-    async def attempt() -> None:
-        async with catalogue(settings, lambda _step, _share: None) as embedders:
-            embedder = await embedders.embedder(NAMES[provider])
-            assert embedder.is_hosted
-            async with asyncio.timeout(120):
-                while not watched.received:  # a busy machine may not connect in a query's time
-                    with pytest.raises(ModelUnavailable):  # the proxy speaks no TLS
-                        await embedder.embed_query("sparrow")
-
-    asyncio.run(attempt())
+    async with catalogue(settings, lambda _step, _share: None) as embedders:
+        embedder = await embedders.embedder(NAMES[provider])
+        assert embedder.is_hosted
+        async with asyncio.timeout(120):
+            while not watched.received:  # a busy machine may not connect in a query's time
+                with pytest.raises(ModelUnavailable):  # the proxy speaks no TLS
+                    await embedder.embed_query("sparrow")
     assert watched.received.startswith(b"CONNECT ")
 
 
 @pytest.mark.parametrize("provider", HOSTED)
-def test_recall_continues_by_words_and_says_why(
+async def test_recall_continues_by_words_and_says_why(
     provider: Api, watched: Loopback, database_url: str, tmp_path: Path
 ) -> None:
     """The memories were embedded by a service on this machine; then its address was lost."""
     common = {"home": tmp_path, "database_url": database_url, "embedder": NAMES[provider]}
 
-    async def embedded_here(address: str) -> None:
-        async with open_server(
-            load(**common, **{**SETTINGS, f"{provider}_url": address})
-        ) as server:
+    with Loopback(provider) as here:
+        settings = load(**common, **{**SETTINGS, f"{provider}_url": here.base_url})
+        async with open_server(settings) as server:
             await server.for_owner("me").remember(Draft(f"the {canary('one')} sings"))
             assert server.embedding is not None
             await Worker(EmbeddingStep(server.embedding)).work_off()
-
-    async def recalled_without() -> Recollection:
-        async with open_server(load(**common, **SETTINGS)) as server:
-            mine = server.for_owner("me")
-            await mine.remember(Draft(f"a second {canary('two')}"))
-            assert server.embedding is not None
-            with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):
-                await Worker(EmbeddingStep(server.embedding)).work_off()
-            (space,) = await status(server.embedding)
-            assert "RECOLLECT_EGRESS" in str(space.progress.last_error)
-            return await mine.recall(RecallRequest(canary("one")))
-
-    with Loopback(provider) as here:
-        asyncio.run(embedded_here(here.base_url))
         assert here.saw(canary("one"))
-    found = asyncio.run(recalled_without())
+    async with open_server(load(**common, **SETTINGS)) as server:
+        mine = server.for_owner("me")
+        await mine.remember(Draft(f"a second {canary('two')}"))
+        assert server.embedding is not None
+        with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):
+            await Worker(EmbeddingStep(server.embedding)).work_off()
+        (space,) = await status(server.embedding)
+        assert "RECOLLECT_EGRESS" in str(space.progress.last_error)
+        found = await mine.recall(RecallRequest(canary("one")))
     assert [hit.memory.content for hit in found.hits] == [f"the {canary('one')} sings"]
     assert found.degraded == ("dense",)
     assert "RECOLLECT_EGRESS=local keeps all text on this machine" in str(found.legs["dense"].note)

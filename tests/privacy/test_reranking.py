@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,6 +19,8 @@ from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
 
+pytestmark = pytest.mark.anyio
+
 SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")
 
 
@@ -35,27 +36,24 @@ class Recording:
         return [float(len(text)) for text in texts]
 
 
-def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
+async def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
     store = InMemoryStore()
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
-    async def life() -> Recollection:
-        await mine.change_settings({"rerank": True})
-        for song in SONGS:
-            await mine.remember(Draft(song, is_sensitive=canary("safe") in song))
-        found = await mine.recall(request)
-        (sensitive,) = [hit.memory for hit in found.hits if hit.memory.is_sensitive]
-        await mine.why(str(sensitive.id), request)
-        return found
-
-    return asyncio.run(life())
+    await mine.change_settings({"rerank": True})
+    for song in SONGS:
+        await mine.remember(Draft(song, is_sensitive=canary("safe") in song))
+    found = await mine.recall(request)
+    (sensitive,) = [hit.memory for hit in found.hits if hit.memory.is_sensitive]
+    await mine.why(str(sensitive.id), request)
+    return found
 
 
 @pytest.mark.parametrize("is_hosted", [False, True])
-def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted: bool) -> None:
+async def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted: bool) -> None:
     reranker = Recording(is_hosted)
-    found = recalled(reranker, RecallRequest("sings"))
+    found = await recalled(reranker, RecallRequest("sings"))
     assert len(found.hits) == len(SONGS)
     assert found.rerank is not None
     assert found.rerank.reranked == 2
@@ -71,9 +69,9 @@ def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted: bool)
         RecallRequest("sings", expanded_query=f"token=ghp_{some(36)}"),
     ],
 )
-def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: RecallRequest) -> None:
+async def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: RecallRequest) -> None:
     reranker = Recording(is_hosted=True)
-    found = recalled(reranker, request_)
+    found = await recalled(reranker, request_)
     assert len(found.hits) == len(SONGS)
     assert found.rerank is not None
     assert found.rerank.status == "skipped"
@@ -81,27 +79,24 @@ def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: RecallRequ
     assert reranker.shown == []
 
 
-def test_a_model_on_this_machine_may_read_it() -> None:
+async def test_a_model_on_this_machine_may_read_it() -> None:
     reranker = Recording(is_hosted=False)
-    recalled(reranker, RecallRequest("sings", is_sensitive=True))
+    await recalled(reranker, RecallRequest("sings", is_sensitive=True))
     assert "sings" in reranker.shown
 
 
-def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model() -> None:
+async def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model() -> None:
     reranker = Recording(is_hosted=True)
     store = InMemoryStore()
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
-    async def life() -> Recollection:
-        await mine.change_settings({"rerank": True})
-        first = await mine.remember(Draft(f"the {canary('safe')} sings"))
-        await mine.remember(Draft("the lark sings"))
-        await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
-        then = store._versions["me", first.id][0][1] - timedelta(microseconds=1)
-        return await mine.recall(RecallRequest("sings", as_of=then))
-
-    found = asyncio.run(life())
+    await mine.change_settings({"rerank": True})
+    first = await mine.remember(Draft(f"the {canary('safe')} sings"))
+    await mine.remember(Draft("the lark sings"))
+    hidden = await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})
+    then = hidden.updated_at - timedelta(microseconds=1)
+    found = await mine.recall(RecallRequest("sings", as_of=then))
     assert {hit.memory.content for hit in found.hits} == {
         f"the {canary('safe')} sings",
         "the lark sings",

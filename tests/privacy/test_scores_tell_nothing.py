@@ -14,7 +14,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from tests.adapters.postgres.test_statistics import frequencies
-from tests.adapters.vectors import SPACE
+from tests.conformance.places import SPACE
 from tests.conformance.samples import memory
 from tests.serving import Running, running
 

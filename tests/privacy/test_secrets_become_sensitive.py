@@ -4,7 +4,6 @@ caller can overrule it; and a client does not send it to another machine.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -29,6 +28,8 @@ from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
 
+pytestmark = pytest.mark.anyio
+
 TOKEN = "ghp_" + some(36)
 NOTE = f"the deploy bot signs in with {TOKEN}"
 BECAUSE = {"kind": "GitHub token", "confidence": 0.97}
@@ -47,31 +48,26 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
         yield up
 
 
-def test_use_cases_obey_the_caller_before_the_text() -> None:
+async def test_use_cases_obey_the_caller_before_the_text() -> None:
     store = InMemoryStore()
     mine = LocalService(Context(store, store, SystemClock(), {}), "me")
 
-    async def life() -> None:
-        found = await mine.remember(Draft(NOTE))
-        assert found.is_sensitive
-        assert await mine.remember(Draft(NOTE, id=found.id)) == found  # a repeat is still harmless
-        overruled = await mine.remember(Draft(f"{NOTE}, or not", is_sensitive=False))
-        assert not overruled.is_sensitive
-        rated = await mine.update(
-            str(overruled.id), {"content": overruled.content, "importance": 0.9}
-        )
-        assert not rated.is_sensitive  # an overruled text stays overruled
-        plain = await mine.remember(Draft("tea is in the shed"))
-        assert not plain.is_sensitive
-        reference = str(plain.id)
-        assert (await mine.update(reference, {"content": NOTE})).is_sensitive
-        assert (await mine.update(reference, {"content": "tea again"})).is_sensitive  # never undone
-        assert not (await mine.update(reference, {"is_sensitive": False})).is_sensitive
-        tagged = await mine.update(reference, {"tags": (TOKEN,), "is_sensitive": False})
-        assert not tagged.is_sensitive
-        assert (await store.get("me", plain.id)) == tagged
-
-    asyncio.run(life())
+    found = await mine.remember(Draft(NOTE))
+    assert found.is_sensitive
+    assert await mine.remember(Draft(NOTE, id=found.id)) == found  # a repeat is still harmless
+    overruled = await mine.remember(Draft(f"{NOTE}, or not", is_sensitive=False))
+    assert not overruled.is_sensitive
+    rated = await mine.update(str(overruled.id), {"content": overruled.content, "importance": 0.9})
+    assert not rated.is_sensitive  # an overruled text stays overruled
+    plain = await mine.remember(Draft("tea is in the shed"))
+    assert not plain.is_sensitive
+    reference = str(plain.id)
+    assert (await mine.update(reference, {"content": NOTE})).is_sensitive
+    assert (await mine.update(reference, {"content": "tea again"})).is_sensitive  # never undone
+    assert not (await mine.update(reference, {"is_sensitive": False})).is_sensitive
+    tagged = await mine.update(reference, {"tags": (TOKEN,), "is_sensitive": False})
+    assert not tagged.is_sensitive
+    assert (await store.get("me", plain.id)) == tagged
 
 
 def test_cli_reports_a_detected_secret(cli: Cli) -> None:
@@ -122,7 +118,7 @@ def test_the_page_leaves_the_decision_to_the_server() -> None:
     assert 'is_sensitive: at("sensitive").checked || null' in script
 
 
-def test_mcp_reports_a_detected_secret(tmp_path: Path) -> None:
+async def test_mcp_reports_a_detected_secret(tmp_path: Path) -> None:
     parameters = StdioServerParameters(
         command=COMMAND[0],
         args=[*COMMAND[1:], "mcp"],
@@ -135,24 +131,19 @@ def test_mcp_reports_a_detected_secret(tmp_path: Path) -> None:
         assert not result.is_error
         return result.structured_content, [getattr(part, "text", "") for part in result.content]
 
-    async def life() -> None:
-        # The newer handshake would give a server that starts slowly ten seconds and no more.
-        async with Client(stdio_client(parameters), mode="legacy") as client:
-            stored, texts = await call(client, "memory_store", content=NOTE)
-            assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
-            assert json.loads(texts[0].split("\n")[3]) == stored
-            assert "marked as sensitive" in texts[1]
-            assert "GitHub token" in texts[1]
-            assert TOKEN not in texts[1]
-            overruled, texts = await call(
-                client, "memory_update", id=stored["id"], is_sensitive=False
-            )
-            assert "is_sensitive" not in overruled
-            assert len(texts) == 1
-            again, texts = await call(client, "memory_update", id=stored["id"], tags=[TOKEN])
-            assert (again["is_sensitive"], len(texts)) == (True, 2)
-
-    asyncio.run(life())
+    # The newer handshake would give a server that starts slowly ten seconds and no more.
+    async with Client(stdio_client(parameters), mode="legacy") as client:
+        stored, texts = await call(client, "memory_store", content=NOTE)
+        assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
+        assert json.loads(texts[0].split("\n")[3]) == stored
+        assert "marked as sensitive" in texts[1]
+        assert "GitHub token" in texts[1]
+        assert TOKEN not in texts[1]
+        overruled, texts = await call(client, "memory_update", id=stored["id"], is_sensitive=False)
+        assert "is_sensitive" not in overruled
+        assert len(texts) == 1
+        again, texts = await call(client, "memory_update", id=stored["id"], tags=[TOKEN])
+        assert (again["is_sensitive"], len(texts)) == (True, 2)
 
 
 Question = Callable[[Service], Awaitable[Memory]]
@@ -160,12 +151,9 @@ ELSEWHERE = "https://recollect.invalid"
 ID = str(uuid4())
 
 
-def ask(question: Question) -> Memory:
-    async def asking() -> Memory:
-        async with RemoteService(ELSEWHERE, "rk_x") as remote:
-            return await question(remote)
-
-    return asyncio.run(asking())
+async def ask(question: Question) -> Memory:
+    async with RemoteService(ELSEWHERE, "rk_x") as remote:
+        return await question(remote)
 
 
 @pytest.mark.parametrize(
@@ -181,33 +169,29 @@ def ask(question: Question) -> Memory:
         lambda remote: remote.update(ID, {"tags": (TOKEN,)}),
     ],
 )
-def test_a_client_sends_no_secret_to_another_machine(question: Question) -> None:
+async def test_a_client_sends_no_secret_to_another_machine(question: Question) -> None:
     """The refusal comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="GitHub token") as raised:
-        ask(question)
+        await ask(question)
     assert raised.value.field == "is_sensitive"
     assert "RECOLLECT_API_URL" in raised.value.remedy
     assert "--not-sensitive" in raised.value.remedy
     assert TOKEN not in f"{raised.value} {raised.value.remedy}"
 
 
-def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
-    server: Running, monkeypatch: pytest.MonkeyPatch
+async def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
+    server: Running,
 ) -> None:
     """As if the server were on another machine: it is asked first whether the memory is."""
-
-    async def life() -> None:
-        async with RemoteService(server.url, server.new_key()) as remote:
-            stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
-            plain = await remote.remember(Draft("the shed"))
-            monkeypatch.setattr(remote, "is_here", False)
-            with pytest.raises(InvalidInput, match="stays on this machine"):
-                await remote.update(str(stored.id), {"content": "the safe's new code"})
-            assert (await remote.get(str(stored.id))).content == "the safe's code"
-            rated = await remote.update(str(stored.id), {"importance": 0.9})
-            assert rated == replace(stored, importance=0.9, version=2, updated_at=rated.updated_at)
-            assert (await remote.update(str(plain.id), {"content": "the barn"})).version == 2
-            flagged = await remote.update(str(plain.id), {"is_sensitive": True})
-            assert flagged.is_sensitive
-
-    asyncio.run(life())
+    async with RemoteService(server.url, server.new_key()) as remote:
+        stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
+        plain = await remote.remember(Draft("the shed"))
+        remote.is_here = False
+        with pytest.raises(InvalidInput, match="stays on this machine"):
+            await remote.update(str(stored.id), {"content": "the safe's new code"})
+        assert (await remote.get(str(stored.id))).content == "the safe's code"
+        rated = await remote.update(str(stored.id), {"importance": 0.9})
+        assert rated == replace(stored, importance=0.9, version=2, updated_at=rated.updated_at)
+        assert (await remote.update(str(plain.id), {"content": "the barn"})).version == 2
+        flagged = await remote.update(str(plain.id), {"is_sensitive": True})
+        assert flagged.is_sensitive

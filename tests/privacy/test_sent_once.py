@@ -14,8 +14,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.adapters.vectors import opened
 from tests.clocks import AdvancingClock, run_advancing
+from tests.conformance.places import opened
 from tests.conformance.samples import OWNER, memory
 from tests.loopback import Cut, Fault, Loopback, Request, Spoiled, Stall, Status
 from tests.privacy.canaries import birds_in, canary

@@ -4,7 +4,6 @@ traceback that RECOLLECT_DEBUG asks for.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import threading
@@ -21,6 +20,8 @@ from tests.shells.cli.commands import Cli
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.errors import guarded
 from recollect.shells.mcp.server import Context, build_server
+
+pytestmark = pytest.mark.anyio
 
 BIRD = canary("told")
 
@@ -77,17 +78,16 @@ def test_debugging_does_not_show_an_answer_that_could_not_be_read(
     assert birds_in(result.stdout + result.stderr) == []
 
 
-def test_a_tool_that_fails_unexpectedly_quotes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_that_fails_unexpectedly_quotes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.DEBUG)
 
     async def broken(_: Context) -> Service:
         raise RuntimeError(BIRD)
 
-    async def life() -> str:
-        async with Client(build_server(broken)) as client:
-            return (await client.call_tool("memory_store", {"content": BIRD})).model_dump_json()
-
-    answer = asyncio.run(life())
+    async with Client(build_server(broken)) as client:
+        answer = (await client.call_tool("memory_store", {"content": BIRD})).model_dump_json()
     assert "unexpected RuntimeError" in answer
     ours = [record for record in caplog.records if record.name.startswith("recollect")]
     (line,) = [logging.Formatter().format(record) for record in ours]

@@ -18,6 +18,8 @@ from recollect.shells.progress import embedding_bar, step_bar
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded
 
+pytestmark = pytest.mark.anyio
+
 SPACE = StoredSpace(1, "m", Model("m").space, "active")
 
 
@@ -50,7 +52,7 @@ def test_steps_are_a_line_each_elsewhere(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "fetching …\nbuilding …\n"
 
 
-def test_a_backlog_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_backlog_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_a_terminal(monkeypatch)
 
     class Watched(InMemoryQueue):
@@ -60,14 +62,11 @@ def test_a_backlog_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
 
     looked = asyncio.Event()
 
-    async def run() -> None:
-        queue = Watched({UUID(int=number): "text" for number in range(1234)})
-        await queue.open_space("m", SPACE.space)
-        async with embedding_bar(queue):
-            await looked.wait()
-            await asyncio.sleep(0)
-
-    asyncio.run(run())
+    queue = Watched({UUID(int=number): "text" for number in range(1234)})
+    await queue.open_space("m", SPACE.space)
+    async with embedding_bar(queue):
+        await looked.wait()
+        await asyncio.sleep(0)
     assert "0 of 1,234" in terminal.getvalue()
 
 

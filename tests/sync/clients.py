@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+from tests.waiting import DEFAULT_SETTINGS
+
 from recollect.adapters.http.sync import RemoteSync
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Memory
-from recollect.core.recall.settings import RecallSettings
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
-from recollect.usecases.sync.sync import pull_all, push_all, sync
+from recollect.usecases.sync.sync import PAGE, pull_all, push_all, sync
 from recollect.wiring import build_context
 
 OWNER = "me"
@@ -123,10 +124,17 @@ class Client:
     clock: SkewedClock = field(default_factory=SkewedClock)
     faults: Faults = field(default_factory=Faults)
     max_content: int = 8_000
+    page_size: int = PAGE
 
     async def open(self) -> Self:
         self.store = await SqliteStore(self.path / "memories.db").__aenter__()
-        self.sync_store = SqliteSync(self.store, OWNER, self.clock, sensitive=self.sensitive)
+        self.sync_store = SqliteSync(
+            self.store,
+            OWNER,
+            self.clock,
+            sensitive=self.sensitive,
+            default_settings=DEFAULT_SETTINGS,
+        )
         self.remote = await RemoteSync(
             self.url, self.key, owner=OWNER, sensitive=self.sensitive
         ).__aenter__()
@@ -154,13 +162,13 @@ class Client:
         await self.close()
 
     async def sync(self) -> None:
-        await sync(self.local, self.server, self.clock)
+        await sync(self.local, self.server, self.clock, page_size=self.page_size)
 
     async def push(self) -> None:
-        await push_all(self.local, self.server)
+        await push_all(self.local, self.server, page_size=self.page_size)
 
     async def pull(self) -> None:
-        await pull_all(self.local, self.server)
+        await pull_all(self.local, self.server, page_size=self.page_size)
 
     async def all(self) -> dict[UUID, Memory]:
         """Every memory, forgotten ones too."""
@@ -179,7 +187,7 @@ class Client:
 
 def impatient(service: OfflineFirstService) -> OfflineFirstService:
     """It waits 20 ms for its server, whatever a recall's deadline is here."""
-    network = 0.02 - RecallSettings().deadline_ms / 1000
+    network = 0.02 - DEFAULT_SETTINGS.deadline_ms / 1000
     return replace(service, timeouts=replace(service.timeouts, network=network))
 
 

@@ -138,7 +138,7 @@ async def _asked_more_than(client: Client, number: int) -> bool:
 
 async def _no_trouble(client: Client) -> bool:
     status = await client.sync_store.status()
-    return status.trouble is None and not status.key_refused
+    return status.last_error is None and not status.key_refused
 
 
 async def _key_refused(client: Client) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from tests.serving import Running
 from tests.sync.test_cached import cached, synced
+from tests.waiting import DEFAULT_SETTINGS
 
 from recollect.core.errors import StoreFull
 from recollect.core.recall.settings import RecallSettings
@@ -37,7 +38,7 @@ async def two_clients(server: Running, home: Path) -> AsyncIterator[tuple[Cached
         try:
             yield one, two
         finally:
-            await one.service.change_settings(RecallSettings().as_dict())
+            await one.service.change_settings(DEFAULT_SETTINGS.as_dict())
 
 
 async def here(one: Cached) -> RecallSettings:
@@ -48,17 +49,17 @@ async def test_a_setting_is_obeyed_here_at_once_and_elsewhere_with_the_next_sync
     server: Running, tmp_path: Path
 ) -> None:
     async with two_clients(server, tmp_path) as (one, two):
-        wanted = RecallSettings(deadline_ms=300, dense_weight=0.5)
+        wanted = replace(DEFAULT_SETTINGS, deadline_ms=300, dense_weight=0.5)
         changes = {"deadline_ms": 300, "dense_weight": "0.5"}
         assert await one.service.change_settings(changes) == wanted
         assert await here(one) == wanted
-        assert await here(two) == RecallSettings()
+        assert await here(two) == DEFAULT_SETTINGS
         await synced(two)
         assert await here(two) == wanted
         (last, *_) = await two.service.local.settings_log(10)
         assert last.by == "the server"
         # Back to the default is a change, too; looking at the settings is enough to learn of it.
-        default = RecallSettings().deadline_ms
+        default = DEFAULT_SETTINGS.deadline_ms
         await one.service.change_settings({"deadline_ms": default})
         assert await two.service.settings() == replace(wanted, deadline_ms=default)
         assert await here(two) == replace(wanted, deadline_ms=default)
@@ -81,7 +82,7 @@ async def test_a_client_without_its_server_still_finds_by_words(
         await one.service.change_settings({"lexical_weight": 2, "depth": 80})
         await one.service.change_settings({"lexical_weight": 0, "depth": 90})
         await synced(one)
-        assert await here(one) == RecallSettings(lexical_weight=2.0, depth=90)
+        assert await here(one) == replace(DEFAULT_SETTINGS, lexical_weight=2.0, depth=90)
 
 
 async def test_what_was_learnt_stays_when_the_server_is_away(
@@ -123,7 +124,7 @@ async def test_settings_of_another_version(
                 return ChangesOut.model_validate(told).to_page("me")
 
         await sync(one.sync, cast("SyncServer", OfAnotherVersion()), one.clock)
-        assert await here(one) == RecallSettings(**expected)
+        assert await here(one) == replace(DEFAULT_SETTINGS, **expected)
 
 
 async def test_a_change_that_cannot_be_kept_here_is_still_made_on_the_server(
@@ -137,4 +138,4 @@ async def test_a_change_that_cannot_be_kept_here_is_still_made_on_the_server(
         full = replace(one.service, sync=cast("SyncStore", Full()))
         assert (await full.change_settings({"depth": 80})).depth == 80
         assert (await full.settings()).depth == 80
-        assert await here(one) == RecallSettings()
+        assert await here(one) == DEFAULT_SETTINGS

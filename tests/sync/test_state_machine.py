@@ -64,7 +64,13 @@ class Apart(RuleBasedStateMachine):
         key = self.server.new_key(self.owner)
         self.ledger = Ledger()
         self.clients = [
-            Client(self.folder / str(number), self.server.url, key, clock=SkewedClock(skew))
+            Client(
+                self.folder / str(number),
+                self.server.url,
+                key,
+                clock=SkewedClock(skew),
+                page_size=PAGE,
+            )
             for number, skew in enumerate(SKEWS)
         ]
         for client in self.clients:
@@ -335,11 +341,9 @@ def machine(server: Running) -> Iterator[type[Apart]]:
     secret = server.server.settings.database_url
     assert secret is not None
     with (
-        pytest.MonkeyPatch.context() as patch,
         asyncio.Runner() as runner,
         psycopg.connect(secret.get_secret_value(), row_factory=dict_row) as database,
     ):
-        patch.setattr("recollect.usecases.sync.sync.PAGE", PAGE)
         ApartFromThisServer.runner = runner
         ApartFromThisServer.database = database
         yield ApartFromThisServer

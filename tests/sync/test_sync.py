@@ -261,6 +261,6 @@ async def test_a_read_only_key_pulls_although_it_cannot_push(
         status = await reader.sync_store.status()
         assert status.waiting == 1
         assert status.last_sync_at is not None
-        assert "read-only" in str(status.trouble)
+        assert "read-only" in str(status.last_error)
         assert status.remedy
         assert not status.key_refused

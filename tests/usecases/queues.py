@@ -155,9 +155,12 @@ class InMemoryQueue:
         self.on_wait()
         await asyncio.sleep(0)
 
-    async def build_index(self, space: StoredSpace) -> None:
+    async def build_indexes(self, space: StoredSpace) -> None:
         self._check(space)
         self.indexed.add(space.id)
+
+    async def pending_indexes(self, space: StoredSpace) -> int:
+        return int(space.id not in self.indexed)
 
     async def gap(self, space: StoredSpace) -> Gap:
         (active,) = [one for one in self.known if one.state == "active"]

@@ -42,10 +42,13 @@ class MeaningEmbedder:
         return len(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        return [await self.embed_query(text) for text in texts]
+        return [self._vector(text) for text in texts]
 
     async def embed_query(self, text: str) -> list[float]:
         self.asked.append(text)
+        return self._vector(text)
+
+    def _vector(self, text: str) -> list[float]:
         if self.error is not None:
             raise self.error
         known = [MEANINGS[word] for word in text.lower().split() if word in MEANINGS]
@@ -81,7 +84,7 @@ class AllVectors:
     queries: list[VectorQuery] = field(default_factory=list)
 
     async def survey(self, owner: str, scope: Scope) -> Survey:
-        return Survey(self.stored, len(await self.store.page(owner, scope, None, 100_000)))
+        return Survey(self.stored, use_index=False)
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
         self.queries.append(query)

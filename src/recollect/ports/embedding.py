@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import (
         EmbeddingJob,
         EmbeddingProgress,
+        Gap,
         Space,
         StoredSpace,
     )
-
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from recollect.core.recall.space import Gap, Space, StoredSpace
+    from recollect.core.recall.tokens import EmbeddedText
 
 
 class Embedder(Protocol):
@@ -45,6 +41,21 @@ class Embedder(Protocol):
         """
 
 
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """A model that also gives the vectors of a text's tokens, in the same pass. Not every model
+    behind it exposes them: then `tokens` is None.
+    """
+
+    async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        """What `embed_documents` gives, with the tokens of each text."""
+
+    def embed_query_with_tokens(self, text: str) -> Awaitable[EmbeddedText]:
+        """What `embed_query` gives, with the query's tokens: not those of an instruction that the
+        model wants before it.
+        """
+
+
 class Embedders(Protocol):
     """The embedding models that this process can run, by name."""
 
@@ -63,8 +74,13 @@ class Spaces(Protocol):
         space is filling again.
         """
 
-    async def build_index(self, space: StoredSpace) -> None:
-        """Make a full space fast to search, without blocking readers or writers."""
+    async def build_indexes(self, space: StoredSpace) -> None:
+        """Build the indexes that make this space fast for owners with many memories, and drop
+        those that are no longer needed. Takes minutes, and no one else waits for it.
+        """
+
+    async def pending_indexes(self, space: StoredSpace) -> int:
+        """How many owners still wait for their index; until then their recall is slower."""
 
     async def gap(self, space: StoredSpace) -> Gap:
         """What recall would miss if it searched this space now."""

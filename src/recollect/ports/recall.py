@@ -47,13 +47,13 @@ class RecallStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone, in a
-    scope of about so many rows.
+    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone.
+    `use_index` is what the survey said; without it every vector of the scope is compared.
     """
 
     space: StoredSpace
     vector: Sequence[float]
-    rows: int
+    use_index: bool = False
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
 

@@ -75,7 +75,7 @@ def log_steps() -> Callable[[str, float], None]:
 
 
 def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
-    """Log batches, at most every few seconds, and every trouble."""
+    """Log batches, at most every few seconds, and every error."""
     kept = failed = 0
     logged_at = -_LINE_SECONDS
 

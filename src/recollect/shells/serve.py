@@ -113,7 +113,7 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
                 ready = Ready(url_of(listening), server.database, key)
                 text = json.dumps(ready.as_dict())
                 if ready_file is not None:
-                    _write_private(ready_file, text)
+                    write_private(ready_file, text)
                     at_end.callback(_remove, ready_file, text)
                 sys.stdout.write((text if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
@@ -122,14 +122,20 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
 
 
 async def serve(
-    server: Server, listening: socket, stopping: asyncio.Event, on_ready: OnReady
+    server: Server,
+    listening: socket,
+    stopping: asyncio.Event,
+    on_ready: OnReady,
+    limits: ConnectionLimits | None = None,
 ) -> None:
-    """Answer on a listening socket until `stopping` is set."""
+    """Answer on a listening socket until `stopping` is set, within `limits`, else those of the
+    settings.
+    """
     await check_some_leg(server.context)
     app, running = compose(server)
     config = uvicorn.Config(
         app,
-        http=limited_protocol(ConnectionLimits.from_settings(server.settings)),
+        http=limited_protocol(limits or ConnectionLimits.from_settings(server.settings)),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -188,7 +194,7 @@ class _Uvicorn(uvicorn.Server):
             raise
 
 
-def _write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     """Readable by its owner alone from the first byte, and there whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

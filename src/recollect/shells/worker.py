@@ -11,10 +11,11 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
@@ -25,11 +26,12 @@ from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
 from recollect.usecases.workers.analysis import AnalysisStep
 from recollect.usecases.workers.backoff import BackoffEvent
-from recollect.usecases.workers.embed import NO_EMBEDDER, Embedded, EmbeddingContext
+from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
+from recollect.usecases.workers.indexing import IndexStep
 from recollect.usecases.workers.worker import Sleep, Step, Worker
-from recollect.wiring import Server, open_server
+from recollect.wiring import Local, Server, open_local, open_server
 
 log = structlog.get_logger("recollect")
 
@@ -37,19 +39,19 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AFTER_A_BUG: Final = 60.0
 
 
-def run(settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None:
+def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
     """Embed and read until a signal stops it or, `once`, until nothing waits; then print how much
-    it was. `retry`: first give what failed another chance.
+    it was. `retry`: first give what failed another chance. `local`: on the local store.
     """
     log_to_stderr()
-    counts = asyncio.run(_run(settings, once=once, retry=retry))
+    counts = asyncio.run(_run(settings, once=once, retry=retry, local=local))
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
     text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
     text += f"; {counts['failing']} to be retried later" if counts.get("failing") else ""
     sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
 
 
-async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]:
+async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> dict[str, int]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -68,12 +70,19 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
             counts["failed"] += len(event.failed)
         graph_line(event)
 
-    async with open_server(settings, log_steps()) as server:
+    opened = open_local if local else open_server
+    async with opened(settings, log_steps()) as server:
         graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
-        embedding = None if context is None else EmbeddingStep(context, on_embedding)
-        steps = (AnalysisStep(server.analysis, log_analysis), embedding, graph)
-        workers = [Worker(step) for step in steps if step is not None]
+        steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
+        if context is not None:
+            steps += [
+                EmbeddingStep(context, on_embedding),
+                IndexStep(context.queue, embedding_line),
+            ]
+        if graph is not None:
+            steps.append(graph)
+        workers = [Worker(step) for step in steps]
         if retry:
             counts["retried"] = await _retry(context, None if graph is None else server.graph)
             log.info("retrying what failed", jobs=counts["retried"])
@@ -81,7 +90,7 @@ async def _run(settings: Settings, *, once: bool, retry: bool) -> dict[str, int]
             working = asyncio.create_task(_work(workers, once=once))
             stopped = asyncio.create_task(stopping.wait())
             await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
-            await cancel_and_wait(working, stopped)
+            await _stop(server, working, stopped)
         if not working.cancelled():
             counts["failing"] = working.result()
     return counts
@@ -102,18 +111,18 @@ async def _work(workers: Sequence[Worker], *, once: bool) -> int:
     return 0
 
 
-def graph_step(server: Server, on_event: OnGraph) -> GraphStep | None:
+def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
     """What fills the concept graph, unless it is switched off."""
     return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
 
 
-def embedding_of(server: Server) -> EmbeddingContext | None:
+def embedding_of(server: Server | Local) -> EmbeddingContext | None:
     """What embedding needs, where this server embeds."""
     context = server.embedding
     return None if context is None or context.default == NO_EMBEDDER else context
 
 
-def require_embedding(server: Server) -> EmbeddingContext:
+def require_embedding(server: Server | Local) -> EmbeddingContext:
     """What embedding needs, or the reason why this server does not embed."""
     if server.embedding is None:
         raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
@@ -127,10 +136,12 @@ def require_embedding(server: Server) -> EmbeddingContext:
 
 
 @asynccontextmanager
-async def working_inside(server: Server) -> AsyncIterator[None]:
+async def working_inside(server: Server | Local) -> AsyncIterator[None]:
     """While entered, workers run in this process, unless they are switched off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
         log.info("no recall by meaning", reason=server.vector_note)
+    if server.barrier_note:
+        log.warning("row-level security has no roles", reason=server.barrier_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
         analysis = AnalysisStep(server.analysis, log_analysis)
@@ -138,12 +149,19 @@ async def working_inside(server: Server) -> AsyncIterator[None]:
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
             tasks.append(asyncio.create_task(persist(embedding), name="embedding worker"))
+            indexing = IndexStep(context.queue, log_embedding())
+            tasks.append(asyncio.create_task(persist(indexing), name="index worker"))
         if (graph := graph_step(server, log_graph())) is not None:
             tasks.append(asyncio.create_task(persist(graph), name="graph worker"))
     try:
         yield
     finally:
-        await cancel_and_wait(*tasks)
+        await _stop(server, *tasks)
+
+
+async def _stop(server: Server | Local, *tasks: asyncio.Task[Any]) -> None:
+    """A worker needs a moment to give back what it claimed."""
+    await cancel_and_wait(*tasks, cancel_again=5 * server.settings.timeouts.give_back)
 
 
 async def persist(step: Step, sleep: Sleep = asyncio.sleep) -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.memory.memory import Limits
 from recollect.core.recall.context import PhaseShares
+from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.priority import Callers
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Context:
     there is no second stage. `queue` is there where vectors have a place, `revisions` where
     conflicts are kept, `graph_progress` where a concept graph is. `parked` tells why the text of an
     owner's memory could not be embedded, if it failed too often. `hint` says how a recall would
-    find more, if it could.
+    find more, if it could. `default_settings` hold where the store has no row.
     """
 
     store: MemoryStore
@@ -46,3 +48,5 @@ class Context:
     graph_progress: Callable[[str], Awaitable[ExtractionProgress]] | None = None
     parked: Callable[[str, UUID], Awaitable[str | None]] | None = None
     hint: Callable[[str], str | None] = lambda _owner: None
+    default_settings: RecallSettings = field(default_factory=RecallSettings)
+    timeouts: Timeouts = TIMEOUTS

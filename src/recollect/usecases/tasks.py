@@ -6,20 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
 from recollect.core.errors import StoreUnavailable
 
-# Longer than a cancelled task takes to clean up.
-_CANCEL_AGAIN_SECONDS: Final = 10.0
 
-
-async def cancel_and_wait(
-    *tasks: asyncio.Task[Any], cancel_again: float = _CANCEL_AGAIN_SECONDS
-) -> None:
+async def cancel_and_wait(*tasks: asyncio.Task[Any], cancel_again: float = 10.0) -> None:
     """Cancel tasks that run forever, and wait until they have ended. They are cancelled again
     while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
-    cancellation that comes together with what it waits for.
+    cancellation that comes together with what it waits for. `cancel_again` is longer than a
+    cancelled task takes to clean up.
     """
     running = {task for task in tasks if not task.done()}
     while running:

@@ -17,14 +17,14 @@ class EraseIn(Input):
 
 
 class ErasedOut(Shape):
-    """How much was erased; `told`: ids kept until synced clients know; `keys` of the owner that
+    """How much was erased; `notified`: ids kept until synced clients know; `keys` of the owner that
     still work; where was searched, and whether anything remains there. `unsearched`: where bytes
     remain although no query finds them, and what the operator can do about it.
     """
 
     owner: str
     memories: int
-    told: int
+    notified: int
     keys: int
     searched: list[str]
     remains: bool
@@ -35,7 +35,7 @@ class ErasedOut(Shape):
         return cls(
             owner=report.owner,
             memories=report.erased.memories,
-            told=report.erased.told,
+            notified=report.erased.notified,
             keys=report.erased.keys,
             searched=[*report.searched],
             remains=bool(report.remains),
@@ -45,7 +45,7 @@ class ErasedOut(Shape):
     def to_report(self) -> ErasureReport:
         return ErasureReport(
             self.owner,
-            Erased(self.memories, self.told, self.keys),
+            Erased(self.memories, self.notified, self.keys),
             tuple(self.searched),
             (Remain("the server's database", "ids, texts or words", 1),) if self.remains else (),
             self.unsearched,

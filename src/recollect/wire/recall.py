@@ -33,6 +33,10 @@ class LegPlaceOut(Shape):
     rank: int | None = Field(description="Null if the graph walk did not reach the memory.")
     score: float
     contribution: float
+    evidence: float = Field(
+        description="How much the match means, from 0 to 1: the share of the query's information "
+        "that the memory's words carry, or how far its cosine lies above that of unrelated texts."
+    )
     path: list[str] = Field(default=[])
 
 
@@ -99,6 +103,9 @@ class HitOut(Shape):
     ranked_as: UUID | None = None
     attached: list[MemoryOut] = Field(default=[])
     pointers: list[PointerOut] = Field(default=[])
+    duplicates: list[UUID] = Field(
+        default=[], description="Memories with the same text that were found, too."
+    )
 
     @classmethod
     def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
@@ -111,6 +118,7 @@ class HitOut(Shape):
                     rank=place.rank,
                     score=place.score,
                     contribution=place.contribution,
+                    evidence=place.evidence,
                     path=[*place.path],
                 )
                 for name, place in hit.legs.items()
@@ -125,6 +133,7 @@ class HitOut(Shape):
             ranked_as=hit.ranked_as,
             attached=[MemoryOut.from_memory(memory) for memory in hit.attached],
             pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
+            duplicates=[*hit.duplicates],
         )
 
     def to_hit(self) -> Hit:
@@ -137,7 +146,13 @@ class HitOut(Shape):
             fused=why.fused,
             prior=why.prior,
             legs={
-                name: LegPlace(place.rank, place.score, place.contribution, tuple(place.path))
+                name: LegPlace(
+                    place.rank,
+                    place.score,
+                    place.contribution,
+                    tuple(place.path),
+                    place.evidence,
+                )
                 for name, place in why.legs.items()
             },
             bonus=why.bonus,
@@ -146,6 +161,7 @@ class HitOut(Shape):
             ranked_as=self.ranked_as,
             attached=tuple(memory.to_memory() for memory in self.attached),
             pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
+            duplicates=tuple(self.duplicates),
         )
 
 

@@ -33,6 +33,7 @@ class SettingsOut(Shape):
     deadline_ms: int
     exact_bonus: float
     prior_strength: float
+    min_relevance: float
     rerank: bool
     rerank_depth: int
     rerank_timeout_ms: int
@@ -52,7 +53,7 @@ class SettingsSaid(Shape):
     lexical_weight: float
 
     def to_settings(self) -> RecallSettings:
-        return RecallSettings.stored(self.model_dump())
+        return RecallSettings().with_stored(self.model_dump())
 
 
 def _legal(name: str) -> dict[str, Any]:
@@ -80,6 +81,7 @@ class SettingsIn(Input):
     deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
     exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
     prior_strength: float = Field(default_factory=float, json_schema_extra=_legal("prior_strength"))
+    min_relevance: float = Field(default_factory=float, json_schema_extra=_legal("min_relevance"))
     rerank: bool = Field(default_factory=bool)
     rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
     rerank_timeout_ms: Whole = Field(

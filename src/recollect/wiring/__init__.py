@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from recollect.wiring.context import SystemClock, build_context, catalogue, open_reranker
     from recollect.wiring.local import (
         Cached,
+        Local,
         find_store_fault,
         key_of,
         open_cached,
+        open_local,
         open_remote_graph,
         open_remote_keys,
         open_service,
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Cached": "recollect.wiring.local",
+    "Local": "recollect.wiring.local",
+    "open_local": "recollect.wiring.local",
     "find_store_fault": "recollect.wiring.local",
     "key_of": "recollect.wiring.local",
     "open_cached": "recollect.wiring.local",
@@ -43,6 +47,7 @@ _HOMES = {
 
 __all__ = [
     "Cached",
+    "Local",
     "Server",
     "SystemClock",
     "build_context",
@@ -50,6 +55,7 @@ __all__ = [
     "find_store_fault",
     "key_of",
     "open_cached",
+    "open_local",
     "open_postgres",
     "open_remote_graph",
     "open_remote_keys",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import RecallSettings
 from recollect.ports.recall import Reranker
 from recollect.ports.stores import MemoryStore, SettingsStore
 from recollect.usecases.context import Context
@@ -43,14 +44,20 @@ def build_context(store: _Store, settings: Settings) -> Context:
         clock=SystemClock(),
         legs={"lexical": lexical_leg(store)},
         limits=settings.limits,
+        default_settings=RecallSettings().scaled(settings.timeout_factor),
+        timeouts=settings.timeouts,
     )
 
 
 def catalogue(
-    settings: Settings, progress: Progress, yield_to_callers: Yield = no_yield
+    settings: Settings,
+    progress: Progress,
+    yield_to_callers: Yield = no_yield,
+    *,
+    may_fetch: bool = True,
 ) -> Catalogue:
     """The embedding models that these settings allow; documents `yield_to_callers` where calls
-    wait.
+    wait. Unless it `may_fetch`, a local model that is not on this machine is an error.
     """
     from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 
@@ -70,6 +77,7 @@ def catalogue(
         progress=progress,
         yield_to_callers=yield_to_callers,
         timeouts=settings.timeouts,
+        may_fetch=may_fetch,
     )
 
 

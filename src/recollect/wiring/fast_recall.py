@@ -76,8 +76,8 @@ def read_settings(environ: Mapping[str, str]) -> FastSettings:
         measure=Measure(
             tokens=int(_number(environ, "RECOLLECT_HOOK_TOKENS", fallback.tokens, 100, 2_500)),
             floor=_number(environ, "RECOLLECT_HOOK_FLOOR", fallback.floor, 0, 1_000),
-            cosine_floor=_number(
-                environ, "RECOLLECT_HOOK_COSINE_FLOOR", fallback.cosine_floor, -1, 2
+            meaning_floor=_number(
+                environ, "RECOLLECT_HOOK_MEANING_FLOOR", fallback.meaning_floor, 0, 2
             ),
         ),
     )

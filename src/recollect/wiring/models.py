@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.adapters.models.embedders.local_cache import fetch, is_built
+from recollect.adapters.models.embedders.local_cache import fetch, is_built, model_folder
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS, LocalModel, local_model
 from recollect.settings import Settings
 
@@ -28,9 +28,20 @@ def find_models(settings: Settings) -> Iterator[FoundModel]:
         yield FoundModel(model, is_built(model, settings.models_folder))
 
 
+def built_folder(settings: Settings, name: str) -> Path | None:
+    """Where the model of this name is built; None if it is not one that is built here."""
+    model = LOCAL_MODELS.get(name)
+    return None if model is None else model_folder(model, settings.models_folder)
+
+
 def fetch_model(
-    settings: Settings, name: str, progress: Callable[[str, float], None]
+    settings: Settings,
+    name: str,
+    progress: Callable[[str, float], None],
+    origin: Path | None = None,
 ) -> tuple[LocalModel, Path]:
-    """Fetch and build a model, unless it is there; it, and its folder."""
+    """Build a model from a download, or from the files in `origin`, unless it is there; it, and its
+    folder.
+    """
     model = local_model(name)
-    return model, fetch(model, settings.models_folder, progress)
+    return model, fetch(model, settings.models_folder, progress, origin)

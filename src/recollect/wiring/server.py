@@ -10,6 +10,7 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.rate import RateLimit
 from recollect.core.errors import RateLimited
 from recollect.core.privacy.keys import Key, check_all_projects
@@ -36,7 +37,7 @@ from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.analysis import Reanalyzing
-from recollect.usecases.workers.embed import NO_EMBEDDER, EmbeddingContext
+from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.wiring.context import (
     Progress,
     SystemClock,
@@ -61,7 +62,8 @@ _NO_MODEL: Final = (
 class Server:
     """What the shells of a server share. `database` says, for people, which Postgres it is.
 
-    Where vectors have no place, `embedding` is None and `vector_note` says why. `eraser` is the
+    Where vectors have no place, `embedding` is None and `vector_note` says why. `barrier_note` says
+    what is missing for row-level security to have roles of its own. `eraser` is the
     operator's; owners get the light one, which leaves the files of the database alone.
     """
 
@@ -75,6 +77,7 @@ class Server:
     analysis: Reanalyzing
     embedding: EmbeddingContext | None = None
     vector_note: str = ""
+    barrier_note: str = ""
     on_recall: Callable[[Recollection], None] = lambda _: None
     eraser: OwnerEraser | None = None
     light_eraser: OwnerEraser | None = None
@@ -168,7 +171,7 @@ async def open_server(
                 legs = {**context.legs, "dense": no_dense_leg(store.vector_note)}
                 context = replace(context, legs=legs, broken_legs=frozenset({"dense"}))
         else:
-            embedding = EmbeddingContext(vectors, embedders, settings.embedder)
+            embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings.timeouts)
             context = replace(context, queue=vectors, parked=vectors.parked)
             if settings.embedder != NO_EMBEDDER:
                 backlog = await stack.enter_async_context(Backlog(vectors))
@@ -181,6 +184,7 @@ async def open_server(
             reader,
             settings.graph_llm_calls,
             callers.yield_to_callers,
+            timeouts=settings.timeouts,
         )
         if settings.graph != "off":
             context = replace(context, graph_progress=graph.progress)
@@ -195,6 +199,7 @@ async def open_server(
             store,
             embedding,
             store.vector_note,
+            store.barrier.note,
             eraser=store.eraser,
             light_eraser=store.light_eraser,
             recalls=store.recalls,

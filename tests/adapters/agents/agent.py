@@ -36,37 +36,37 @@ class ScriptedAgent:
         return self.home / f"{self.session}.jsonl"
 
     def start(self, source: str = "startup") -> str:
-        return self._context("brief", "SessionStart", source=source)
+        return self.run_for_context("brief", "SessionStart", source=source)
 
     def ask(self, prompt: str) -> str:
         """What was put beside the prompt."""
-        context = self._context("recall", "UserPromptSubmit", prompt=prompt)
+        context = self.run_for_context("recall", "UserPromptSubmit", prompt=prompt)
         self.contexts.append(context)
         added = f"\n<system-reminder>\n{context}\n</system-reminder>" if context else ""
-        self._write("user", prompt + added)
+        self.write("user", prompt + added)
         return context
 
     def answer(self, text: str) -> None:
         """The agent's own answer, and the end of the exchange; the work behind it is awaited."""
-        self._write("assistant", [{"type": "text", "text": text}])
+        self.write("assistant", [{"type": "text", "text": text}])
         before = self._works()
-        assert self._run("capture", "Stop", stop_hook_active=False) == ""
+        assert self.run_hook("capture", "Stop", stop_hook_active=False) == ""
         self._await_work(before)
 
     def compact(self) -> str:
         """A compaction that takes no time at all: the brief has to wait for what is still kept."""
-        assert self._run("compact", "PreCompact", trigger="auto", custom_instructions="") == ""
+        assert self.run_hook("compact", "PreCompact", trigger="auto", custom_instructions="") == ""
         return self.start("compact")
 
-    def _context(self, hook: str, event: str, **fields: object) -> str:
-        said = self._run(hook, event, **fields)
+    def run_for_context(self, hook: str, event: str, **fields: object) -> str:
+        said = self.run_hook(hook, event, **fields)
         if not said:
             return ""
         output = json.loads(said)["hookSpecificOutput"]
         assert output["hookEventName"] == event
         return str(output["additionalContext"])
 
-    def _run(self, hook: str, event: str, **fields: object) -> str:
+    def run_hook(self, hook: str, event: str, **fields: object) -> str:
         told = {
             "session_id": self.session,
             "transcript_path": str(self.transcript),
@@ -87,7 +87,7 @@ class ScriptedAgent:
         assert done.returncode == 0
         return done.stdout.decode()
 
-    def _write(self, role: str, content: Any) -> None:
+    def write(self, role: str, content: Any) -> None:
         entry = {"type": role, "message": {"role": role, "content": content}}
         with self.transcript.open("a") as file:
             file.write(json.dumps(entry) + "\n")

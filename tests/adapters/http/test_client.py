@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,7 @@ import pytest
 from tests.core.privacy.addresses import ELSEWHERE, HERE, NO_ADDRESS
 from tests.serving import Running, running
 from tests.strategies import new_id
-from tests.waiting import SECONDS
+from tests.waiting import DEFAULT_SETTINGS, SECONDS
 
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.http.lazy import LazyServer
@@ -33,9 +34,10 @@ from recollect.core.errors import (
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service
 from recollect.wire.problems import KINDS, Problem
+
+pytestmark = pytest.mark.anyio
 
 Answer = TypeVar("Answer")
 
@@ -46,12 +48,9 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
         yield up
 
 
-def ask(url: str, key: str, question: Callable[[Service], Awaitable[Answer]]) -> Answer:
-    async def asking() -> Answer:
-        async with RemoteService(url, key) as remote:
-            return await question(remote)
-
-    return asyncio.run(asking())
+async def ask(url: str, key: str, question: Callable[[Service], Awaitable[Answer]]) -> Answer:
+    async with RemoteService(url, key) as remote:
+        return await question(remote)
 
 
 async def both(server: Running, remote: Service, reference: str) -> tuple[Memory, Memory]:
@@ -65,7 +64,7 @@ async def both(server: Running, remote: Service, reference: str) -> tuple[Memory
     return there, await local
 
 
-def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) -> None:
+async def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) -> None:
     async def life(remote: Service) -> None:
         draft = Draft(
             content="Ünïcode 🐘 \u202eright to left\n\ttab \u2028 separator",
@@ -101,10 +100,10 @@ def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) ->
         assert await remote.forget(str(stored.id), forever=True) == stored.id
         assert (await remote.stats()).forgotten == 0
 
-    ask(server.url, server.new_key(), life)
+    await ask(server.url, server.new_key(), life)
 
 
-def test_pages_and_scopes_reach_the_server(server: Running) -> None:
+async def test_pages_and_scopes_reach_the_server(server: Running) -> None:
     async def listing(remote: Service) -> None:
         for number in range(3):
             await remote.remember(
@@ -129,14 +128,14 @@ def test_pages_and_scopes_reach_the_server(server: Running) -> None:
         skipped = await remote.recall(RecallRequest("number", weights={"lexical": 0.0}))
         assert skipped.legs["lexical"].status == "skipped"
 
-    ask(server.url, server.new_key(), listing)
+    await ask(server.url, server.new_key(), listing)
 
 
-def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
+async def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
     async def tuning(remote: Service) -> None:
-        assert await remote.settings() == RecallSettings()
+        assert await remote.settings() == DEFAULT_SETTINGS
         changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
-        assert changed == RecallSettings(rrf_k=10, fusion="convex")
+        assert changed == replace(DEFAULT_SETTINGS, rrf_k=10, fusion="convex")
         assert await remote.settings() == changed
         await remote.change_settings({"rerank": "on"})
         log = await remote.settings_log(10)
@@ -147,10 +146,10 @@ def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
         ]
         assert log[0].at.tzinfo is UTC
 
-    ask(server.url, server.new_key(), tuning)
+    await ask(server.url, server.new_key(), tuning)
 
 
-def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
+async def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
     async def asking(remote: Service) -> None:
         stored = await remote.remember(Draft("lunch is at noon", project="kitchen"))
         request = RecallRequest("lunch", scope=Scope(project="garden"), is_sensitive=True)
@@ -165,11 +164,11 @@ def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
         found = await remote.recall(RecallRequest("lunch"))
         assert (found.hits[0].bonus, found.hits[0].rerank, found.rerank) == (1.0, None, None)
 
-    ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), asking)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a \x00 b", "🐘" * 30_000, "x" * 1_000_000])
-def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
+async def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
     server: Running, text: str
 ) -> None:
     async def asking(remote: Service) -> None:
@@ -180,10 +179,10 @@ def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
         with pytest.raises(InvalidInput):
             await remote.get(text)
 
-    ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), asking)
 
 
-def test_errors_are_those_of_the_server(server: Running) -> None:
+async def test_errors_are_those_of_the_server(server: Running) -> None:
     async def failing(remote: Service) -> None:
         one, other = [await remote.remember(Draft(text)) for text in ("one", "other")]
 
@@ -207,9 +206,9 @@ def test_errors_are_those_of_the_server(server: Running) -> None:
             await remote.recall(RecallRequest("x", scope=Scope(categories=("rumour",))))
         assert caught.value.field == "category"
 
-    ask(server.url, server.new_key(), failing)
+    await ask(server.url, server.new_key(), failing)
     with pytest.raises(NotAllowed):
-        ask(server.url, "rk_unknown", lambda remote: remote.stats())
+        await ask(server.url, "rk_unknown", lambda remote: remote.stats())
 
 
 def test_every_error_survives_the_way_through_a_problem() -> None:
@@ -233,12 +232,12 @@ def test_problems_of_an_unknown_kind_are_told_apart_by_status() -> None:
     assert type(back(500)) is StoreError
 
 
-def test_no_server_is_told_with_how_to_start_one() -> None:
+async def test_no_server_is_told_with_how_to_start_one() -> None:
     with socket.socket() as taken:  # bound and not listening: a connection is refused
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(StoreUnavailable) as caught:
-            ask(url, "rk_x", lambda remote: remote.stats())
+            await ask(url, "rk_x", lambda remote: remote.stats())
     assert "recollect serve" in caught.value.remedy
 
 
@@ -323,29 +322,29 @@ def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
         b"SSH-2.0-OpenSSH_9.2\r\n",
     ],
 )
-def test_what_is_not_recollect_is_told_so(answer: bytes) -> None:
+async def test_what_is_not_recollect_is_told_so(answer: bytes) -> None:
     with answering(answer) as (url, _), pytest.raises(StoreUnavailable) as caught:
-        ask(url, "rk_x", lambda remote: remote.stats())
+        await ask(url, "rk_x", lambda remote: remote.stats())
     assert "RECOLLECT_API_URL" in caught.value.remedy
 
 
-def test_a_redirect_is_not_followed_with_the_key() -> None:
+async def test_a_redirect_is_not_followed_with_the_key() -> None:
     with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (elsewhere, received):
         redirect = f"HTTP/1.1 307 Go\r\nLocation: {elsewhere}/x\r\nContent-Length: 0\r\n\r\n"
         with answering(redirect.encode()) as (url, asked), pytest.raises(StoreUnavailable):
-            ask(url, "rk_secret", lambda remote: remote.stats())
+            await ask(url, "rk_secret", lambda remote: remote.stats())
     assert b"Bearer rk_secret" in asked[0]
     assert received == []
 
 
-def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
+async def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
     async def asking(remote: Service) -> None:
         stored = await remote.remember(Draft("when"))
         assert abs(datetime.now(UTC) - stored.created_at) < timedelta(minutes=5)
         there, local = await both(server, remote, str(stored.id))
         assert there.created_at == local.created_at == stored.created_at
 
-    ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), asking)
 
 
 @pytest.mark.parametrize(
@@ -359,15 +358,17 @@ def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
         lambda remote: remote.why(str(uuid4()), RecallRequest("the safe", is_sensitive=True)),
     ],
 )
-def test_a_sensitive_text_is_not_sent_to_another_machine(
+async def test_a_sensitive_text_is_not_sent_to_another_machine(
     question: Callable[[Service], Awaitable[object]],
 ) -> None:
     """The refusal comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="stays on this machine") as raised:
-        ask("https://recollect.invalid", "rk_x", question)
+        await ask("https://recollect.invalid", "rk_x", question)
     assert raised.value.field == "is_sensitive"
 
 
-def test_a_sensitive_memory_may_go_to_a_server_on_this_machine(server: Running) -> None:
+async def test_a_sensitive_memory_may_go_to_a_server_on_this_machine(server: Running) -> None:
     draft = Draft("the safe's code", is_sensitive=True)
-    assert ask(server.url, server.new_key(), lambda remote: remote.remember(draft)).is_sensitive
+    assert (
+        await ask(server.url, server.new_key(), lambda remote: remote.remember(draft))
+    ).is_sensitive

@@ -18,8 +18,10 @@ from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
 
+pytestmark = pytest.mark.anyio
 
-def test_short_requests_have_a_short_timeout() -> None:
+
+async def test_short_requests_have_a_short_timeout() -> None:
     """The timeout of each request, as a transport sees it that never answers."""
     limits: dict[str, float] = {}
 
@@ -28,28 +30,27 @@ def test_short_requests_have_a_short_timeout() -> None:
         limits[place] = request.extensions["timeout"]["read"]
         raise httpx.ReadTimeout("no answer")
 
-    async def asking() -> None:
-        async with RemoteService(
-            "http://127.0.0.1:1", "rk_x", timeouts=Timeouts(short_request=7.0)
-        ) as remote:
-            remote._client._transport = httpx.MockTransport(gives_up)
-            query, id = RecallRequest("x"), str(UUID(int=1))
-            for question in (
-                remote.settings(),
-                remote.change_settings({"depth": 80}),
-                remote.settings_log(1),
-                remote.stats(),
-                remote.get(id),
-                remote.page(EVERYWHERE, None, 1),
-                remote.conflicts(),
-                remote.recall(query),
-                remote.why(id, query),
-                remote.erase_owner("me"),
-            ):
-                with pytest.raises(StoreUnavailable, match="did not answer in time"):
-                    await question
-
-    asyncio.run(asking())
+    async with RemoteService(
+        "http://127.0.0.1:1",
+        "rk_x",
+        timeouts=Timeouts(short_request=7.0),
+        transport=httpx.MockTransport(gives_up),
+    ) as remote:
+        query, id = RecallRequest("x"), str(UUID(int=1))
+        for question in (
+            remote.settings(),
+            remote.change_settings({"depth": 80}),
+            remote.settings_log(1),
+            remote.stats(),
+            remote.get(id),
+            remote.page(EVERYWHERE, None, 1),
+            remote.conflicts(),
+            remote.recall(query),
+            remote.why(id, query),
+            remote.erase_owner("me"),
+        ):
+            with pytest.raises(StoreUnavailable, match="did not answer in time"):
+                await question
     assert limits == {
         **dict.fromkeys(("GET settings", "PATCH settings", "GET settings/audit"), 7.0),
         **dict.fromkeys(("GET stats", f"GET memories/{UUID(int=1)}", "GET memories"), 7.0),
@@ -90,42 +91,33 @@ async def unanswering(
         (lambda remote: remote.recall(RecallRequest("x")), False),
     ],
 )
-def test_a_change_without_an_answer_may_have_been_applied(
+async def test_a_change_without_an_answer_may_have_been_applied(
     asked: Callable[[RemoteService], Awaitable[object]], *, told: bool
 ) -> None:
     """Of a server that goes away after it has read what was asked."""
-
-    async def asking() -> None:
+    with pytest.raises(StoreUnavailable) as caught:
         async with (
             unanswering(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
             RemoteService(address, "rk_x") as remote,
         ):
             await asked(remote)
-
-    with pytest.raises(StoreUnavailable) as caught:
-        asyncio.run(asking())
     assert ("may have been applied anyway" in str(caught.value)) is told
     assert ("Check whether it was applied" in caught.value.remedy) is told
 
 
-def test_a_change_that_was_never_sent_is_not_applied() -> None:
-    async def asking() -> None:
-        async with await asyncio.start_server(
-            lambda _, writer: writer.close(), "127.0.0.1", 0
-        ) as gone:
-            port = gone.sockets[0].getsockname()[1]
+async def test_a_change_that_was_never_sent_is_not_applied() -> None:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as gone:
+        port = gone.sockets[0].getsockname()[1]
+    with pytest.raises(StoreUnavailable, match="cannot be reached") as caught:
         async with RemoteService(f"http://127.0.0.1:{port}", "rk_x") as remote:
             await remote.change_settings({"depth": 80})
-
-    with pytest.raises(StoreUnavailable, match="cannot be reached") as caught:
-        asyncio.run(asking())
     assert "may have been" not in str(caught.value)
 
 
-def test_a_change_that_is_not_answered_in_time_may_have_been_applied() -> None:
+async def test_a_change_that_is_not_answered_in_time_may_have_been_applied() -> None:
     timeouts = Timeouts(short_request=0.2, connect=30.0)
 
-    async def asking() -> None:
+    with pytest.raises(StoreUnavailable, match="did not answer in time; the change may have been"):
         async with (
             # All that comes, until the client has given up.
             unanswering(lambda reader: reader.read()) as address,
@@ -133,16 +125,13 @@ def test_a_change_that_is_not_answered_in_time_may_have_been_applied() -> None:
         ):
             await remote.change_settings({"depth": 80})
 
-    with pytest.raises(StoreUnavailable, match="did not answer in time; the change may have been"):
-        asyncio.run(asking())
 
-
-def test_settings_are_read_whatever_the_version_of_the_server() -> None:
+async def test_settings_are_read_whatever_the_version_of_the_server() -> None:
     said = b'{"lexical_weight": 2.0, "fusion": "of a newer one", "unheard_of": [1]}'
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
     with answering(answer) as (url, _):
-        found = ask(url, "rk_x", lambda remote: remote.settings())
+        found = await ask(url, "rk_x", lambda remote: remote.settings())
     assert found == RecallSettings(lexical_weight=2.0)
     nothing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
     with answering(nothing) as (url, _), pytest.raises(StoreUnavailable, match="not a Recollect"):
-        ask(url, "rk_x", lambda remote: remote.settings())
+        await ask(url, "rk_x", lambda remote: remote.settings())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from recollect.adapters.http.client import RemoteService
 from recollect.core.errors import Conflict, Overloaded, RateLimited, RecollectError
 from recollect.core.memory.memory import Draft
 from recollect.wire.problems import Problem
+
+pytestmark = pytest.mark.anyio
 
 REFUSED = Overloaded("the server is overloaded", remedy="Try again.")
 
@@ -52,43 +53,40 @@ def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, l
             thread.join()
 
 
-def remember(url: str) -> tuple[RecollectError, list[float]]:
+async def remember(url: str) -> tuple[RecollectError, list[float]]:
     """What became of a write, and how long was waited before each retry."""
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    async def run() -> None:
+    with pytest.raises(RecollectError) as caught:
         async with RemoteService(url, "rk_x", sleep=sleep) as remote:
             await remote.remember(Draft("something"))
-
-    with pytest.raises(RecollectError) as caught:
-        asyncio.run(run())
     return caught.value, pauses
 
 
-def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for() -> None:
+async def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for() -> None:
     done = Conflict("it was changed", remedy="Read it again.")
     with refusing(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
-        error, pauses = remember(url)
+        error, pauses = await remember(url)
     assert isinstance(error, Conflict)
     assert len(asked) == 3
     assert all(pause >= 2 for pause in pauses)
     assert len(pauses) == 2
 
 
-def test_a_server_that_stays_overloaded_is_given_up() -> None:
+async def test_a_server_that_stays_overloaded_is_given_up() -> None:
     with refusing(REFUSED, retry_after="0") as (url, asked):
-        error, pauses = remember(url)
+        error, pauses = await remember(url)
     assert isinstance(error, Overloaded)
     assert 1 < len(asked) <= 5
     assert sum(pauses) <= 10
 
 
-def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
+async def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
     limited = RateLimited("this key writes too often", remedy="Write less often.")
     with refusing(limited, retry_after="60") as (url, asked):
-        error, pauses = remember(url)
+        error, pauses = await remember(url)
     assert isinstance(error, RateLimited)
     assert (len(asked), pauses) == (1, [])

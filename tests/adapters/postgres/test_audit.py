@@ -11,7 +11,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.vectors import SPACE
+from tests.conformance.places import SPACE
 from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of

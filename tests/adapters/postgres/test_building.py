@@ -1,4 +1,4 @@
-"""Building the index of a space: in memory, within a limit, and for its own session only."""
+"""Building an index of vectors: in memory, within a limit, and for its own session only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
-from tests.adapters.vectors import embed_all, opened
-from tests.conformance.samples import memory
+from tests.conformance.places import embed_all, opened
+from tests.conformance.samples import OWNER, memory
 from tests.conftest import Cluster
 
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.vectors.hnsw import SpaceIndex
+from recollect.adapters.postgres.vectors.hnsw import SpaceIndexes, index_name
 from recollect.core.recall.space import Space, StoredSpace
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,6 @@ def little_memory_url(database_url: str) -> str:
 async def filled_space(url: str) -> StoredSpace:
     async with opened(url) as (store, vectors):
         space = await vectors.open_space("long", LONG)
-        await vectors.drop_index(space)
         await store.add_many([memory(number) for number in range(1, MANY + 1)])
         await embed_all(vectors, space, [1.0] * LONG.dimension)
     return space
@@ -49,7 +48,8 @@ async def memory_after_building(url: str, space: StoredSpace, limits: Limits | N
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
     ):
-        await SpaceIndex(guard, connection, space, limits or Limits()).build()
+        indexes = SpaceIndexes(guard, connection, space.id)
+        await indexes.build(space.space.dimension, limits or Limits(index_rows=0))
         cursor = await connection.execute("show maintenance_work_mem")
         row = await cursor.fetchone() or {}
     return str(row["maintenance_work_mem"])
@@ -58,7 +58,7 @@ async def memory_after_building(url: str, space: StoredSpace, limits: Limits | N
 def index_is_valid(url: str, space: StoredSpace) -> bool:
     query = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
     with psycopg.connect(url) as connection:
-        return connection.execute(query, [f"embeddings_space_{space.id}"]).fetchone() == (True,)
+        return connection.execute(query, [index_name(space.id, OWNER)]).fetchone() == (True,)
 
 
 async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
@@ -71,7 +71,7 @@ async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_ur
 
 async def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
     space = await filled_space(little_memory_url)
-    limits = Limits(index_memory_mb=2)
+    limits = Limits(index_memory_mb=2, index_rows=0)
     assert await memory_after_building(little_memory_url, space, limits) == "2MB"
 
 

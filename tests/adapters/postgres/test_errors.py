@@ -9,6 +9,7 @@ import pytest
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.errors import check_address, translate, translate_errors
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import (
@@ -122,8 +123,11 @@ async def test_connections_have_keepalives_unless_the_address_sets_them(
     database_url: str,
 ) -> None:
     async def parameters(url: str) -> dict[str, str]:
-        async with PostgresStore(url, connections=1) as store, store.pool.reading() as connection:
-            return connection.info.get_parameters()
+        async with (
+            PostgresStore(url, connections=1) as store,
+            store.pool.reading(ADMIN) as connection,
+        ):
+            return connection.connection.info.get_parameters()
 
     made = await parameters(database_url)
     assert made["keepalives_idle"] == "30"

@@ -16,11 +16,12 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened
+from tests.conformance.places import NORTH, SPACE, active, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
 from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.limits import Limits
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingProgress, Space
@@ -127,13 +128,13 @@ async def test_memories_words_and_vectors(pooled_url: str) -> None:
 
 
 async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) -> None:
-    async with opened(pooled_url) as (store, vectors):
+    async with opened(pooled_url, limits=Limits(index_rows=0)) as (store, vectors):
         await store.add(memory(1))
         old = await vectors.open_space("compass", SPACE)
         new = await vectors.open_space("other", Space("other", "1", 3))
         await embed_all(vectors, old)
         await embed_all(vectors, new, [0.0, 1.0, 0.0])
-        await asyncio.gather(vectors.build_index(new), vectors.build_index(new))
+        await asyncio.gather(vectors.build_indexes(new), vectors.build_indexes(new))
         await vectors.activate(new)
         serving = await active(vectors)
         assert serving is not None
@@ -142,15 +143,15 @@ async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) ->
         assert [one.id for one in await vectors.spaces()] == [new.id]
 
 
-async def test_build_index_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
+async def test_build_indexes_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
     # One vector would take that much.
-    limits = Limits(index_element_bytes=400 * 2**20)
+    limits = Limits(index_element_bytes=400 * 2**20, index_rows=0)
     async with opened(pooled_url, limits=limits) as (store, vectors):
         await store.add(memory(1))
         await vectors.open_space("compass", SPACE)
         new = await vectors.open_space("other", Space("other", "1", 3))
         await embed_all(vectors, new, [0.0, 1.0, 0.0])
-        await vectors.build_index(new)
+        await vectors.build_indexes(new)
     with ExitStack() as open_transactions:  # each holds one of the pooler's three sessions
         for _ in range(3):
             connection = open_transactions.enter_context(psycopg.connect(pooled_url))
@@ -167,7 +168,7 @@ async def test_a_worker_polls_behind_a_pooler(pooled_url: str) -> None:
             await vectors.wait_for_work(600)
         (job,) = await vectors.claim(space, 1)
         assert await vectors.finish(space, [(job, NORTH)]) == 1
-        async with store.pool.transaction() as connection:
+        async with store.pool.transaction(ADMIN) as connection:
             cursor = await connection.execute("select pg_listening_channels()")
             assert await cursor.fetchall() == []
 
@@ -179,7 +180,31 @@ async def test_search_settings_do_not_leak_to_the_next_transaction(pooled_url: s
         await embed_all(vectors, space)
         for _ in range(4):
             assert await nearest(vectors, space, depth=RecallSettings().depth) == ids(1)
-            async with store.pool.transaction() as connection:
+            async with store.pool.transaction(ADMIN) as connection:
                 cursor = await connection.execute("show enable_sort")
                 assert await cursor.fetchall() == [{"enable_sort": "on"}]
         assert await store.get(OWNER, ids(1)[0]) is not None
+
+
+async def test_no_owner_leaks_to_the_next_transaction(pooled_url: str) -> None:
+    """Three backends serve all of these: whatever one leaves behind, another would find."""
+    owners = [f"owner {number}" for number in range(6)]
+    async with opened(pooled_url) as (store, _):
+        assert store.barrier.roles is not None
+        await store.add_many([memory(1, f"of {owner}", owner=owner) for owner in owners])
+
+        async def read(owner: str) -> list[str]:
+            async with store.pool.reading(owner) as connection:
+                rows = await (await connection.execute("select content from memories")).fetchall()
+            return [row["content"] for row in rows]
+
+        found = await asyncio.gather(*(read(owner) for owner in owners * 5))
+        assert found == [[f"of {owner}"] for owner in owners * 5]
+        state = (
+            "select current_user::text as role, current_setting('recollect.owner', true) as owner"
+        )
+        for _ in range(6):
+            async with store.pool.reading(OWNER) as connection:
+                row = await (await connection.connection.execute(state)).fetchone()
+                assert row is not None
+                assert (row["role"], row["owner"] or "") == ("recollect", "")

@@ -14,6 +14,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.waiting import wait_until
 
+from recollect.adapters.postgres.access import ADMIN
+from recollect.adapters.postgres.pipeline import Reading
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreBusy, StoreUnavailable
@@ -38,11 +40,11 @@ async def opened(
 
 
 async def backend(pool: Pool) -> int:
-    async with pool.reading() as connection:
+    async with pool.reading(ADMIN) as connection:
         return await backend_of(connection)
 
 
-async def backend_of(connection: Connection) -> int:
+async def backend_of(connection: Connection | Reading) -> int:
     row = await (await connection.execute("select pg_backend_pid() as pid")).fetchone()
     assert row is not None
     return int(row["pid"])
@@ -77,7 +79,7 @@ def closed_port() -> int:
 
 async def test_pool_reuses_the_connection_released_last(database_url: str) -> None:
     async with opened(database_url) as pool:
-        async with pool.reading() as first, pool.reading() as second:
+        async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             last = await backend_of(first)
             assert await backend_of(second) != last
         assert [await backend(pool) for _ in range(3)] == [last] * 3
@@ -86,30 +88,32 @@ async def test_pool_reuses_the_connection_released_last(database_url: str) -> No
 async def test_transaction_commits_or_rolls_back(database_url: str) -> None:
     write = "insert into settings (name, value) values (%s, '1')"
     async with opened(database_url, size=1) as pool:
-        async with pool.transaction() as connection:
+        async with pool.transaction(ADMIN) as connection:
             await connection.execute(write, ("kept",))
         with suppress(KeyError):
-            async with pool.transaction() as connection:
+            async with pool.transaction(ADMIN) as connection:
                 await connection.execute(write, ("undone",))
                 raise KeyError
-        async with pool.reading() as connection:
+        async with pool.reading(ADMIN) as connection:
             rows = await (await connection.execute("select name from settings")).fetchall()
         assert [row["name"] for row in rows] == ["kept"]
 
 
 async def test_pool_discards_a_connection_released_inside_a_transaction(database_url: str) -> None:
     async with opened(database_url, size=1) as pool:
-        async with pool.reading() as connection:
+        async with pool.reading(ADMIN) as connection:
             left = await backend_of(connection)
-            await connection.execute("begin")
-        async with pool.reading() as connection:
+            await connection.connection.execute("begin")
+        async with pool.reading(ADMIN) as connection:
             assert await backend_of(connection) != left
-            assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            assert (
+                connection.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            )
 
 
 async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str) -> None:
     async def sleep() -> None:
-        async with pool.reading() as connection:
+        async with pool.reading(ADMIN) as connection:
             asleep.set()
             await connection.execute("select pg_sleep(60)")
 
@@ -127,14 +131,14 @@ async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str)
 async def test_acquire_times_out_as_busy_while_all_connections_are_in_use(
     database_url: str,
 ) -> None:
-    async with opened(database_url, size=1, timeouts=SHORT) as pool, pool.transaction():
+    async with opened(database_url, size=1, timeouts=SHORT) as pool, pool.transaction(ADMIN):
         with pytest.raises(StoreBusy, match="too busy"):
             await backend(pool)
 
 
 async def test_a_released_connection_goes_to_the_first_waiter(database_url: str) -> None:
     async with opened(database_url, size=1) as pool:
-        async with pool.transaction() as connection:
+        async with pool.transaction(ADMIN) as connection:
             here = await backend_of(connection)
             first, cancelled, second = (asyncio.create_task(backend(pool)) for _ in range(3))
             await asyncio.sleep(0)
@@ -146,7 +150,7 @@ async def test_a_released_connection_goes_to_the_first_waiter(database_url: str)
 
 async def test_a_connection_handed_to_a_cancelled_waiter_is_not_lost(database_url: str) -> None:
     async with opened(database_url, size=1) as pool:
-        async with pool.reading():
+        async with pool.reading(ADMIN):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.sleep(0)
         waiting.cancel()
@@ -187,7 +191,7 @@ async def test_a_waiter_that_gets_no_new_connection_gets_a_released_one(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url) as pool, AsyncExitStack() as acquired:
-        here = await backend_of(await acquired.enter_async_context(pool.reading()))
+        here = await backend_of(await acquired.enter_async_context(pool.reading(ADMIN)))
         with refusing(emptied_database_url):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.to_thread(wait_until, lambda: "too many" in pool.last_error)
@@ -196,7 +200,7 @@ async def test_a_waiter_that_gets_no_new_connection_gets_a_released_one(
 
 
 async def test_a_connection_made_for_a_cancelled_waiter_serves_the_next(database_url: str) -> None:
-    async with opened(database_url) as pool, pool.reading():
+    async with opened(database_url) as pool, pool.reading(ADMIN):
         cancelled = asyncio.create_task(backend(pool))
         await asyncio.sleep(0)
         cancelled.cancel()
@@ -219,38 +223,38 @@ class Clock:
 async def test_release_closes_a_connection_that_was_idle_for_too_long(database_url: str) -> None:
     clock = Clock()
     async with opened(database_url, clock=clock) as pool:
-        async with pool.reading() as first, pool.reading() as second:
+        async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             pass
         clock.now += PATIENT.max_idle + 1
         await backend(pool)
-        assert sorted((first.closed, second.closed)) == [False, True]
+        assert sorted((first.connection.closed, second.connection.closed)) == [False, True]
 
 
 async def test_release_keeps_a_connection_that_was_used_meanwhile(database_url: str) -> None:
     """Idle is counted from the last release, not from when a connection was made."""
     clock = Clock()
     async with opened(database_url, clock=clock) as pool:
-        async with pool.reading() as first, pool.reading() as second:
+        async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             clock.now += PATIENT.max_idle - 1
         clock.now += 2
         await backend(pool)
         assert pool.idle == 2
-        assert not first.closed
-        assert not second.closed
+        assert not first.connection.closed
+        assert not second.connection.closed
 
 
 async def test_release_closes_a_connection_that_is_too_old(database_url: str) -> None:
     clock = Clock()
     async with opened(database_url, clock=clock) as pool:
-        async with pool.reading() as connection:
+        async with pool.reading(ADMIN) as connection:
             clock.now += PATIENT.max_lifetime + 1
-        assert connection.closed
+        assert connection.connection.closed
         assert await backend(pool) > 0
 
 
 async def test_closing_fails_those_who_wait(database_url: str) -> None:
     async with opened(database_url, size=1) as pool:
-        async with pool.reading():
+        async with pool.reading(ADMIN):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.sleep(0)
             await pool.close()
@@ -260,13 +264,13 @@ async def test_closing_fails_those_who_wait(database_url: str) -> None:
 
 async def test_closing_closes_idle_connections_and_later_those_in_use(database_url: str) -> None:
     async with opened(database_url) as pool:
-        async with pool.reading() as first, pool.reading() as second:
-            async with pool.reading() as idle:
+        async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
+            async with pool.reading(ADMIN) as idle:
                 pass
             await pool.close()
-            assert idle.closed
-            assert not first.closed
-        assert first.closed
-        assert second.closed
+            assert idle.connection.closed
+            assert not first.connection.closed
+        assert first.connection.closed
+        assert second.connection.closed
         with pytest.raises(StoreUnavailable):
             await backend(pool)

@@ -11,11 +11,12 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import errors, sql
-from tests.adapters.vectors import NORTH, SPACE, embed_all, opened
+from tests.conformance.places import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 from tests.waiting import wait_until
 
+from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.errors import NotConnected, is_disconnect, translate
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
@@ -80,7 +81,7 @@ async def with_one_memory(
 def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> Reads:
     """All that a recall reads, and a table that each cannot do without."""
     words = WordQuery(text="sparrows", expanded="", depth=5)
-    vector = VectorQuery(space, NORTH, 1, depth=5)
+    vector = VectorQuery(space, NORTH, depth=5)
     return {
         "key": ("keys", lambda: store.keys.find_key(b"unknown")),
         "settings": ("settings", store.read_settings),
@@ -135,7 +136,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
     at_once = asyncio.Barrier(8)
 
     async def use_one() -> None:
-        async with store.pool.reading():
+        async with store.pool.reading(ADMIN):
             await at_once.wait()
 
     async with PostgresStore(database_url) as store:

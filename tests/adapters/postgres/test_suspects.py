@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.adapters.graphs import memory as said
-from tests.adapters.vectors import NORTH, SPACE, opened, rows, texts
+from tests.conformance.graphs import memory as said
+from tests.conformance.places import NORTH, SPACE, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.queue import MAX_ATTEMPTS
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
-from recollect.core.graph.extraction import BY_RULES, ExtractionJob, read_by_rules
+from recollect.core.graph.extraction import BY_RULES, Extraction, ExtractionJob, read_by_rules
+from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, Space
-from recollect.usecases.graph import extract
 from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
@@ -235,19 +234,17 @@ async def test_the_models_error_stays_until_it_answers(
         assert (await vectors.progress(space)).last_error == "no"
 
 
-async def test_only_the_text_that_ends_the_readers_is_parked(
-    emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(job: ExtractionJob) -> object:
+async def test_only_the_text_that_ends_the_readers_is_parked(emptied_database_url: str) -> None:
+    def read(job: ExtractionJob) -> Extraction:
         if job.content == KILLER:
             raise Killed
         return read_by_rules(job)
 
-    monkeypatch.setattr(extract, "read_by_rules", read)
     numbers = range(1, RULES_BATCH + 1)
     async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
-        assert await deaths_until_done(Worker(GraphStep(GraphContext(store.graph)))) == MAX_ATTEMPTS
+        worker = Worker(GraphStep(GraphContext(store.graph, rules=read)))
+        assert await deaths_until_done(worker) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting) == (RULES_BATCH - 1, 0)
         assert (progress.parked, progress.last_error) == (1, SILENCE)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.adapters.graphs import at, memory, read_all
+from tests.conformance.graphs import at, memory, read_all
 from tests.conformance.samples import OWNER, fill
 from tests.recall_contexts import recall_context, with_walker
 
@@ -95,6 +95,8 @@ def test_matrix_leaves_out_what_links_nothing_or_everything() -> None:
     crowd = [[0] for _ in range(MOST_MEMORIES + 1)]
     assert {visited.id.int for visited in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
     assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MOST_MEMORIES
+    assert build(snapshot(*crowd)).find_walkable([UUID(int=CONCEPT)]) == []
+    assert build(snapshot(*crowd[:-1])).find_walkable([UUID(int=CONCEPT)]) == [UUID(int=CONCEPT)]
     assert {visited.id.int for visited in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
 
 

@@ -248,3 +248,13 @@ def test_ready_made_facts_lie_beside_a_set(tmp_path: Path) -> None:
     found = read_set(place)
     assert (without.facts, found.facts) == ((), ('{"doc": "d1", "entities": ["Rex"]}',))
     assert found.digest == without.digest
+
+
+def test_prompts_that_nothing_answers_are_read(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "a fact"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "which fact?"}\n')
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    assert read_set(tmp_path).unanswerable == ()
+    (tmp_path / "queries_none.jsonl").write_text('{"_id": "n", "text": "sort these lines"}\n')
+    (question,) = read_set(tmp_path).unanswerable
+    assert (question.id, question.text) == ("n", "sort these lines")

@@ -82,7 +82,7 @@ def test_the_current_configuration_is_the_users_own() -> None:
     assert with_current(compared, current_config(usual, is_local=False)) == (compared, "default")
     configs, name = with_current(compared, current_config(tuned, is_local=False))
     assert (name, configs[0].settings) == ("current", {"dense_weight": 0.5})
-    configs, name = with_current(compared, current_config(tuned, is_local=True))
+    configs, name = with_current(compared, current_config(tuned, is_local=True, has_model=False))
     assert (name, configs[0].layout.engine, configs[0].settings["dense_weight"]) == (
         "current",
         "sqlite",

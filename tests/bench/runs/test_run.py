@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,7 @@ from typing import Any
 import pytest
 from tests.shells.cli.commands import Cli
 
-from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.bench.scores.metrics import METRICS
-from recollect.core.errors import ModelUnavailable
 
 CONFIGS = ("default", "lexical", "dense", "convex", "local-fts", "bm25s")
 STRATA = ("exact", "multi-hop", "paraphrase")
@@ -153,7 +153,7 @@ def test_run_report_has_provenance_without_local_paths(ran: Ran) -> None:
 
 
 def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
-    assert "R@10 / nDCG@10, %" in ran.output
+    assert all(metric in ran.output for metric in ("R@1 ", "R@3 ", "R@10", "nDCG@10", "RR"))
     assert "default" in ran.output
     page = (ran.folder / "run.md").read_text()
     value = ran.value("dense", "overall", "R@10")
@@ -166,31 +166,34 @@ def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
     assert "✓" in readable
 
 
-@pytest.fixture
-def booby_trap(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def explode(*_: object) -> None:
-        raise ModelUnavailable("the trap went off", remedy="Do not embed.")
-
-    monkeypatch.setattr(LocalEmbedder, "embed_documents", explode)
-
-
-@pytest.mark.usefixtures("booby_trap")
 def test_run_reuses_cached_vectors_and_repeats_its_numbers(ran: Ran) -> None:
-    """Every configuration again, with a model that must not be asked for a document."""
-    result = ran.cli("bench", "run", "--configs", ",".join(CONFIGS), "--json", "-", "--timed", "0")
+    """Every configuration again. A document that the model had to read would be written into the
+    cache, and another connection would see that it changed.
+    """
+    with closing(sqlite3.connect(ran.cli.home / "bench" / "embeddings.db")) as cache:
+        version = "pragma data_version"
+        (before,) = cache.execute(version).fetchone()
+        result = ran.cli(
+            "bench", "run", "--configs", ",".join(CONFIGS), "--json", "-", "--timed", "0"
+        )
+        assert cache.execute(version).fetchone() == (before,)
+        assert cache.execute("select count(*) from vectors").fetchone()[0] > 0
     assert result.exit_code == 0, result.stderr
     again = json.loads(result.stdout)
     assert again.pop("latency") == []
     assert again == {key: value for key, value in ran.report.items() if key != "latency"}
 
 
-@pytest.mark.usefixtures("booby_trap")
-def test_run_embeds_again_without_the_cache(models_folder: Path, tmp_path: Path) -> None:
-    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
+def test_run_fails_without_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without a cache needs the model for every document."""
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(tmp_path / "none")})
     result = cli("bench", "run", "--configs", "default", "--json", "-")
     assert result.exit_code == 6
     assert result.stdout == ""
-    assert "the trap went off" in result.stderr
+    assert "could not be downloaded" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -250,3 +253,14 @@ def test_run_measures_an_unusual_set_under_its_own_name(tmp_path: Path) -> None:
         (1.0, 1.0, 1.0, 1)
     }
     assert "odd [bold] set" in result.stderr
+
+
+def test_run_measures_stores_of_each_size(
+    models_folder: Path, tmp_path: Path, without_data: None
+) -> None:
+    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models_folder)})
+    options = ("--configs", "lexical", "--stores-of", "10,20", "--stores", "2", "--json", "-")
+    result = cli("bench", "run", *options)
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert {row["set"] for row in report["results"]} == {"synthetic@10", "synthetic@20"}

@@ -11,9 +11,8 @@ import pytest
 from tests.bench.made_runs import evaluation_set
 
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs import stage as staging
 from recollect.bench.runs.configs import Layout
-from recollect.bench.runs.stage import OWNER, staged
+from recollect.bench.runs.stage import OWNER, staged, wake
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.space import Space
@@ -138,10 +137,6 @@ async def test_stage_fails_when_a_text_cannot_be_embedded(empty_database_url: st
             pytest.fail("measured without one")
 
 
-async def test_stage_reports_a_model_that_never_loads(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(staging, "_LOADING_SECONDS", 0.0)
+async def test_stage_reports_a_model_that_never_loads() -> None:
     with pytest.raises(ModelUnavailable, match="still asleep"):
-        async with staged(DATA, Layout(), Model(sleeping=10_000), empty_database_url, _quiet):
-            pytest.fail("measured without a model")
+        await wake(Model(sleeping=10_000), max_seconds=0.0)

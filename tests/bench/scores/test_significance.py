@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from recollect.bench.scores import significance
 from recollect.bench.scores.significance import (
     Difference,
     difference,
@@ -19,6 +18,7 @@ from recollect.bench.scores.significance import (
     holm,
     interval,
     intervals,
+    portions,
     smallest_detectable,
 )
 from recollect.core.errors import RecollectError
@@ -149,16 +149,19 @@ def test_the_same_seed_gives_the_same_numbers_and_another_seed_others() -> None:
     assert difference(a, b, seed=1) != difference(a, b, seed=2)
 
 
-@pytest.mark.parametrize("at_once", [1, 7 * 30, 30_000, 10_000_000])
-def test_resampling_draws_every_sample_at_any_chunk_size(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(significance, "_AT_ONCE", at_once)
+@pytest.mark.parametrize(
+    ("at_once", "most"), [(1, 1), (7 * 30, 7), (30_000, 1_000), (10_000_000, 1_000)]
+)
+def test_resampling_draws_every_sample_at_any_chunk_size(at_once: int, most: int) -> None:
+    drawn = list(portions(1_000, 30, at_once))
+    assert (sum(drawn), max(drawn)) == (1_000, most)
+
+
+@pytest.mark.parametrize("resamples", [1_000, 70_000])
+def test_no_difference_has_the_p_of_chance(resamples: int) -> None:
+    """Chance is always as large, so p is 1 if every exchange was made, in one chunk or in more."""
     each = np.array([0.5, -0.5] * 15)
-    means = significance._resampled([each.reshape(-1, 1)], np.random.default_rng(1), 1_000)
-    assert means.shape == (1_000, 1)
-    # Chance is always as large as no difference, so p is 1 if every exchange was made.
-    assert difference([0.0] * 30, each.tolist(), seed=1, resamples=1_000).p == 1
+    assert difference([0.0] * 30, each.tolist(), seed=1, resamples=resamples).p == 1
 
 
 def test_differences_of_many_columns_match_single_columns() -> None:

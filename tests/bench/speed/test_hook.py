@@ -56,29 +56,38 @@ def test_the_report_has_the_shape_that_is_documented() -> None:
     assert summarize("one", [Call(5.0, 0, answered=True)], 300).p95_ms == 5.0
 
 
-def test_a_floor_is_judged_by_what_it_loses_and_lets_through() -> None:
+def test_a_floor_is_judged_by_whom_it_helps_and_whom_it_disturbs() -> None:
     asked = [
-        Asked("s", "own", (5.0, 2.0, 1.0), (5.0, 2.0)),
-        Asked("s", "own", (2.0,), (2.0,)),
-        Asked("s", "own", (1.0,), ()),  # nothing to lose
-        Asked("s", "strange", (4.0, 1.0), ()),
-        Asked("s", "strange", (), ()),
-        Asked("s", "everyday", (1.0,), ()),
+        Asked("s", "answerable", "exact", (5.0, 2.0, 1.0), (5.0, 2.0)),
+        Asked("s", "answerable", "exact", (2.0,), (2.0,)),
+        Asked("s", "answerable", "long", (9.0,), ()),  # what passes is no answer
+        Asked("s", "unanswerable", "none", (3.0,), ()),
+        Asked("s", "strange", "", (4.0, 1.0), ()),
+        Asked("s", "strange", "", (), ()),
+        Asked("s", "everyday", "", (1.0,), ()),
     ]
     assert table(asked, [3.0]) == [
-        FloorRow(3.0, lost=66.7, silent=50.0, strange=50.0, everyday=0.0)
+        FloorRow(
+            3.0,
+            helped=33.3,
+            own=100.0,
+            strange=50.0,
+            everyday=0.0,
+            strata={"exact": 50.0, "long": 0.0},
+        )
     ]
 
 
-def test_floors_are_measured_on_any_set(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--stores-of", "10", "--stores", "2")])
+def test_floors_are_measured_on_any_set(tmp_path: Path, options: tuple[str, ...]) -> None:
     file = tmp_path / "floor.json"
     done = CliRunner().invoke(
         app,
-        ["floor", "--no-dense", "--json", str(file)],
+        ["floor", "--no-dense", "--json", str(file), *options],
         env={"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_BENCH_DATA": ""},
     )
     assert done.exit_code == 0, done.output
-    rows = json.loads(file.read_text())["words"]
-    lost = [row["lost"] for row in rows]
-    assert lost == sorted(lost)
+    (rows,) = json.loads(file.read_text())["by words"].values()
+    helped = [row["helped"] for row in rows]
+    assert helped == sorted(helped, reverse=True)
     assert [row["everyday"] for row in rows][-1] == 0.0

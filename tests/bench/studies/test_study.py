@@ -22,7 +22,7 @@ from recollect.bench.scores.report import Report
 from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies import studies
-from recollect.bench.studies.page import render_page, write_figures, write_study_page
+from recollect.bench.studies.page import render_page, render_study, write_figures, write_study_page
 from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
 
@@ -87,19 +87,26 @@ def test_select_studies_by_slug() -> None:
         select_studies([FUSION, other], "fuson")
 
 
-def test_study_page_shows_answers_tables_and_limits() -> None:
+def test_study_page_shows_answers_figures_and_limits() -> None:
     text = render_page([(FUSION, _report())], ORIGIN)
-    assert "- [RRF, or convex?](#rrf-or-convex): It depends.\n" in text
+    assert "- **[RRF, or convex?](benchmark/fusion.md).** It depends. More of this below." in text
+    assert "| rrf | 40.0 (" in text
+    assert "| convex | +20.0 (" not in text
+    assert "## Limits of the evidence" in text
+    assert "sha256 prefix" in text
+
+
+def test_a_study_has_a_page_with_all_its_tables() -> None:
+    text = render_study(FUSION, _report())
+    assert text.startswith("# RRF, or convex?\n")
     assert "**Verdict.** It depends. More of this below." in text
     assert "| rrf | 40.0 (" in text
     assert "| convex | +20.0 (" in text
-    assert "![RRF, or convex?](benchmark/fusion.png)" in text
-    assert "--configs 'rrf,convex'" in text
+    assert "![RRF, or convex?](fusion.png)" in text
+    assert "recollect bench study --data DIR --only fusion" in text
     assert "- Only two sets." in text
-    assert "## Limits of the evidence" in text
-    assert "sha256 prefix" in text
     assert "ms |" not in text, "times are shown where a study asks for them"
-    assert "| p95 ms |" in render_page([(replace(FUSION, is_timed=True), _report())], ORIGIN)
+    assert "| p95 ms |" in render_study(replace(FUSION, is_timed=True), _report())
 
 
 def test_study_page_notes_studies_older_than_the_graph() -> None:
@@ -126,7 +133,7 @@ def test_report_round_trips_through_json() -> None:
 
 
 def test_study_page_shows_only_the_selected_rows() -> None:
-    text = render_page([(replace(FUSION, rows=("convex",)), _report())], ORIGIN)
+    text = render_study(replace(FUSION, rows=("convex",)), _report())
     assert "| convex |" in text
     assert "| rrf |" not in text
 
@@ -134,7 +141,7 @@ def test_study_page_shows_only_the_selected_rows() -> None:
 @pytest.mark.parametrize("plot", ["sets", "strata", "latency", "tradeoff"])
 def test_write_figures_creates_json_and_plot(plot: studies.Plot, tmp_path: Path) -> None:
     report = _report()
-    write_figures([(replace(FUSION, plot=plot), report)], tmp_path)
+    write_figures(replace(FUSION, plot=plot), report, tmp_path)
     assert write_study_page([FUSION, replace(FUSION, slug="unmeasured")], tmp_path) == 1
     assert json.loads((tmp_path / "benchmark/fusion.json").read_text())["against"] == "rrf"
     assert (tmp_path / "benchmark/fusion.png").stat().st_size > 5_000
@@ -143,7 +150,7 @@ def test_write_figures_creates_json_and_plot(plot: studies.Plot, tmp_path: Path)
 
 def test_sweep_study_plots_its_curves(tmp_path: Path) -> None:
     report = _report(("rrf:rrf_k=1", "rrf:rrf_k=10", "rrf:rrf_k=60"))
-    write_figures([(replace(FUSION, plot="sweep"), report)], tmp_path)
+    write_figures(replace(FUSION, plot="sweep"), report, tmp_path)
     sweep_plot(report, "R@10", tmp_path / "same.png")
     drawn = (tmp_path / "benchmark/fusion.png").read_bytes()
     assert drawn == (tmp_path / "same.png").read_bytes()
@@ -167,20 +174,26 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     here = (lexical, replace(several, is_timed=False), elsewhere)
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RECOLLECT_MODELS", str(models_folder))
-    assert write_studies(here, here, None, tmp_path / "docs", seed=1) == 2
-    text = (tmp_path / "docs" / "benchmark.md").read_text()
-    assert text.count("| local-fts |") == 2 * 2 * 2 + 1  # studies × metrics × tables, and one time
-    figures = json.loads((tmp_path / "docs/benchmark/words.json").read_text())
+    docs = tmp_path / "docs"
+    assert write_studies(here, here, None, docs, seed=1) == 2
+    words = (docs / "benchmark/words.md").read_text()
+    assert words.count("| local-fts |") == 2 * 2 + 1  # metrics × tables, and one time
+    figures = json.loads((docs / "benchmark/words.json").read_text())
     assert {row["config"] for row in figures["results"]} == {"lexical", "local-fts"}
     assert {row["stratum"] for row in figures["results"]} == {"overall"}
-    assert not (tmp_path / "docs/benchmark/elsewhere.json").exists()
+    assert not (docs / "benchmark/elsewhere.json").exists()
+    text = (docs / "benchmark.md").read_text()
     changed = (replace(lexical, verdict="Neither."), *here[1:])
-    assert write_studies(changed, (), None, tmp_path / "docs", seed=1) == 2
-    again = (tmp_path / "docs" / "benchmark.md").read_text()
-    assert again == text.replace("Words](#words): Either.", "Words](#words): Neither.").replace(
-        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Either.",
-        "## Words\n\nWhich lexical ranking?\n\n**Verdict.** Neither.",
+    assert write_studies(changed, (), None, docs, seed=1) == 2
+    again = (docs / "benchmark.md").read_text()
+    assert again == text.replace(
+        "(benchmark/words.md).** Either.", "(benchmark/words.md).** Neither."
     )
+    # Nothing is measured again: the latencies would differ.
+    assert figures["latency"]
+    assert write_studies(here, here, None, docs, seed=1) == 2
+    assert (docs / "benchmark.md").read_text() == text
+    assert json.loads((docs / "benchmark/words.json").read_text()) == figures
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ def fused(number: int, score: float) -> Fused:
         ("what did i eat in 2023?", ("2023",), False),
         ("what about the white matter of the brain?", (), False),
         ("Macrophages eat cells", ("macrophage",), False),
+        ("Macrophages", ("macrophage",), True),
+        ("Caroline?", ("caroline",), True),
         ("Anna Karenina eats", ("anna karenina",), True),
         ("BRCA1 is a gene", ("brca1",), True),
         ("where is graph_weight set", ("graph_weight",), True),
@@ -63,7 +65,12 @@ def test_damping_is_higher_for_a_graph_that_a_language_model_has_read(
 
 def test_restart_gives_a_sure_hit_more_mass_than_many_alike() -> None:
     begun = restart([fused(1, 5.0), fused(2, 3.0), fused(3, 1.0)])
-    assert begun == {UUID(int=1): MEMORY_MASS * 16 / 20, UUID(int=2): MEMORY_MASS * 4 / 20}
+    # An average step is 4/3: the heights above the floor are 16/3, 10/3 and 4/3.
+    heights = {UUID(int=1): 16, UUID(int=2): 10, UUID(int=3): 4}
+    total = 16**2 + 10**2 + 4**2
+    assert begun == pytest.approx(
+        {id: MEMORY_MASS * height**2 / total for id, height in heights.items()}
+    )
     assert restart([fused(1, 2.0), fused(2, 2.0)]) == dict.fromkeys(
         (UUID(int=1), UUID(int=2)), MEMORY_MASS / 2
     )

@@ -150,12 +150,34 @@ STANDOUT: list[tuple[Answers, Weights, float, dict[int, float]]] = [
         7.0,
         {1: 0.75 * (4.5 + 7), 2: 0.75 * 7 + 0.25 * (4.5 + 7), 3: 0.25 * 7},
     ),
-    # a shorter list of words is whole: the floor is 0, and its only memory stands out from two
+    # a shorter list of words is whole: the floor is 0, and its only memory stands out from two; but
+    # one hit alone has no square above 2.5
     (
         {"lexical": [candidate(1, 5.0)], "dense": [candidate(2, 0.5), candidate(3, 0.1)]},
         EVEN,
         0.0,
-        {1: 0.5 * 4.5, 2: 0.5 * 4.5, 3: 0.0},
+        {1: 0.5 * 2.5, 2: 0.5 * 4.5, 3: 0.0},
+    ),
+    # beside another leg, words count by the share of the query that they carry; cosines do not
+    (
+        {
+            "lexical": [candidate(1, 8.0, evidence=0.5), candidate(2, 2.0, evidence=0.1)],
+            "dense": [candidate(2, 0.6, evidence=0.5), candidate(3, 0.2)],
+        },
+        EVEN,
+        7.0,
+        {
+            1: 0.5 * 0.5 * (4.5 + 7),
+            2: 0.5 * 0.1 * 7 + 0.5 * (4.5 + 7),
+            3: 0.5 * 7,
+        },
+    ),
+    # alone, a leg keeps its own order
+    (
+        {"lexical": [candidate(1, 2.0, evidence=0.1), candidate(2, 1.0, evidence=1.0)]},
+        EVEN,
+        1.0,
+        {1: 4 + 1, 2: 0 + 1},
     ),
     # a shorter list of cosines is cut all the same: some memories may not be embedded yet
     (

@@ -16,7 +16,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def found(
     number: int, score: float, path: tuple[str, ...] = (), *, is_ranked: bool = True
 ) -> Candidate:
-    return Candidate(UUID(int=number), score, number / 10, NOW, path, is_ranked)
+    return Candidate(UUID(int=number), score, number / 10, NOW, path=path, is_ranked=is_ranked)
 
 
 def fused(number: int, score: float) -> Fused:

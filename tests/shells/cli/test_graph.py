@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import xml.etree.ElementTree as ET
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -101,22 +102,32 @@ def test_facts_are_imported_and_bad_lines_are_named(
     assert admin.error("graph", "import", str(file), "--ids", str(file))[0] == 2
 
 
+@dataclass(frozen=True)
+class OtherAccount(Account):
+    """One that may enter only this folder and what is below it."""
+
+    enters: Path
+
+    def can_enter(self, folder: Path) -> bool:
+        return folder.is_relative_to(self.enters)
+
+
 @pytest.mark.parametrize("near", [True, False])
 def test_an_embedded_postgres_of_this_home_is_a_server_wherever_it_lies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, near: bool
+    tmp_path: Path, *, near: bool
 ) -> None:
     home, system = tmp_path / "home", tmp_path / "system"
-    monkeypatch.setattr(places, "SYSTEM_FOLDER", system)
-    monkeypatch.setattr(Account, "can_enter", lambda _, folder: near or system in folder.parents)
     home.mkdir()
-    assert not places.has_cluster(home)
-    account = Account("root's other one", os.getuid(), os.getgid(), is_switched=True)
-    assert (home in places.postgres_folder(home, account).parents) is near
-    assert places.has_cluster(home)
-    assert not places.has_cluster(tmp_path / "other")
-    assert not places.has_cluster(home, with_data=True)
-    (places.postgres_folder(home, account) / "data").mkdir()
-    assert places.has_cluster(home, with_data=True)
+    assert not places.has_cluster(home, system=system)
+    enters = tmp_path if near else system
+    account = OtherAccount("other", os.getuid(), os.getgid(), is_switched=True, enters=enters)
+    folder = places.postgres_folder(home, account, system)
+    assert (home in folder.parents) is near
+    assert places.has_cluster(home, system=system)
+    assert not places.has_cluster(tmp_path / "other", system=system)
+    assert not places.has_cluster(home, with_data=True, system=system)
+    (folder / "data").mkdir()
+    assert places.has_cluster(home, with_data=True, system=system)
 
 
 def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], database_url: str) -> None:

@@ -17,10 +17,6 @@ ON_THE_DATABASE = (
     ("keys", "create"),
     ("keys", "rotate", "01890a5d"),
     ("keys", "revoke", "01890a5d"),
-    ("graph",),
-    ("graph", "show", "Initech"),
-    ("graph", "build"),
-    ("reembed", "--status"),
     ("audit", "--server"),
     ("erase", "--owner", "ada", "--server", "--yes"),
 )
@@ -44,13 +40,11 @@ def test_a_stopped_embedded_postgres_stays_stopped_unless_asked(tmp_path: Path) 
     made = local.json("keys", "create", "--start", "--role", "admin")
     assert not runs(local.home)
     assert local.error("keys", "list")[0] == 6
-    assert local.error("graph", "stats")[0] == 6
     postgres = EmbeddedPostgres(local.home)
     postgres.start()
     try:
         assert runs(local.home)
         assert [one["id"] for one in local.json("keys", "list")["keys"]] == [made["id"]]
-        assert local.json("graph", "stats")["concepts"] == 0
         assert runs(local.home)  # it is somebody else's, and was left alone
     finally:
         postgres.stop()

@@ -84,4 +84,6 @@ def test_doctor_on_a_named_database(
 ) -> None:
     cli = Cli(tmp_path / "home", {"RECOLLECT_DATABASE_URL": database_url})
     told = cli.json("doctor", *full)
-    assert {one["name"]: one["status"] for one in told["checks"]}["database"] == "ok"
+    found = {one["name"]: one["status"] for one in told["checks"]}
+    assert found["database"] == "ok"
+    assert found.get("row-level security") == ("ok" if full else None)

@@ -54,14 +54,14 @@ def test_without_the_server_everything_goes_on_and_status_says_what_waits(
     assert "the server does not have it as it is here" in why["note"]
     status = offline.json("status")["sync"]
     assert (status["waiting"], status["last_sync_at"]) == (1, None)
-    assert "cannot be reached" in status["trouble"]
+    assert "cannot be reached" in status["last_error"]
     shown = offline("status").stdout
     assert "1 to be sent" in shown
     assert "never" in shown
     code, error = offline.error("sync")
     assert (code, error["type"]) == (6, "urn:recollect:problem:store-unavailable")
     one.json("sync")
-    assert one.json("status")["sync"]["trouble"] is None
+    assert one.json("status")["sync"]["last_error"] is None
     two("sync")
     assert two.json("list")["memories"] == [stored]
 
@@ -125,7 +125,7 @@ def test_a_refused_key_is_said_once(homes: list[Cli]) -> None:
     assert wrong.error("sync")[0] == 4
     assert wrong.json("status")["sync"]["waiting"] == 2
     assert one.json("sync")["waiting"] == 0
-    assert one.json("status")["sync"]["trouble"] is None
+    assert one.json("status")["sync"]["last_error"] is None
 
 
 def test_a_refused_write_is_shown_and_can_be_retried(homes: list[Cli]) -> None:

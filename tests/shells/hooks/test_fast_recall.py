@@ -223,7 +223,7 @@ ENVIRONMENTS: list[dict[str, str]] = [
         "RECOLLECT_HOOK_BUDGET_MS": "500",
         "RECOLLECT_HOOK_TOKENS": "400",
         "RECOLLECT_HOOK_FLOOR": "2.5",
-        "RECOLLECT_HOOK_COSINE_FLOOR": "0.3",
+        "RECOLLECT_HOOK_MEANING_FLOOR": "0.3",
     },
 ]
 
@@ -245,7 +245,7 @@ def test_fast_settings_equal_the_settings(
     assert (quick.api_url, quick.sync) == (full.api_url, full.sync)
     assert quick.api_key == (key.get_secret_value() if key else None)
     assert quick.hook_budget_ms == full.hook_budget_ms
-    assert quick.measure == Measure(full.hook_tokens, full.hook_floor, full.hook_cosine_floor)
+    assert quick.measure == Measure(full.hook_tokens, full.hook_floor, full.hook_meaning_floor)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_fast_settings_equal_the_settings(
         ("RECOLLECT_HOOK_TOKENS", "99"),
         ("RECOLLECT_HOOK_TOKENS", "many"),
         ("RECOLLECT_HOOK_FLOOR", "-1"),
-        ("RECOLLECT_HOOK_COSINE_FLOOR", "3"),
+        ("RECOLLECT_HOOK_MEANING_FLOOR", "3"),
         ("RECOLLECT_HOOK_BUDGET_MS", "1"),
         ("RECOLLECT_SYNC", "maybe"),
         ("RECOLLECT_OWNER", " "),

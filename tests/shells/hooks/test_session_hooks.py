@@ -18,6 +18,8 @@ from recollect.adapters.files.hook_files import SessionFile
 from recollect.shells.hooks.events import parse_event
 from recollect.shells.hooks.session import briefed
 
+pytestmark = pytest.mark.anyio
+
 FRIDAY = "The staging database is read-only on Fridays."
 ASKING = "Can I write to the staging database on a Friday?"
 
@@ -60,10 +62,10 @@ def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAg
     assert "The invoices live in the eu-west bucket." in agent.compact()
 
 
-def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
+async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    await asyncio.to_thread(cli.json, "remember", FRIDAY, "--project", "example.org/ada/shop")
     session = SessionFile(agent.home / "hooks", agent.session)
     session.note_begun("killed")
     assert session.state().is_at_work
@@ -71,7 +73,7 @@ def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     said = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
     event = parse_event(json.dumps(said).encode())
     until = time.monotonic() + 0.1
-    (told,) = asyncio.run(briefed(event, os.environ, until))
+    (told,) = await briefed(event, os.environ, until)
     assert told.content == FRIDAY
     assert time.monotonic() >= until
 
@@ -144,8 +146,8 @@ def test_the_day_has_a_cap_that_people_can_see(agent: ScriptedAgent, cli: Cli) -
 def test_capturing_can_be_turned_off(agent: ScriptedAgent, cli: Cli) -> None:
     agent.settings["RECOLLECT_CAPTURE"] = "off"
     agent.ask("Remember that the invoices live in the eu-west bucket.")
-    agent._write("assistant", "Fine.")
-    assert agent._run("capture", "Stop") == ""
+    agent.write("assistant", "Fine.")
+    assert agent.run_hook("capture", "Stop") == ""
     assert contents(cli) == []
 
 
@@ -216,13 +218,13 @@ def test_calls_without_a_session_are_not_taken_for_one(agent: ScriptedAgent, cli
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
     for transcript in ("", ""):  # nothing tells them apart: each may be another's first prompt
         agent.session = ""
-        assert FRIDAY in agent._context(
+        assert FRIDAY in agent.run_for_context(
             "recall", "UserPromptSubmit", prompt=ASKING, transcript_path=transcript
         )
     for transcript in ("/tmp/one.jsonl", "/tmp/two.jsonl"):
         asked = {"prompt": ASKING, "transcript_path": transcript}
-        assert FRIDAY in agent._context("recall", "UserPromptSubmit", **asked)
-        assert agent._context("recall", "UserPromptSubmit", **asked) == ""
+        assert FRIDAY in agent.run_for_context("recall", "UserPromptSubmit", **asked)
+        assert agent.run_for_context("recall", "UserPromptSubmit", **asked) == ""
 
 
 def test_what_a_session_without_a_name_says_is_captured_once(

@@ -128,6 +128,7 @@ def test_the_page_names_the_path_that_led_to_a_hit(server: Running, tab: Tab) ->
             "score": 1,
             "explanation": {"fused": 1, "bonus": 1, "prior": 1, "legs": {"graph": leg}},
             "stands_for": [],
+            "duplicates": [],
             "attached": [],
         }
         tab.run(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from tests.usecases.queues import InMemoryQueue, Model
 
 from recollect.core.admin.stats import Stats
@@ -13,22 +13,21 @@ from recollect.core.recall.space import EmbeddingStats
 from recollect.usecases.context import Context
 from recollect.usecases.memory.stats import stats
 
-
-def test_without_a_place_for_vectors_there_are_no_figures(context: Context) -> None:
-    assert asyncio.run(stats(context, "me")) == Stats(0, 0, 0)
+pytestmark = pytest.mark.anyio
 
 
-def test_the_figures_are_those_of_the_active_space(context: Context) -> None:
-    async def run() -> None:
-        queue = InMemoryQueue({UUID(int=1): "a", UUID(int=2): "b"})
-        embedding = replace(context, queue=queue)
-        assert (await stats(embedding, "me")).embedding is None
-        active = await queue.open_space("m", Model("m").space)
-        await queue.open_space("other", Model("other").space)
-        (job,) = await queue.claim(active, 1)
-        await queue.finish(active, [(job, [1.0, 1.0])])
-        await queue.give_back(active, [], "the model is gone")
-        told = (await stats(embedding, "me")).embedding
-        assert told == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone")
+async def test_without_a_place_for_vectors_there_are_no_figures(context: Context) -> None:
+    assert await stats(context, "me") == Stats(0, 0, 0)
 
-    asyncio.run(run())
+
+async def test_the_figures_are_those_of_the_active_space(context: Context) -> None:
+    queue = InMemoryQueue({UUID(int=1): "a", UUID(int=2): "b"})
+    embedding = replace(context, queue=queue)
+    assert (await stats(embedding, "me")).embedding is None
+    active = await queue.open_space("m", Model("m").space)
+    await queue.open_space("other", Model("other").space)
+    (job,) = await queue.claim(active, 1)
+    await queue.finish(active, [(job, [1.0, 1.0])])
+    await queue.give_back(active, [], "the model is gone")
+    told = (await stats(embedding, "me")).embedding
+    assert told == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone")

@@ -57,7 +57,7 @@ async def test_a_memory_found_by_words_and_meaning_counts_twice(setup: Setup) ->
     words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
     # The cosines are nearly equal: less apart than the least deviation, 0.01 of the way from −1.
     height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
-    assert first.fused == pytest.approx(words * (4 + VOTE) + meaning * (height**2 + VOTE))
+    assert first.fused == pytest.approx(words * (2.5 + VOTE) + meaning * (height**2 + VOTE))
     assert second.fused == meaning * (0 + VOTE)
 
 

@@ -95,8 +95,8 @@ async def test_rerank_can_raise_a_hit_from_behind_the_limit(
 
 async def test_rerank_leaves_hits_behind_its_depth_in_place(context: Context) -> None:
     await filled(context)
-    for _ in range(3):
-        again = Draft("staging one two three four five", id=new_id())
+    for number in range(3):
+        again = Draft(f"staging one two three four five {number}", id=new_id())
         await remember(context, "me", again)
     answer = await asked(context, TableReranker(BACKWARDS))
     assert [hit.rerank is not None for hit in answer.hits] == [True] * 5 + [False] * 2

@@ -15,12 +15,12 @@ from tests.usecases.conftest import build_context
 from tests.usecases.legs import Hanging
 
 from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import Declined, LegName, RecallRequest, Recollection
 from recollect.usecases.context import Context
-from recollect.usecases.recall.why_context import SECONDS
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
 
@@ -113,7 +113,7 @@ async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegNam
     now = asyncio.get_running_loop().time
     begun = now()
     report = await client.why(str(memory.id), RecallRequest("harbour", limit=5))
-    assert now() - begun == pytest.approx(SECONDS)
+    assert now() - begun == pytest.approx(Timeouts().why)
     assert report.note is None
     told = {one.leg: one for one in report.kept_out}
     assert told[leg].kind == "leg_late"

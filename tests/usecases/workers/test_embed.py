@@ -8,7 +8,6 @@ from math import inf, nan
 from uuid import UUID
 
 import pytest
-from tests.clocks import IdleClock
 from tests.usecases.benches import GONE, bench, opened
 from tests.usecases.queues import MOST_ATTEMPTS, Model
 
@@ -16,30 +15,31 @@ from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.workers.embed import BATCH, Embedded, embed_batch
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.mark.parametrize("place", [0, 1, BATCH // 2, BATCH - 1])
 @pytest.mark.parametrize("error", [GONE, ValueError("quotes the text")])
-def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exception) -> None:
+async def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exception) -> None:
     model = Model("m", poison={f"text {place}": error})
     one = bench(BATCH, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        done = await embed_batch(one.context, space, known_to_work=False)
-        assert done == Embedded(space, BATCH - 1, (UUID(int=place),))
-        progress = await one.queue.progress(space)
-        assert (progress.embedded, progress.waiting) == (BATCH - 1, 1)
-        assert progress.last_error == ("the model is gone" if error is GONE else "ValueError")
-        for _ in range(MOST_ATTEMPTS - 1):
-            assert await embed_batch(one.context, space, known_to_work=True)
-        assert (await one.queue.progress(space)).parked == 1
-        assert await embed_batch(one.context, space, known_to_work=True) is None
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=False)
+    assert done == Embedded(space, BATCH - 1, (UUID(int=place),))
+    progress = await one.queue.progress(space)
+    assert (progress.embedded, progress.waiting) == (BATCH - 1, 1)
+    assert progress.last_error == ("the model is gone" if error is GONE else "ValueError")
+    for _ in range(MOST_ATTEMPTS - 1):
+        assert await embed_batch(one.context, space, known_to_work=True)
+    assert (await one.queue.progress(space)).parked == 1
+    assert await embed_batch(one.context, space, known_to_work=True) is None
 
 
 @pytest.mark.parametrize("vector", [[0.0, 0.0], [nan, 1.0], [inf, 1.0]])
-def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(vector: list[float]) -> None:
+async def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(
+    vector: list[float],
+) -> None:
     class Pointless(Model):
         async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
             vectors = await super().embed_documents(texts)
@@ -51,30 +51,24 @@ def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(vector: list[f
     model = Pointless("m")
     one = bench(5, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        done = await embed_batch(one.context, space, known_to_work=True)
-        assert done == Embedded(space, 4, (UUID(int=3),))
-        assert "no direction" in str((await one.queue.progress(space)).last_error)
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=True)
+    assert done == Embedded(space, 4, (UUID(int=3),))
+    assert "no direction" in str((await one.queue.progress(space)).last_error)
 
 
-def test_a_vector_that_the_store_refuses_keeps_no_other_out() -> None:
+async def test_a_vector_that_the_store_refuses_keeps_no_other_out() -> None:
     model = Model("m")
     one = bench(5, model)
     one.queue.refuses = {UUID(int=3)}
 
-    async def run() -> None:
-        space = await opened(one, model)
-        done = await embed_batch(one.context, space, known_to_work=True)
-        assert done == Embedded(space, 4, (UUID(int=3),))
-        assert (await one.queue.progress(space)).last_error == "refused"
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=True)
+    assert done == Embedded(space, 4, (UUID(int=3),))
+    assert (await one.queue.progress(space)).last_error == "refused"
 
 
-def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -> None:
+async def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -> None:
     """The first half has its vectors when the model dies; the rest is given back untried."""
     model = Model("m", poison={"text 7": ValueError()}, is_hosted=True)
     one = bench(8, model)
@@ -85,49 +79,40 @@ def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -> None
 
     model.on_texts = die
 
-    async def run() -> None:
-        space = await opened(one, model)
-        with pytest.raises(ModelUnavailable):
-            await embed_batch(one.context, space, known_to_work=True)
-        progress = await one.queue.progress(space)
-        assert (progress.embedded, progress.waiting) == (6, 2)
-        assert {id.int for (_, id), row in one.queue.rows.items() if row.attempts} == set()
-        assert not any(row.claimed for row in one.queue.rows.values())
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    with pytest.raises(ModelUnavailable):
+        await embed_batch(one.context, space, known_to_work=True)
+    progress = await one.queue.progress(space)
+    assert (progress.embedded, progress.waiting) == (6, 2)
+    assert {id.int for (_, id), row in one.queue.rows.items() if row.attempts} == set()
+    assert not any(row.claimed for row in one.queue.rows.values())
 
 
 @pytest.mark.parametrize("hosted", [False, True])
-def test_vectors_of_a_wrong_dimension_are_refused(hosted: bool) -> None:
+async def test_vectors_of_a_wrong_dimension_are_refused(hosted: bool) -> None:
     model = Model("m", answers=3, is_hosted=hosted)
     one = bench(2, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        with pytest.raises(ModelUnavailable, match="dimension"):
-            await embed_batch(one.context, space, known_to_work=False)
-        assert one.queue.kept == []
-        assert not any(row.attempts or row.claimed for row in one.queue.rows.values())
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    with pytest.raises(ModelUnavailable, match="dimension"):
+        await embed_batch(one.context, space, known_to_work=False)
+    assert one.queue.kept == []
+    assert not any(row.attempts or row.claimed for row in one.queue.rows.values())
 
 
-def test_a_model_that_changed_under_its_name_does_not_write_into_the_old_space() -> None:
+async def test_a_model_that_changed_under_its_name_does_not_write_into_the_old_space() -> None:
     model = Model("m", dimension=3)
     one = bench(2, model)
 
-    async def run() -> None:
-        space = await one.queue.open_space("m", Space("m", "1", 2))
-        with pytest.raises(ModelUnavailable, match="cannot be compared") as caught:
-            await embed_batch(one.context, space, known_to_work=True)
-        assert "recollect reembed --model m" in caught.value.remedy
-        assert model.asked == []
-        assert "cannot be compared" in str((await one.queue.progress(space)).last_error)
-
-    asyncio.run(run())
+    space = await one.queue.open_space("m", Space("m", "1", 2))
+    with pytest.raises(ModelUnavailable, match="cannot be compared") as caught:
+        await embed_batch(one.context, space, known_to_work=True)
+    assert "recollect reembed --model m" in caught.value.remedy
+    assert model.asked == []
+    assert "cannot be compared" in str((await one.queue.progress(space)).last_error)
 
 
-def test_what_changes_between_two_requests_is_not_sent() -> None:
+async def test_what_changes_between_two_requests_is_not_sent() -> None:
     model = Model("m", most=2)
     one = bench(6, model)
 
@@ -138,18 +123,15 @@ def test_what_changes_between_two_requests_is_not_sent() -> None:
 
     model.on_texts = meanwhile
 
-    async def run() -> None:
-        space = await opened(one, model)
-        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
-        assert model.asked == [["text 0", "text 1"], ["text 2"]]
-        assert not any(row.claimed for row in one.queue.rows.values())
-        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 1)
-        assert model.asked[2:] == [["another text"]]
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
+    assert model.asked == [["text 0", "text 1"], ["text 2"]]
+    assert not any(row.claimed for row in one.queue.rows.values())
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 1)
+    assert model.asked[2:] == [["another text"]]
 
 
-def test_what_cannot_be_begun_in_time_is_given_back() -> None:
+async def test_what_cannot_be_begun_in_time_is_given_back() -> None:
     """Each text takes 10 s: the fourth would be begun after 30."""
 
     class Slow(Model):
@@ -160,17 +142,13 @@ def test_what_cannot_be_begun_in_time_is_given_back() -> None:
     model = Slow("m", most=1)
     one = bench(5, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
-        assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
-        assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
-
-    with asyncio.Runner(loop_factory=IdleClock) as runner:
-        runner.run(run())
+    space = await opened(one, model)
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
+    assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
 
 
-def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> None:
+async def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> None:
     """A second for each text, and each request as large as a local model takes on two cores."""
 
     class Slow(Model):
@@ -184,12 +162,8 @@ def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> None:
     one = bench(32, model)
     one.queue.delays = True
 
-    async def run() -> None:
-        await opened(one, model)
-        assert await one.worker.work_off() == 1
-
-    with asyncio.Runner(loop_factory=IdleClock) as runner:
-        runner.run(run())
+    await opened(one, model)
+    assert await one.worker.work_off() == 1
     assert len(one.queue.kept) == 31
 
 
@@ -198,31 +172,25 @@ def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> None:
     [ModelBusy("busy", seconds=0.0, remedy="wait"), ModelSlow("slow", remedy="wait")],
     ids=["busy", "slow"],
 )
-def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUnavailable) -> None:
+async def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUnavailable) -> None:
     model = Model("m", most=2, poison={"text 2": error})
     one = bench(6, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        with pytest.raises(ModelUnavailable) as caught:
-            await embed_batch(one.context, space, known_to_work=True)
-        assert caught.value is error
-        assert model.asked == [["text 0", "text 1"], ["text 2", "text 3"]]
-        progress = await one.queue.progress(space)
-        assert (progress.embedded, progress.waiting) == (2, 4)
-        assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    with pytest.raises(ModelUnavailable) as caught:
+        await embed_batch(one.context, space, known_to_work=True)
+    assert caught.value is error
+    assert model.asked == [["text 0", "text 1"], ["text 2", "text 3"]]
+    progress = await one.queue.progress(space)
+    assert (progress.embedded, progress.waiting) == (2, 4)
+    assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
 
 
-def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
+async def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
     """Where the model reads a plain word meanwhile: else it would be tried for ever."""
     model = Model("m", most=1, poison={"text 1": ModelSlow("slow", remedy="wait")})
     one = bench(3, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        done = await embed_batch(one.context, space, known_to_work=True)
-        assert done == Embedded(space, 2, (UUID(int=1),))
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=True)
+    assert done == Embedded(space, 2, (UUID(int=1),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from uuid import UUID
 
@@ -23,6 +22,8 @@ from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
+pytestmark = pytest.mark.anyio
+
 GONE = ModelUnavailable("gone", remedy="Look.")
 BUSY = ModelBusy("busy, nobody says how long", remedy="Wait.")
 TEXTS = {UUID(int=place): f"text {place}" for place in range(2 * BATCH + 3)}
@@ -41,273 +42,225 @@ def states(queue: InMemoryQueue) -> dict[str, str]:
     return {one.embedder: one.state for one in queue.known}
 
 
-def test_the_new_space_is_full_and_indexed_before_it_is_asked() -> None:
-    async def run() -> None:
-        old, new = Model("old"), Model("new")
-        context, queue = await served(old, new)
-        at_switch: list[tuple[int, bool, dict[str, str]]] = []
-        activate = queue.activate
+async def test_the_new_space_is_full_and_indexed_before_it_is_asked() -> None:
+    old, new = Model("old"), Model("new")
+    context, queue = await served(old, new)
+    at_switch: list[tuple[int, bool, dict[str, str]]] = []
+    activate = queue.activate
 
-        async def watched(space: StoredSpace) -> None:
-            progress = await queue.progress(space)
-            at_switch.append((progress.waiting, space.id in queue.indexed, states(queue)))
-            await activate(space)
+    async def watched(space: StoredSpace) -> None:
+        progress = await queue.progress(space)
+        at_switch.append((progress.waiting, space.id in queue.indexed, states(queue)))
+        await activate(space)
 
-        queue.activate = watched  # type: ignore[method-assign]  # looks on at the switch
-        active = await reembed.reembed(context, "new")
-        assert at_switch == [(0, True, {"old": "active", "new": "filling"})]
-        assert (active.embedder, active.state) == ("new", "active")
-        assert states(queue) == {"old": "retired", "new": "active"}
-        assert len(queue.kept) == len(TEXTS)
-
-    asyncio.run(run())
+    queue.activate = watched  # type: ignore[method-assign]  # looks on at the switch
+    active = await reembed.reembed(context, "new")
+    assert at_switch == [(0, True, {"old": "active", "new": "filling"})]
+    assert (active.embedder, active.state) == ("new", "active")
+    assert states(queue) == {"old": "retired", "new": "active"}
+    assert len(queue.kept) == len(TEXTS)
 
 
-def test_what_is_stored_while_the_index_is_built_is_embedded_before_the_switch() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"))
-        build = queue.build_index
+async def test_what_is_stored_while_the_index_is_built_is_embedded_before_the_switch() -> None:
+    context, queue = await served(Model("old"), Model("new"))
+    build = queue.build_indexes
 
-        async def slow(space: StoredSpace) -> None:
-            await build(space)
-            queue.texts[UUID(int=9999)] = "stored meanwhile"
+    async def slow(space: StoredSpace) -> None:
+        await build(space)
+        queue.texts[UUID(int=9999)] = "stored meanwhile"
 
-        queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
-        active = await reembed.reembed(context, "new")
-        assert queue.has(active, UUID(int=9999))
-
-    asyncio.run(run())
+    queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
+    active = await reembed.reembed(context, "new")
+    assert queue.has(active, UUID(int=9999))
 
 
-def test_it_goes_on_where_it_was_killed() -> None:
-    async def run() -> None:
-        new = Model("new")
-        context, queue = await served(Model("old"), new)
-        batches = 0
+async def test_it_goes_on_where_it_was_killed() -> None:
+    new = Model("new")
+    context, queue = await served(Model("old"), new)
+    batches = 0
 
-        def killed(_: object) -> None:
-            nonlocal batches
-            batches += 1
-            if batches == 2:
-                raise KeyboardInterrupt
+    def killed(_: object) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 2:
+            raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
-            await reembed.reembed(context, "new", killed)
-        assert states(queue) == {"old": "active", "new": "filling"}
-        assert len(queue.kept) == 2 * BATCH
-        new.asked.clear()
+    with pytest.raises(KeyboardInterrupt):
+        await reembed.reembed(context, "new", killed)
+    assert states(queue) == {"old": "active", "new": "filling"}
+    assert len(queue.kept) == 2 * BATCH
+    new.asked.clear()
+    await reembed.reembed(context, "new")
+    assert states(queue) == {"old": "retired", "new": "active"}
+    assert sorted(queue.kept) == sorted((2, id) for id in TEXTS)  # none of them twice
+    again = await reembed.reembed(context, "new")
+    assert again.state == "active"
+
+
+async def test_cancelling_drops_the_new_space_and_leaves_the_old_one() -> None:
+    context, queue = await served(Model("old"), Model("new"))
+    with pytest.raises(NotFound, match="no re-embedding"):
+        await reembed.cancel(context)
+    await queue.open_space("new", Model("new").space)
+    assert (await reembed.cancel(context)).embedder == "new"
+    assert states(queue) == {"old": "active"}
+
+
+async def test_a_run_that_was_cancelled_elsewhere_notices() -> None:
+    context, queue = await served(Model("old"), Model("new"))
+
+    def cancelled(_: object) -> None:
+        queue.known = [one for one in queue.known if one.state != "filling"]
+
+    with pytest.raises(Conflict, match="cancelled"):
+        await reembed.reembed(context, "new", cancelled)
+    assert states(queue) == {"old": "active"}
+
+
+async def test_a_run_whose_index_build_is_ended_by_a_cancellation_says_so() -> None:
+    context, queue = await served(Model("old"), Model("new"))
+    is_cancelled = True
+
+    async def ended(space: StoredSpace) -> None:
+        if is_cancelled:
+            state: SpaceState = "retired"
+            queue.known = [
+                replace(one, state=state) if one.id == space.id else one for one in queue.known
+            ]
+        raise StoreBusy("the build was ended", remedy="Try again.")
+
+    queue.build_indexes = ended  # type: ignore[method-assign]  # the moment that matters
+    with pytest.raises(Conflict, match="cancelled"):
         await reembed.reembed(context, "new")
-        assert states(queue) == {"old": "retired", "new": "active"}
-        assert sorted(queue.kept) == sorted((2, id) for id in TEXTS)  # none of them twice
-        again = await reembed.reembed(context, "new")
-        assert again.state == "active"
-
-    asyncio.run(run())
-
-
-def test_cancelling_drops_the_new_space_and_leaves_the_old_one() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"))
-        with pytest.raises(NotFound, match="no re-embedding"):
-            await reembed.cancel(context)
-        await queue.open_space("new", Model("new").space)
-        assert (await reembed.cancel(context)).embedder == "new"
-        assert states(queue) == {"old": "active"}
-
-    asyncio.run(run())
-
-
-def test_a_run_that_was_cancelled_elsewhere_notices() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"))
-
-        def cancelled(_: object) -> None:
-            queue.known = [one for one in queue.known if one.state != "filling"]
-
-        with pytest.raises(Conflict, match="cancelled"):
-            await reembed.reembed(context, "new", cancelled)
-        assert states(queue) == {"old": "active"}
-
-    asyncio.run(run())
-
-
-def test_a_run_whose_index_build_is_ended_by_a_cancellation_says_so() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"))
-        is_cancelled = True
-
-        async def ended(space: StoredSpace) -> None:
-            if is_cancelled:
-                state: SpaceState = "retired"
-                queue.known = [
-                    replace(one, state=state) if one.id == space.id else one for one in queue.known
-                ]
-            raise StoreBusy("the build was ended", remedy="Try again.")
-
-        queue.build_index = ended  # type: ignore[method-assign]  # the moment that matters
-        with pytest.raises(Conflict, match="cancelled"):
-            await reembed.reembed(context, "new")
-        is_cancelled = False
-        with pytest.raises(StoreBusy):
-            await reembed.reembed(context, "new")
-
-    asyncio.run(run())
-
-
-def test_two_changes_at_once_are_refused() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"), Model("third"))
-        await queue.open_space("new", Model("new").space)
-        with pytest.raises(Conflict, match="new is under way") as caught:
-            await reembed.reembed(context, "third")
-        assert "--cancel" in caught.value.remedy
-        with pytest.raises(InvalidInput):
-            await reembed.reembed(context, "none")
-
-    asyncio.run(run())
-
-
-def test_rolling_back_embeds_first_what_the_old_space_missed() -> None:
-    async def run() -> None:
-        old = Model("old")
-        context, queue = await served(old, Model("new"))
-        with pytest.raises(NotFound, match="no former space"):
-            await reembed.rollback(context)
+    is_cancelled = False
+    with pytest.raises(StoreBusy):
         await reembed.reembed(context, "new")
-        queue.texts[UUID(int=9999)] = "stored since"
-        await Worker(EmbeddingStep(context)).work_off()
-        old.asked.clear()
-        back = await reembed.rollback(context)
-        assert states(queue) == {"old": "active", "new": "retired"}
-        assert queue.has(back, UUID(int=9999))
-        assert ["stored since"] in old.asked
-        assert sum(map(len, old.asked)) <= 1 + len(old.asked)  # that one, and probes
-
-    asyncio.run(run())
 
 
-def test_only_the_space_before_is_kept() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("one"), Model("two"), Model("three"))
-        await reembed.reembed(context, "two")
-        await reembed.reembed(context, "three")
-        assert states(queue) == {"two": "retired", "three": "active"}
+async def test_two_changes_at_once_are_refused() -> None:
+    context, queue = await served(Model("old"), Model("new"), Model("third"))
+    await queue.open_space("new", Model("new").space)
+    with pytest.raises(Conflict, match="new is under way") as caught:
+        await reembed.reembed(context, "third")
+    assert "--cancel" in caught.value.remedy
+    with pytest.raises(InvalidInput):
+        await reembed.reembed(context, "none")
 
-    asyncio.run(run())
+
+async def test_rolling_back_embeds_first_what_the_old_space_missed() -> None:
+    old = Model("old")
+    context, queue = await served(old, Model("new"))
+    with pytest.raises(NotFound, match="no former space"):
+        await reembed.rollback(context)
+    await reembed.reembed(context, "new")
+    queue.texts[UUID(int=9999)] = "stored since"
+    await Worker(EmbeddingStep(context)).work_off()
+    old.asked.clear()
+    back = await reembed.rollback(context)
+    assert states(queue) == {"old": "active", "new": "retired"}
+    assert queue.has(back, UUID(int=9999))
+    assert ["stored since"] in old.asked
+    assert sum(map(len, old.asked)) <= 1 + len(old.asked)  # that one, and probes
+
+
+async def test_only_the_space_before_is_kept() -> None:
+    context, queue = await served(Model("one"), Model("two"), Model("three"))
+    await reembed.reembed(context, "two")
+    await reembed.reembed(context, "three")
+    assert states(queue) == {"two": "retired", "three": "active"}
 
 
 @pytest.mark.parametrize("down", [GONE, BUSY])
-def test_a_model_that_fails_again_and_again_is_given_up_with_the_old_space_in_use(
+async def test_a_model_that_fails_again_and_again_is_given_up_with_the_old_space_in_use(
     down: ModelUnavailable,
 ) -> None:
-    async def run() -> None:
-        new = Model("new", down=down)
-        context, queue = await served(Model("old"), new)
-        time = Time()
-        with pytest.raises(ModelUnavailable, match=str(down)) as caught:
-            await reembed.reembed(context, "new", sleep=time.sleep)
-        assert time.slept == [2, 4, 8, 16, 32]
-        assert "same command again" in caught.value.remedy
-        assert states(queue) == {"old": "active", "new": "filling"}
-        new.down = None
+    new = Model("new", down=down)
+    context, queue = await served(Model("old"), new)
+    time = Time()
+    with pytest.raises(ModelUnavailable, match=str(down)) as caught:
+        await reembed.reembed(context, "new", sleep=time.sleep)
+    assert time.slept == [2, 4, 8, 16, 32]
+    assert "same command again" in caught.value.remedy
+    assert states(queue) == {"old": "active", "new": "filling"}
+    new.down = None
+    await reembed.reembed(context, "new")
+    assert states(queue) == {"old": "retired", "new": "active"}
+
+
+async def test_a_busy_model_is_left_alone_as_long_as_it_asks_and_not_given_up_for_it() -> None:
+    asked = [63.0, 0.5, *[90.0] * 6]
+    errors = [ModelBusy("busy", seconds=seconds, remedy="Wait.") for seconds in asked]
+    troubles = iter([*errors[:2], GONE, BUSY, *errors[2:]])
+    new, time = Model("new", down=next(troubles)), Time()
+    context, queue = await served(Model("old"), new)
+
+    async def sleep(seconds: float) -> None:
+        await time.sleep(seconds)
+        new.down = next(troubles, None)
+
+    await reembed.reembed(context, "new", sleep=sleep)
+    assert time.slept == [63, 1, 2, 4, *[90] * 6]
+    assert states(queue) == {"old": "retired", "new": "active"}
+
+
+async def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> None:
+    new = Model("new", poison={"text 1": ValueError()})
+    context, queue = await served(Model("old"), new)
+    with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
         await reembed.reembed(context, "new")
-        assert states(queue) == {"old": "retired", "new": "active"}
-
-    asyncio.run(run())
-
-
-def test_a_busy_model_is_left_alone_as_long_as_it_asks_and_not_given_up_for_it() -> None:
-    async def run() -> None:
-        asked = [63.0, 0.5, *[90.0] * 6]
-        errors = [ModelBusy("busy", seconds=seconds, remedy="Wait.") for seconds in asked]
-        troubles = iter([*errors[:2], GONE, BUSY, *errors[2:]])
-        new, time = Model("new", down=next(troubles)), Time()
-        context, queue = await served(Model("old"), new)
-
-        async def sleep(seconds: float) -> None:
-            await time.sleep(seconds)
-            new.down = next(troubles, None)
-
-        await reembed.reembed(context, "new", sleep=sleep)
-        assert time.slept == [63, 1, 2, 4, *[90] * 6]
-        assert states(queue) == {"old": "retired", "new": "active"}
-
-    asyncio.run(run())
-
-
-def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> None:
-    async def run() -> None:
-        new = Model("new", poison={"text 1": ValueError()})
-        context, queue = await served(Model("old"), new)
-        with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
-            await reembed.reembed(context, "new")
-        assert states(queue) == {"old": "active", "new": "filling"}
-        await reembed.reembed(context, "new", accept_parked=True)
-        assert states(queue) == {"old": "retired", "new": "active"}
-
-    asyncio.run(run())
+    assert states(queue) == {"old": "active", "new": "filling"}
+    await reembed.reembed(context, "new", accept_parked=True)
+    assert states(queue) == {"old": "retired", "new": "active"}
 
 
 def impatient() -> None:
     raise AssertionError("it waits for what is not to be waited for")
 
 
-def test_a_text_whose_next_try_is_soon_is_waited_for_and_no_other() -> None:
-    async def run() -> None:
-        new = Model("new", poison={"text 1": ValueError()})
-        context, queue = await served(Model("old"), new)
-        queue.delays, queue.on_wait = True, impatient
-        with pytest.raises(ModelUnavailable, match="1 memory"):
-            await reembed.reembed(context, "new")
-
-        def recover() -> None:
-            new.poison.clear()
-            queue.lapse()
-
-        queue.is_soon, queue.on_wait = True, recover
+async def test_a_text_whose_next_try_is_soon_is_waited_for_and_no_other() -> None:
+    new = Model("new", poison={"text 1": ValueError()})
+    context, queue = await served(Model("old"), new)
+    queue.delays, queue.on_wait = True, impatient
+    with pytest.raises(ModelUnavailable, match="1 memory"):
         await reembed.reembed(context, "new")
-        assert states(queue) == {"old": "retired", "new": "active"}
-        assert len(queue.waits) == 1
 
-    asyncio.run(run())
+    def recover() -> None:
+        new.poison.clear()
+        queue.lapse()
 
-
-def test_what_failed_is_tried_again_unless_the_change_goes_on_without_it() -> None:
-    async def run() -> None:
-        new = Model("new", poison={"text 1": ValueError()})
-        context, queue = await served(Model("old"), new)
-        queue.delays, queue.on_wait = True, impatient
-        with pytest.raises(ModelUnavailable):
-            await reembed.reembed(context, "new")
-        tried = sum(asked == ["text 1"] for asked in new.asked)
-        with pytest.raises(ModelUnavailable):
-            await reembed.reembed(context, "new")
-        assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
-        await reembed.reembed(context, "new", accept_parked=True)
-        assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
-        assert states(queue) == {"old": "retired", "new": "active"}
-
-    asyncio.run(run())
+    queue.is_soon, queue.on_wait = True, recover
+    await reembed.reembed(context, "new")
+    assert states(queue) == {"old": "retired", "new": "active"}
+    assert len(queue.waits) == 1
 
 
-def test_a_text_that_the_old_model_could_not_read_either_does_not_stop_the_change() -> None:
-    async def run() -> None:
-        poison: dict[str, Exception] = {"text 1": ValueError()}
-        context, queue = await served(Model("old", poison=poison), Model("new", poison=poison))
+async def test_what_failed_is_tried_again_unless_the_change_goes_on_without_it() -> None:
+    new = Model("new", poison={"text 1": ValueError()})
+    context, queue = await served(Model("old"), new)
+    queue.delays, queue.on_wait = True, impatient
+    with pytest.raises(ModelUnavailable):
         await reembed.reembed(context, "new")
-        assert states(queue) == {"old": "retired", "new": "active"}
+    tried = sum(asked == ["text 1"] for asked in new.asked)
+    with pytest.raises(ModelUnavailable):
+        await reembed.reembed(context, "new")
+    assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
+    await reembed.reembed(context, "new", accept_parked=True)
+    assert sum(asked == ["text 1"] for asked in new.asked) == tried + 1
+    assert states(queue) == {"old": "retired", "new": "active"}
 
-    asyncio.run(run())
+
+async def test_a_text_that_the_old_model_could_not_read_either_does_not_stop_the_change() -> None:
+    poison: dict[str, Exception] = {"text 1": ValueError()}
+    context, queue = await served(Model("old", poison=poison), Model("new", poison=poison))
+    await reembed.reembed(context, "new")
+    assert states(queue) == {"old": "retired", "new": "active"}
 
 
-def test_status_tells_of_every_space() -> None:
-    async def run() -> None:
-        context, queue = await served(Model("old"), Model("new"))
-        await queue.open_space("new", Model("new").space)
-        told = [
-            (one.space.embedder, one.progress.embedded, one.progress.waiting)
-            for one in await reembed.status(context)
-        ]
-        assert told == [("old", len(TEXTS), 0), ("new", 0, len(TEXTS))]
-
-    asyncio.run(run())
+async def test_status_tells_of_every_space() -> None:
+    context, queue = await served(Model("old"), Model("new"))
+    await queue.open_space("new", Model("new").space)
+    told = [
+        (one.space.embedder, one.progress.embedded, one.progress.waiting)
+        for one in await reembed.status(context)
+    ]
+    assert told == [("old", len(TEXTS), 0), ("new", 0, len(TEXTS))]

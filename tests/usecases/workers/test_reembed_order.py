@@ -4,7 +4,6 @@ back leads to the model before, nothing is left behind, and recall never knows l
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,8 @@ from tests.usecases.workers.test_reembed import served, states
 from recollect.core.errors import ModelUnavailable, NotFound
 from recollect.core.recall.space import EmbeddingProgress, SpaceState, StoredSpace
 from recollect.usecases.workers import reembed
+
+pytestmark = pytest.mark.anyio
 
 
 class Killed(BaseException):
@@ -43,152 +44,130 @@ async def killed_while_removing(
     queue.drop_space = drop  # type: ignore[method-assign]  # the next one lives
 
 
-def test_a_space_whose_cancelling_was_killed_is_never_gone_back_to() -> None:
-    async def run() -> None:
-        models = Model("old"), Model("new"), Model("third")
-        parts, queue = await served(*models)
-        await reembed.reembed(parts, "new")
-        await queue.open_space("third", models[2].space)
-        await killed_while_removing(queue, reembed.cancel(parts))
-        assert states(queue) == {"old": "retired", "new": "active", "third": "retired"}
-        assert (await reembed.rollback(parts)).embedder == "old"
-        assert states(queue) == {"old": "active", "new": "retired"}, "the rest was removed"
-
-    asyncio.run(run())
+async def test_a_space_whose_cancelling_was_killed_is_never_gone_back_to() -> None:
+    models = Model("old"), Model("new"), Model("third")
+    parts, queue = await served(*models)
+    await reembed.reembed(parts, "new")
+    await queue.open_space("third", models[2].space)
+    await killed_while_removing(queue, reembed.cancel(parts))
+    assert states(queue) == {"old": "retired", "new": "active", "third": "retired"}
+    assert (await reembed.rollback(parts)).embedder == "old"
+    assert states(queue) == {"old": "active", "new": "retired"}, "the rest was removed"
 
 
-def test_a_killed_cancelling_is_finished_by_the_next() -> None:
-    async def run() -> None:
-        parts, queue = await served(Model("old"), Model("new"))
-        await queue.open_space("new", Model("new").space)
-        await killed_while_removing(queue, reembed.cancel(parts))
-        with pytest.raises(NotFound, match="no former space"):
-            await reembed.rollback(parts)
-        assert (await reembed.cancel(parts)).embedder == "new"
-        assert states(queue) == {"old": "active"}
-        with pytest.raises(NotFound, match="no re-embedding"):
-            await reembed.cancel(parts)
-
-    asyncio.run(run())
-
-
-def test_the_way_back_leads_to_the_model_before_whichever_space_is_older() -> None:
-    async def run() -> None:
-        parts, queue = await served(Model("a"), Model("b"), Model("c"))
-        await reembed.reembed(parts, "b")
+async def test_a_killed_cancelling_is_finished_by_the_next() -> None:
+    parts, queue = await served(Model("old"), Model("new"))
+    await queue.open_space("new", Model("new").space)
+    await killed_while_removing(queue, reembed.cancel(parts))
+    with pytest.raises(NotFound, match="no former space"):
         await reembed.rollback(parts)
-        await killed_while_removing(queue, reembed.reembed(parts, "c"))
-        assert states(queue) == {"a": "retired", "b": "retired", "c": "active"}
-        assert (await reembed.rollback(parts)).embedder == "a"
-        assert states(queue) == {"a": "active", "c": "retired"}
-
-    asyncio.run(run())
+    assert (await reembed.cancel(parts)).embedder == "new"
+    assert states(queue) == {"old": "active"}
+    with pytest.raises(NotFound, match="no re-embedding"):
+        await reembed.cancel(parts)
 
 
-def test_the_same_change_again_removes_what_a_killed_one_left() -> None:
-    async def run() -> None:
-        parts, queue = await served(Model("a"), Model("b"), Model("c"))
-        await reembed.reembed(parts, "b")
-        await killed_while_removing(queue, reembed.reembed(parts, "c"))
-        await reembed.reembed(parts, "c")
-        assert states(queue) == {"b": "retired", "c": "active"}
-        assert (await reembed.rollback(parts)).embedder == "b"
-
-    asyncio.run(run())
+async def test_the_way_back_leads_to_the_model_before_whichever_space_is_older() -> None:
+    parts, queue = await served(Model("a"), Model("b"), Model("c"))
+    await reembed.reembed(parts, "b")
+    await reembed.rollback(parts)
+    await killed_while_removing(queue, reembed.reembed(parts, "c"))
+    assert states(queue) == {"a": "retired", "b": "retired", "c": "active"}
+    assert (await reembed.rollback(parts)).embedder == "a"
+    assert states(queue) == {"a": "active", "c": "retired"}
 
 
-def test_a_change_that_somebody_begins_while_another_is_cleaned_up_stays() -> None:
-    async def run() -> None:
-        models = Model("a"), Model("b"), Model("c")
-        parts, queue = await served(*models)
-        await queue.open_space("b", models[1].space)
-        await killed_while_removing(queue, reembed.cancel(parts))
-        activate, spaces = queue.activate, queue.spaces
-
-        async def watched(space: StoredSpace) -> None:
-            await activate(space)
-            queue.spaces = overtaken  # type: ignore[method-assign]  # the next look
-
-        async def overtaken() -> list[StoredSpace]:
-            queue.spaces = spaces  # type: ignore[method-assign]  # that one alone
-            found = await spaces()
-            await queue.open_space("b", models[1].space)  # by somebody else, after the look
-            return found
-
-        queue.activate = watched  # type: ignore[method-assign]  # the moment that matters
-        await reembed.reembed(parts, "c")
-        assert states(queue) == {"a": "retired", "b": "filling", "c": "active"}
-
-    asyncio.run(run())
+async def test_the_same_change_again_removes_what_a_killed_one_left() -> None:
+    parts, queue = await served(Model("a"), Model("b"), Model("c"))
+    await reembed.reembed(parts, "b")
+    await killed_while_removing(queue, reembed.reembed(parts, "c"))
+    await reembed.reembed(parts, "c")
+    assert states(queue) == {"b": "retired", "c": "active"}
+    assert (await reembed.rollback(parts)).embedder == "b"
 
 
-def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
-    async def run() -> None:
-        old = Model("old")
-        parts, queue = await served(old, Model("new"))
+async def test_a_change_that_somebody_begins_while_another_is_cleaned_up_stays() -> None:
+    models = Model("a"), Model("b"), Model("c")
+    parts, queue = await served(*models)
+    await queue.open_space("b", models[1].space)
+    await killed_while_removing(queue, reembed.cancel(parts))
+    activate, spaces = queue.activate, queue.spaces
+
+    async def watched(space: StoredSpace) -> None:
+        await activate(space)
+        queue.spaces = overtaken  # type: ignore[method-assign]  # the next look
+
+    async def overtaken() -> list[StoredSpace]:
+        queue.spaces = spaces  # type: ignore[method-assign]  # that one alone
+        found = await spaces()
+        await queue.open_space("b", models[1].space)  # by somebody else, after the look
+        return found
+
+    queue.activate = watched  # type: ignore[method-assign]  # the moment that matters
+    await reembed.reembed(parts, "c")
+    assert states(queue) == {"a": "retired", "b": "filling", "c": "active"}
+
+
+async def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
+    old = Model("old")
+    parts, queue = await served(old, Model("new"))
+    await reembed.reembed(parts, "new")
+    queue.texts[UUID(int=9999)] = "stored since"
+
+    def killed(_: object) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        await reembed.rollback(parts, killed)
+    assert states(queue) == {"old": "filling", "new": "active"}
+    assert (await reembed.cancel(parts)).embedder == "old"
+    assert states(queue) == {"old": "retired", "new": "active"}
+    old.asked.clear()
+    queue.texts[UUID(int=10_000)] = "stored still later"
+    with pytest.raises(Killed):
+        await reembed.rollback(parts, killed)
+    await reembed.rollback(parts)
+    assert states(queue) == {"old": "active", "new": "retired"}
+    assert ["text 1"] not in old.asked, "what it had, it kept"
+
+
+async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
+    new = Model("new", poison={"text 1": ValueError()})
+    parts, queue = await served(Model("old"), new)
+    build = queue.build_indexes
+
+    async def slow(space: StoredSpace) -> None:
+        await build(space)
+        queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
+
+    queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
+    with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
         await reembed.reembed(parts, "new")
-        queue.texts[UUID(int=9999)] = "stored since"
-
-        def killed(_: object) -> None:
-            raise Killed
-
-        with pytest.raises(Killed):
-            await reembed.rollback(parts, killed)
-        assert states(queue) == {"old": "filling", "new": "active"}
-        assert (await reembed.cancel(parts)).embedder == "old"
-        assert states(queue) == {"old": "retired", "new": "active"}
-        old.asked.clear()
-        queue.texts[UUID(int=10_000)] = "stored still later"
-        with pytest.raises(Killed):
-            await reembed.rollback(parts, killed)
-        await reembed.rollback(parts)
-        assert states(queue) == {"old": "active", "new": "retired"}
-        assert ["text 1"] not in old.asked, "what it had, it kept"
-
-    asyncio.run(run())
-
-
-def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
-    async def run() -> None:
-        new = Model("new", poison={"text 1": ValueError()})
-        parts, queue = await served(Model("old"), new)
-        build = queue.build_index
-
-        async def slow(space: StoredSpace) -> None:
-            await build(space)
-            queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
-
-        queue.build_index = slow  # type: ignore[method-assign]  # stores while it builds
-        with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
-            await reembed.reembed(parts, "new")
-        assert states(queue) == {"old": "active", "new": "filling"}
-
-    asyncio.run(run())
+    assert states(queue) == {"old": "active", "new": "filling"}
 
 
 @pytest.mark.parametrize("accept_parked", [False, True])
-def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(accept_parked: bool) -> None:
-    async def run() -> None:
-        parts, queue = await served(Model("old"), Model("new"))
-        (old,) = queue.known
-        progress = queue.progress
+async def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(
+    accept_parked: bool,
+) -> None:
+    parts, queue = await served(Model("old"), Model("new"))
+    (old,) = queue.known
+    progress = queue.progress
 
-        async def late(space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
-            found = await progress(space, owner)
-            if found.waiting == 0 and UUID(int=9999) not in queue.texts:
-                queue.texts[UUID(int=9999)] = "stored after the last look"
-                (job,) = await queue.claim(old, 1)
-                await queue.finish(old, [(job, [1.0, 1.0])])
-            return found
+    async def late(space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+        found = await progress(space, owner)
+        if found.waiting == 0 and UUID(int=9999) not in queue.texts:
+            queue.texts[UUID(int=9999)] = "stored after the last look"
+            (job,) = await queue.claim(old, 1)
+            await queue.finish(old, [(job, [1.0, 1.0])])
+        return found
 
-        build = queue.build_index
+    build = queue.build_indexes
 
-        async def built(space: StoredSpace) -> None:
-            await build(space)
-            queue.progress = late  # type: ignore[method-assign]  # from here on
+    async def built(space: StoredSpace) -> None:
+        await build(space)
+        queue.progress = late  # type: ignore[method-assign]  # from here on
 
-        queue.build_index = built  # type: ignore[method-assign]  # the moment that matters
-        active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
-        assert queue.has(active, UUID(int=9999))
-
-    asyncio.run(run())
+    queue.build_indexes = built  # type: ignore[method-assign]  # the moment that matters
+    active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
+    assert queue.has(active, UUID(int=9999))

@@ -17,38 +17,38 @@ from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
+pytestmark = pytest.mark.anyio
 
-def test_the_first_space_is_the_configured_models_and_everything_gets_its_vector_once() -> None:
+
+async def test_the_first_space_is_the_configured_models_and_everything_gets_its_vector_once() -> (
+    None
+):
     model = Model("m")
     one = bench(3 * BATCH + 1, model)
-    asyncio.run(one.run_until(one.all_embedded))
+    await one.run_until(one.all_embedded)
     (space,) = one.queue.known
     assert (space.embedder, space.state, space.space) == ("m", "active", model.space)
-    assert space.id in one.queue.indexed
     assert sorted(one.queue.kept) == [(space.id, id) for id in sorted(one.queue.texts)]
     assert max(len(asked) for asked in model.asked) == BATCH
 
 
-def test_without_a_model_nothing_is_opened() -> None:
+async def test_without_a_model_nothing_is_opened() -> None:
     one = bench(3, Model("m"), default="none")
-    asyncio.run(one.worker.work_off())
+    await one.worker.work_off()
     assert one.queue.known == []
 
 
-def test_an_active_space_is_kept_whatever_is_configured() -> None:
+async def test_an_active_space_is_kept_whatever_is_configured() -> None:
     old, new = Model("old"), Model("new")
     one = bench(3, new, old)
 
-    async def run() -> None:
-        await opened(one, old)
-        await one.worker.work_off()
-
-    asyncio.run(run())
+    await opened(one, old)
+    await one.worker.work_off()
     assert [space.embedder for space in one.queue.known] == ["old"]
     assert new.asked == []
 
 
-def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
+async def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
     """Between its look and its opening another process opens a space with another model."""
     mine, theirs = Model("mine"), Model("theirs")
     one = bench(1, mine, theirs)
@@ -60,126 +60,109 @@ def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
             return {"mine": mine, "theirs": theirs}[name]
 
     one.context = EmbeddingContext(one.queue, Late(), "mine")
-    asyncio.run(one.worker.work_off())
+    await one.worker.work_off()
     assert [space.embedder for space in one.queue.known] == ["theirs"]
 
 
-def test_a_filling_space_is_filled_beside_the_active_one() -> None:
+async def test_a_filling_space_is_filled_beside_the_active_one() -> None:
     old, new, gone = Model("old"), Model("new"), Model("gone")
     one = bench(BATCH + 5, old, new, gone)
 
-    async def run() -> None:
-        retired = await opened(one, gone)
-        active = await opened(one, old)
-        await one.queue.activate(active)
-        await opened(one, new)
-        await one.worker.work_off()
-        assert (await one.queue.progress(retired)).embedded == 0
-
-    asyncio.run(run())
+    retired = await opened(one, gone)
+    active = await opened(one, old)
+    await one.queue.activate(active)
+    await opened(one, new)
+    await one.worker.work_off()
+    assert (await one.queue.progress(retired)).embedded == 0
     assert [space.state for space in one.queue.known] == ["retired", "active", "filling"]
     assert len(one.queue.kept) == 2 * (BATCH + 5)
     assert gone.asked == []
 
 
-def test_a_model_that_is_down_costs_no_text_an_attempt_and_rests_longer_each_time() -> None:
+async def test_a_model_that_is_down_costs_no_text_an_attempt_and_rests_longer_each_time() -> None:
     model = Model("m", down=GONE)
     one = bench(BATCH, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
+    space = await opened(one, model)
 
-        async def tired() -> bool:
-            return len(one.told) == 9
+    async def tired() -> bool:
+        return len(one.told) == 9
 
-        await one.run_until(tired)
-        progress = await one.queue.progress(space)
-        assert (progress.waiting, progress.parked) == (BATCH, 0)
-        assert progress.last_error == "the model is gone"
-        assert all(row.attempts == 0 and not row.claimed for row in one.queue.rows.values())
-        seconds = [note.seconds for note in one.told if isinstance(note, BackoffEvent)]
-        assert seconds == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-        model.down = None
-        await one.run_until(one.all_embedded)
-        assert (await one.queue.progress(space)).last_error is None
-
-    asyncio.run(run())
+    await one.run_until(tired)
+    progress = await one.queue.progress(space)
+    assert (progress.waiting, progress.parked) == (BATCH, 0)
+    assert progress.last_error == "the model is gone"
+    assert all(row.attempts == 0 and not row.claimed for row in one.queue.rows.values())
+    seconds = [note.seconds for note in one.told if isinstance(note, BackoffEvent)]
+    assert seconds == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    model.down = None
+    await one.run_until(one.all_embedded)
+    assert (await one.queue.progress(space)).last_error is None
 
 
-def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
+async def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
     model = Model("m", down=GONE)
     one = bench(1, model)
     rings = 0
 
-    async def run() -> None:
-        enough = asyncio.Event()
+    enough = asyncio.Event()
 
-        def ring() -> None:
-            nonlocal rings
-            rings += 1
-            one.time.moment += 0.3
-            if rings == 50:
-                enough.set()
+    def ring() -> None:
+        nonlocal rings
+        rings += 1
+        one.time.moment += 0.3
+        if rings == 50:
+            enough.set()
 
-        await opened(one, model)
-        one.queue.on_wait = ring
-        worker = Worker(
-            EmbeddingStep(one.context), sleep=lambda _: asyncio.sleep(0), now=one.time.now
-        )
-        working = asyncio.ensure_future(worker.run())
-        await enough.wait()
-        working.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await working
-
-    asyncio.run(run())
+    await opened(one, model)
+    one.queue.on_wait = ring
+    worker = Worker(EmbeddingStep(one.context), sleep=lambda _: asyncio.sleep(0), now=one.time.now)
+    working = asyncio.ensure_future(worker.run())
+    await enough.wait()
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
     assert len(model.asked) <= 5  # at about 0, 1, 3, 7 and 15 seconds
 
 
-def test_trouble_with_one_space_does_not_hold_up_another() -> None:
+async def test_trouble_with_one_space_does_not_hold_up_another() -> None:
     good, bad = Model("good"), Model("bad", down=GONE)
     one = bench(BATCH, good, bad)
 
-    async def run() -> None:
-        active = await opened(one, bad)
-        filling = await opened(one, good)
+    active = await opened(one, bad)
+    filling = await opened(one, good)
 
-        async def filled() -> bool:
-            return (await one.queue.progress(filling)).waiting == 0
+    async def filled() -> bool:
+        return (await one.queue.progress(filling)).waiting == 0
 
-        await one.run_until(filled)
-        assert (await one.queue.progress(active)).waiting == BATCH
-
-    asyncio.run(run())
+    await one.run_until(filled)
+    assert (await one.queue.progress(active)).waiting == BATCH
 
 
-def test_a_model_that_cannot_be_made_is_tried_again() -> None:
+async def test_a_model_that_cannot_be_made_is_tried_again() -> None:
     model = Model("m")
     one = bench(1, model)
     made = Models({"m": GONE})
     one.context = EmbeddingContext(one.queue, made, "m")
 
-    async def run() -> None:
-        async def tried() -> bool:
-            return len(one.told) >= 3
+    async def tried() -> bool:
+        return len(one.told) >= 3
 
-        await one.run_until(tried)
-        assert one.queue.known == []
-        made.by_name["m"] = model
-        await one.run_until(one.all_embedded)
-
-    asyncio.run(run())
+    await one.run_until(tried)
+    assert one.queue.known == []
+    made.by_name["m"] = model
+    await one.run_until(one.all_embedded)
 
 
-def test_a_hosted_model_is_asked_only_when_there_is_work() -> None:
+async def test_a_hosted_model_is_asked_only_when_there_is_work() -> None:
     hosted, local = Model("hosted", is_hosted=True), Model("local")
     for model, asked in ((hosted, 0), (local, 1)):
         one = bench(0, model)
-        asyncio.run(one.worker.work_off())
+        await one.worker.work_off()
         assert len(model.asked) == asked  # a local model is loaded before the first memory comes
 
 
-def test_a_text_that_changes_while_it_is_embedded_is_embedded_again() -> None:
+async def test_a_text_that_changes_while_it_is_embedded_is_embedded_again() -> None:
     model = Model("m")
     one = bench(1, model)
 
@@ -188,44 +171,38 @@ def test_a_text_that_changes_while_it_is_embedded_is_embedded_again() -> None:
             one.queue.texts[UUID(int=0)] = "another text"
 
     model.on_texts = edit
-    asyncio.run(one.worker.work_off())
+    await one.worker.work_off()
     (space,) = one.queue.known
     assert one.queue.kept == [(space.id, UUID(int=0))]
     assert model.asked[-1] == ["another text"]
 
 
-def test_stopping_gives_back_what_is_in_hand() -> None:
+async def test_stopping_gives_back_what_is_in_hand() -> None:
     model = Model("m", is_hosted=True)
     one = bench(3, model)
 
-    async def run() -> None:
-        model.hanging = asyncio.Event()
-        working = asyncio.ensure_future(one.worker.run())
-        await model.hanging.wait()
-        assert sum(row.claimed for row in one.queue.rows.values()) == 3
-        working.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await working
-        assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
-
-    asyncio.run(run())
+    model.hanging = asyncio.Event()
+    working = asyncio.ensure_future(one.worker.run())
+    await model.hanging.wait()
+    assert sum(row.claimed for row in one.queue.rows.values()) == 3
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
 
 
-def test_what_a_dead_worker_held_is_done_by_the_next() -> None:
+async def test_what_a_dead_worker_held_is_done_by_the_next() -> None:
     model = Model("m")
     one = bench(3, model)
 
-    async def run() -> None:
-        space = await opened(one, model)
-        await one.queue.claim(space, 2)  # and then it died
-        one.queue.on_wait = one.queue.lapse
-        await one.worker.work_off()
-        assert len(one.queue.kept) == 3
-
-    asyncio.run(run())
+    space = await opened(one, model)
+    await one.queue.claim(space, 2)  # and then it died
+    one.queue.on_wait = one.queue.lapse
+    await one.worker.work_off()
+    assert len(one.queue.kept) == 3
 
 
-def test_a_store_that_is_away_is_waited_for() -> None:
+async def test_a_store_that_is_away_is_waited_for() -> None:
     model = Model("m")
     one = bench(2, model)
     away = [True, True, True]
@@ -239,39 +216,36 @@ def test_a_store_that_is_away_is_waited_for() -> None:
 
     queue = Away(one.queue.texts)
     other = Bench(parts_with(queue, model), queue)
-    asyncio.run(other.run_until(other.all_embedded))
+    await other.run_until(other.all_embedded)
     assert other.time.slept == [1.0, 2.0, 4.0]
     assert len(queue.kept) == 2
 
 
-def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> None:
+async def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> None:
     model = Model("m")
     one = bench(1, model)
     bell = iter([0.0] + [0.03] * 12)  # when it rings; after that it is quiet
 
-    async def run() -> None:
-        async def both() -> bool:
-            return len(one.queue.kept) == 14
+    async def both() -> bool:
+        return len(one.queue.kept) == 14
 
-        waiting = one.queue.wait_for_work
+    waiting = one.queue.wait_for_work
 
-        async def rung(seconds: float) -> None:
-            after = next(bell, None)
-            if after is None:
-                await waiting(seconds)
-                return
-            one.queue.texts[UUID(int=100 + len(one.queue.texts))] = "one more"
-            one.time.moment += after
-            await asyncio.sleep(0)
+    async def rung(seconds: float) -> None:
+        after = next(bell, None)
+        if after is None:
+            await waiting(seconds)
+            return
+        one.queue.texts[UUID(int=100 + len(one.queue.texts))] = "one more"
+        one.time.moment += after
+        await asyncio.sleep(0)
 
-        one.queue.wait_for_work = rung  # type: ignore[method-assign]  # rings as it is told
-        await one.run_until(both)
-
-    asyncio.run(run())
+    one.queue.wait_for_work = rung  # type: ignore[method-assign]  # rings as it is told
+    await one.run_until(both)
     assert [len(asked) for asked in model.asked if asked != ["recollect"]] == [1, 13]
 
 
-def test_working_off_waits_for_a_model_that_is_busy_or_slow_but_not_for_long() -> None:
+async def test_working_off_waits_for_a_model_that_is_busy_or_slow_but_not_for_long() -> None:
     errors: list[ModelUnavailable] = [ModelSlow("slow", remedy="wait")] * 2
     errors += [ModelBusy("busy", seconds=seconds, remedy="wait") for seconds in (20.0, 0.0, 600.0)]
 
@@ -283,26 +257,26 @@ def test_working_off_waits_for_a_model_that_is_busy_or_slow_but_not_for_long() -
 
     one = bench(3, Tiring("m"))
     with pytest.raises(ModelBusy, match="busy"):
-        asyncio.run(one.worker.work_off())
+        await one.worker.work_off()
     assert errors == []
     assert one.time.slept == [1.0, 2.0, 20.0, 40.0]
-    asyncio.run(one.worker.work_off())
+    await one.worker.work_off()
     assert len(one.queue.kept) == 3
 
 
-def test_working_off_waits_a_minute_that_a_busy_model_asks_for_some_times() -> None:
+async def test_working_off_waits_a_minute_that_a_busy_model_asks_for_some_times() -> None:
     one = bench(3, Model("m", down=ModelBusy("busy", seconds=60.0, remedy="wait")))
     with pytest.raises(ModelBusy, match="busy"):
-        asyncio.run(one.worker.work_off())
+        await one.worker.work_off()
     assert one.time.slept == [60.0] * 6
 
 
-def test_working_off_ends_at_trouble_and_does_not_wait_for_what_failed() -> None:
+async def test_working_off_ends_at_trouble_and_does_not_wait_for_what_failed() -> None:
     one = bench(3, Model("m", down=GONE))
     with pytest.raises(ModelUnavailable, match="gone"):
-        asyncio.run(one.worker.work_off())
+        await one.worker.work_off()
     one = bench(3, Model("m", poison={"text 1": ValueError()}))
     one.queue.delays = True
-    asyncio.run(one.worker.work_off())
+    await one.worker.work_off()
     assert len(one.queue.kept) == 2
     assert one.queue.waits == []

@@ -77,6 +77,7 @@ class RemoteService:
         *,
         timeouts: Timeouts = TIMEOUTS,
         sleep: Sleep = asyncio.sleep,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = url.strip().rstrip("/")
         self._url = _checked_url(address)
@@ -94,6 +95,7 @@ class RemoteService:
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.
             trust_env=not self.is_here,
+            transport=transport,
         )
 
     async def __aenter__(self) -> Self:

@@ -109,6 +109,7 @@ def _hit(values: Any) -> Hit:  # noqa: ANN401  # JSON
             None if (rank := place["rank"]) is None else int(rank),
             float(place["score"]),
             float(place["contribution"]),
+            evidence=float(place["evidence"]),
         )
         for name in LEGS
         if (place := why["legs"].get(name)) is not None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Revocation
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
@@ -54,11 +55,11 @@ class PostgresKeys:
         self._remembered = remembered
 
     async def add_key(self, key: Key) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_ADD, asdict(key))
 
     async def add_first_key(self, key: Key) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute("lock table keys in share row exclusive mode")
             cursor = await connection.execute("select from keys limit 1")
             if await cursor.fetchone() is not None:
@@ -78,17 +79,17 @@ class PostgresKeys:
 
     async def _row(self, digest: bytes) -> Mapping[str, Any]:
         params = {"digest": digest, "log": self._remembered.log_id}
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(WORKER) as connection:
             cursor = await connection.execute(_FIND, params)
             return await cursor.fetchone() or {}
 
     async def list_keys(self) -> list[Key]:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(WORKER) as connection:
             cursor = await connection.execute("select * from keys order by created_at, id")
             return [_to_key(row) for row in await cursor.fetchall()]
 
     async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_REVOKE, {"id": id, "at": at})
             is_revoked = cursor.rowcount == 1
         if is_revoked:
@@ -96,7 +97,7 @@ class PostgresKeys:
         return is_revoked
 
     async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_REVOKE_FIRST, {"id": id, "at": at})
             if cursor.rowcount != 1:
                 return False
@@ -105,7 +106,7 @@ class PostgresKeys:
         return True
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE_USES, {"ids": [*used], "at": [*used.values()]})

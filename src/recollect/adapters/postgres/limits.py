@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Measured defaults: docs/adr/0009 for the search, docs/adr/0013 for the frequencies."""
+    """Measured defaults: ADR 0009 and 0041 for the search, ADR 0013 for the frequencies."""
 
     exact_rows: int = 4_000
     """Up to here every vector of the scope is compared, and nothing can be missed."""
+    index_rows: int = 10_000
+    """Owners with more vectors get an index; without one, every scope is compared."""
+    most_indexes: int = 40
+    """In a space, for its largest owners: each index makes every statement on the table slower."""
     ef_per_row: int = 4
     ef_min: int = 200
     """How many neighbours the index keeps in sight: four per row asked for, at least 200."""

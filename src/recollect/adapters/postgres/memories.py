@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.history import links, versions
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
-from recollect.adapters.postgres.lexical.reanalysis import reanalyze
+from recollect.adapters.postgres.lexical.reanalysis import find_outdated, reanalyze
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import (
+    INSERT_MANY,
     INSERT_MEMORY,
     INSERT_NEW,
     MEMORY_COLUMNS,
@@ -40,19 +41,15 @@ from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
 from recollect.core.text.analysis import clean_query
 
-_ADD_MANY = """
-copy memories (id, owner, content, category, tags, expanded_keywords, importance, is_sensitive,
-    project, session, version, created_at, updated_at, deleted_at, links, search_vector, languages,
-    analyzer) from stdin
-"""
-
 _REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
-_GET = f"select {MEMORY_COLUMNS} from memories m where m.owner = %s and m.id = %s"  # noqa: S608  # composed of constants
+_GET = f"""
+select {MEMORY_COLUMNS} from memories m where m.owner = %(owner)s and m.id = %(id)s
+"""  # noqa: S608  # composed of constants
 
 _GET_MANY = f"""
 select {MEMORY_COLUMNS} from memories m
-where m.owner = %s and m.id = any(%s) and (%s or m.deleted_at is null)
+where m.owner = %(owner)s and m.id = any(%(ids)s) and (%(forgotten)s or m.deleted_at is null)
 """  # noqa: S608  # composed of constants
 
 _LIST = f"""
@@ -113,12 +110,12 @@ class PostgresMemories(PostgresComponent):
         self._erasures = erasures
 
     async def add(self, memory: Memory) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(memory.owner) as connection:
             await connection.execute(INSERT_MEMORY, from_memory(memory))
         await self._statistics.added(memory.owner, 1)
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(memory.owner) as connection:
             if (known := await same_text.find(connection, memory)) is not None:
                 return known
             await connection.execute(INSERT_MEMORY, from_memory(memory))
@@ -127,31 +124,39 @@ class PostgresMemories(PostgresComponent):
 
     @retry_on_disconnect
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        async with self._pool.reading() as connection:
+        if not memories:
+            return {}
+        async with self._pool.transaction(memories[0].owner) as connection:
             return await same_text.find_many(connection, memories)
 
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Store many new memories at once, all of them or none."""
-        new = list(memories)
-        async with (
-            self._pool.transaction() as connection,
-            connection.cursor() as cursor,
-            cursor.copy(_ADD_MANY) as copy,
-        ):
-            for memory in new:
-                await copy.write_row(tuple(from_memory(memory).values()))
-        for owner, count in Counter(memory.owner for memory in new).items():
-            await self._statistics.added(owner, count)
+        await self._insert(INSERT_MANY, memories)
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         # Of two with the same id, the first wins.
-        rows = to_json({memory.id: memory for memory in reversed(memories)}.values())
-        async with self._pool.transaction() as connection:
-            cursor = await connection.execute(INSERT_NEW, {"memories": rows})
-            kept: set[UUID] = {row["id"] for row in await cursor.fetchall()}
-        for owner, count in Counter(one.owner for one in memories if one.id in kept).items():
-            await self._statistics.added(owner, count)
-        return kept
+        unique = {(memory.owner, memory.id): memory for memory in reversed(memories)}
+        return await self._insert(INSERT_NEW, unique.values())
+
+    async def _insert(self, statement: LiteralString, memories: Iterable[Memory]) -> set[UUID]:
+        """In one transaction, the memories of one owner after the other. Returns the ids of those
+        that are new.
+        """
+        by_owner: dict[str, list[Memory]] = {}
+        for memory in memories:
+            by_owner.setdefault(memory.owner, []).append(memory)
+        if not by_owner:
+            return set()
+        added: dict[str, set[UUID]] = {}
+        async with self._pool.transaction(next(iter(by_owner))) as connection:
+            for owner, theirs in by_owner.items():
+                await self._pool.act_for(connection, owner)
+                values = {"memories": to_json(theirs)}
+                cursor = await connection.execute(statement, values)
+                added[owner] = {row["id"] for row in await cursor.fetchall()}
+        for owner, ids in added.items():
+            await self._statistics.added(owner, len(ids))
+        return set().union(*added.values())
 
     async def maintain(self) -> None:
         """Bring all statistics up to date at once, as after a large import."""
@@ -159,13 +164,16 @@ class PostgresMemories(PostgresComponent):
 
     async def reanalyze(self, limit: int) -> int:
         """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
-        async with self._pool.transaction() as connection:
-            return await reanalyze(connection, limit)
+        async with self._pool.transaction(WORKER) as connection:
+            if (outdated := await find_outdated(connection)) is None:
+                return 0
+            await self._pool.act_for(connection, outdated.owner)
+            return await reanalyze(connection, outdated, limit)
 
     @retry_on_disconnect
     async def get(self, owner: str, id: UUID) -> Memory | None:
-        async with self._pool.reading() as connection:
-            cursor = await connection.execute(_GET, (owner, id))
+        async with self._pool.reading(owner) as connection:
+            cursor = await connection.execute(_GET, {"owner": owner, "id": id})
             row = await cursor.fetchone()
         return None if row is None else to_memory(row)
 
@@ -175,8 +183,9 @@ class PostgresMemories(PostgresComponent):
     ) -> dict[UUID, Memory]:
         if not ids:
             return {}
-        async with self._pool.reading() as connection:
-            cursor = await connection.execute(_GET_MANY, (owner, list(ids), forgotten))
+        async with self._pool.reading(owner) as connection:
+            params = {"owner": owner, "ids": list(ids), "forgotten": forgotten}
+            cursor = await connection.execute(_GET_MANY, params)
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
     @retry_on_disconnect
@@ -184,16 +193,16 @@ class PostgresMemories(PostgresComponent):
         if not ids:
             return Fetched()
         if as_of is None:
-            async with self._pool.reading() as connection:
+            async with self._pool.reading(owner) as connection:
                 return await links.fetch(connection, owner, ids)
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             return await versions.fetch(connection, owner, ids, as_of)
 
     @retry_on_disconnect
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             if as_of is not None:
                 return await versions.follow(connection, owner, old, named, as_of)
             return await links.follow(connection, owner, old, named)
@@ -216,18 +225,18 @@ class PostgresMemories(PostgresComponent):
             "forgotten": forgotten,
             "limit": limit,
         }
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_IDS_WITH_PREFIX, params)
             return [row["id"] for row in await cursor.fetchall()]
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(memory.owner) as connection:
             params = {**from_memory(memory), "based_on": based_on}
             cursor = await connection.execute(_REPLACE, params)
             return cursor.rowcount == 1
 
     async def erase(self, owner: str, id: UUID) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(ERASE, {"owner": owner, "id": id})
             is_erased = await cursor.fetchone() is not None
         if is_erased:
@@ -242,31 +251,32 @@ class PostgresMemories(PostgresComponent):
         if after is not None:
             params |= {"after_time": after.created_at, "after_id": after.id}
         query = _LIST.format(where=condition, after="" if after is None else _AFTER)
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(query, {**params, "limit": limit})
             return [to_memory(row) for row in await cursor.fetchall()]
 
     @retry_on_disconnect
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         condition, params = within(owner, scope, query.exclude)
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             if query.as_of is not None:
                 return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(
                 connection,
-                clean_query(f"{query.text} {query.expanded}"),
+                clean_query(query.text),
                 lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
+                clean_query(query.expanded),
             )
 
     @retry_on_disconnect
     async def projects(self, owner: str) -> list[str]:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_PROJECTS, {"owner": owner})
             return [row["name"] for row in await cursor.fetchall()]
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         params = {"owner": owner, "project": project}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_STATS, params)
             totals: dict[str, Any] = await cursor.fetchone() or {}
             return Stats(

@@ -10,22 +10,24 @@ import asyncio
 import select
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final
 
-from psycopg import AsyncConnection, Error
+from psycopg import AsyncClientCursor, AsyncConnection, Error
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
+from recollect.adapters.postgres.access import Roles, Who, acting_for
 from recollect.adapters.postgres.errors import (
     NotConnected,
     PoolExhausted,
     translate,
     translate_errors,
 )
+from recollect.adapters.postgres.pipeline import Reading
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.backoff import backoff_seconds
 
@@ -79,6 +81,8 @@ class Pool:
         self.last_error = _NO_ANSWER
         """Why the last attempt to connect failed."""
         self.url = with_keepalives(url, self.timeouts)
+        self.roles: Roles | None = None
+        """Which transactions take; None where the database has none."""
         self._clock = clock
         self._free_slots = size
         # The one released last is acquired first: a backend that has just worked is faster.
@@ -114,19 +118,35 @@ class Pool:
             await self._discard(self._idle.pop())
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        async with self.reading() as connection, connection.transaction():
-            yield connection
-
-    def reading(self) -> Acquired:
-        """For statements that only read, each on its own: beginning and ending a transaction would
-        be two more trips to the server, and before every prompt they count.
+    async def transaction(
+        self, who: Who, *, is_snapshot: bool = False
+    ) -> AsyncIterator[Connection]:
+        """`who`: whose rows it may see (`access.py`). `is_snapshot`: all statements see the same
+        moment.
         """
-        return Acquired(self)
+        async with _Acquired(self) as connection:
+            try:
+                await self._begin(connection, who, is_snapshot=is_snapshot)
+                yield connection
+            except BaseException:
+                await _roll_back(connection)
+                raise
+            await connection.commit()
+
+    async def act_for(self, connection: Connection, who: Who) -> None:
+        """From here to the end of its transaction."""
+        statement, values = acting_for(who, self.roles)
+        await AsyncClientCursor(connection).execute(statement, values)
+
+    def reading(self, who: Who) -> _AcquiredReading:
+        """For statements that only read, each on its own, of the rows that `who` may see."""
+        return _AcquiredReading(self, who)
 
     @asynccontextmanager
     async def dedicated(self) -> AsyncIterator[Connection]:
-        """A connection outside the pool, for work that takes minutes or needs its own session."""
+        """A connection outside the pool, for work that takes minutes or needs its own session. It
+        has the login role, as an `ADMIN` has.
+        """
         with translate_errors():
             async with await self._connect() as connection:
                 yield connection
@@ -152,6 +172,11 @@ class Pool:
         else:
             await self._discard(pooled)
             self._connect_if_needed()
+
+    async def _begin(self, connection: Connection, who: Who, *, is_snapshot: bool) -> None:
+        begin = "begin isolation level repeatable read" if is_snapshot else "begin"
+        statement, values = acting_for(who, self.roles)
+        await AsyncClientCursor(connection).execute(f"{begin};{statement}", values)
 
     async def _wait(self, seconds: float) -> _Pooled:
         waiter: asyncio.Future[_Pooled] = asyncio.get_running_loop().create_future()
@@ -215,15 +240,17 @@ class Pool:
         )
 
 
-class Acquired:
-    """A connection of the pool while entered. A class, not a generator: a recall enters several."""
+class _Acquiring:
+    """Has a connection of the pool while entered. A class, not a generator: a recall enters
+    several.
+    """
 
     __slots__ = ("_pool", "_pooled")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def __aenter__(self) -> Connection:
+    async def _acquire(self) -> Connection:
         try:
             self._pooled = await self._pool.acquire()
         except Error as error:
@@ -239,6 +266,34 @@ class Acquired:
         await self._pool.release(self._pooled)
         if isinstance(error, Error):
             raise translate(error) from error
+
+
+class _Acquired(_Acquiring):
+    __slots__ = ()
+
+    async def __aenter__(self) -> Connection:
+        return await self._acquire()
+
+
+class _AcquiredReading(_Acquiring):
+    __slots__ = ("_who",)
+
+    def __init__(self, pool: Pool, who: Who) -> None:
+        super().__init__(pool)
+        self._who = who
+
+    async def __aenter__(self) -> Reading:
+        return Reading(await self._acquire(), self._who, self._pool.roles)
+
+
+async def _roll_back(connection: Connection) -> None:
+    """A connection that is lost or still busy is not: it is discarded when it is released."""
+    if connection.pgconn.transaction_status in (
+        TransactionStatus.INTRANS,
+        TransactionStatus.INERROR,
+    ):
+        with suppress(Error):
+            await connection.rollback()
 
 
 async def has_own_session(connection: AsyncConnection[Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import to_setting_change
@@ -23,7 +24,7 @@ select %(name)s, (select s.value from settings s where s.name = %(name)s), %(val
 where not exists (select from settings s where s.name = %(name)s and s.value = %(value)s)
 """
 
-_READ_LOG: Final = "select * from settings_audit order by number desc limit %s"
+_READ_LOG: Final = "select * from settings_audit order by number desc limit %(limit)s"
 
 _WRITE: Final = """
 insert into settings (name, value) values (%(name)s, %(value)s)
@@ -36,7 +37,7 @@ class PostgresSettings(PostgresComponent):
 
     @retry_on_disconnect
     async def read_settings(self) -> Mapping[str, object]:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(WORKER) as connection:
             cursor = await connection.execute("select name, value from settings")
             return {row["name"]: row["value"] for row in await cursor.fetchall()}
 
@@ -45,12 +46,12 @@ class PostgresSettings(PostgresComponent):
             {"name": name, "value": Jsonb(value), "by": by, "at": at}
             for name, value in changes.items()
         ]
-        async with self._pool.transaction() as connection, connection.cursor() as cursor:
+        async with self._pool.transaction(WORKER) as connection, connection.cursor() as cursor:
             await cursor.execute(_LOCK)
             await cursor.executemany(_LOG, rows)
             await cursor.executemany(_WRITE, rows)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
-        async with self._pool.reading() as connection:
-            cursor = await connection.execute(_READ_LOG, (limit,))
+        async with self._pool.reading(WORKER) as connection:
+            cursor = await connection.execute(_READ_LOG, {"limit": limit})
             return [to_setting_change(row) for row in await cursor.fetchall()]

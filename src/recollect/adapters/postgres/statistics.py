@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool
@@ -83,9 +84,9 @@ class Statistics:
             await asyncio.wait([self._refresh])
         owners: list[str] = []
         with suppress(StoreError):
-            async with self._pool.transaction() as connection:
+            await self._analyze()
+            async with self._pool.transaction(WORKER) as connection:
                 await connection.execute(_SET_LOCK_TIMEOUT)
-                await connection.execute(_ANALYZE)
                 cursor = await connection.execute(_OWNERS, {"least": self._limits.live_words})
                 owners = [row["owner"] for row in await cursor.fetchall()]
         for owner in owners:
@@ -94,10 +95,17 @@ class Statistics:
     async def refresh(self, owner: str) -> None:
         """Refresh now. An error here costs no one a memory."""
         with suppress(StoreError):
-            async with self._pool.transaction() as connection:
-                if await lexeme_stats.refresh_statistics(connection, owner):
-                    await connection.execute(_ANALYZE)
+            async with self._pool.transaction(owner) as connection:
+                is_refreshed = await lexeme_stats.refresh_statistics(connection, owner)
+            if is_refreshed:
+                await self._analyze()
         await self._read_size(owner)
+
+    async def _analyze(self) -> None:
+        """Only the owner of a table may."""
+        async with self._pool.transaction(ADMIN) as connection:
+            await connection.execute(_SET_LOCK_TIMEOUT)
+            await connection.execute(_ANALYZE)
 
     async def _refresh_due(self) -> None:
         while self._due:
@@ -110,7 +118,7 @@ class Statistics:
     async def _read_size(self, owner: str) -> _Size | None:
         """None when it cannot be read now."""
         with suppress(StoreError):
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(owner) as connection:
                 await connection.execute(_SET_LOCK_TIMEOUT)
                 cursor = await connection.execute(_SIZE, {"owner": owner})
                 row = await cursor.fetchone() or {"counted": 0, "memories": 0}

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from recollect.adapters.files.erasure_log import ErasureLogs
+from recollect.adapters.postgres.access import Barrier, raise_barrier
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history.changes import PostgresChanges
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
@@ -53,6 +54,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         super().__init__(pool, limits, statistics, remembered)
         self.vectors: PostgresVectors | None = None
         self.vector_note = ""
+        self.barrier = Barrier()
         self.graph: PostgresGraph
         self.changes = PostgresChanges(pool, statistics, remembered)
         self.keys = PostgresKeys(pool, remembered)
@@ -62,6 +64,8 @@ class PostgresStore(PostgresMemories, PostgresSettings):
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
+        self.barrier = await asyncio.to_thread(raise_barrier, self.pool.url, self.pool.timeouts)
+        self.pool.roles = self.barrier.roles
         await self.pool.open()
         if not self.vector_note:
             self.vectors = PostgresVectors(self.pool, self._limits)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
+from recollect.adapters.sqlite.component import system_microseconds
 from recollect.adapters.sqlite.disk_space import read_without_room, write_without_room
 from recollect.adapters.sqlite.errors import is_without_room
 from recollect.adapters.sqlite.history import links, versions
@@ -45,12 +47,14 @@ from recollect.adapters.sqlite.schema.file import (
 from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
 from recollect.core.admin.stats import Stats
-from recollect.core.admin.timeouts import TIMEOUTS
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory, Scope
 
 if TYPE_CHECKING:
+    from recollect.adapters.sqlite.graph.store import SqliteGraph
+    from recollect.adapters.sqlite.vectors.index import SqliteVectors
     from recollect.core.memory.ids import IdPrefix
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
@@ -97,12 +101,35 @@ _SETTINGS_LOG: Final = "SELECT * FROM settings_audit ORDER BY number DESC LIMIT 
 class SqliteStore:
     """Use it as `async with SqliteStore(path) as store`."""
 
-    def __init__(self, path: Path, *, busy_timeout: float = TIMEOUTS.sqlite_busy) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout: float = TIMEOUTS.sqlite_busy,
+        timeouts: Timeouts = TIMEOUTS,
+        now: Callable[[], int] = system_microseconds,
+    ) -> None:
+        """`now` is what leases and retries go by, in microseconds since 1970."""
         self._busy_timeout = busy_timeout
+        self._parts = timeouts, now
         self._reader = SqliteThread("reader", path, self._connect_reader)
         self._writer = SqliteThread("writer", path, self._connect_writer)
+        self._searcher = SqliteThread("searcher", path, self._connect_searcher)
+        self._background = SqliteThread("background", path, self._connect_searcher)
         # For what else is kept in the same file.
-        self.threads = Threads(path, self._writer, self._reader)
+        self.threads = Threads(path, self._writer, self._reader, self._searcher, self._background)
+
+    @cached_property
+    def vectors(self) -> SqliteVectors:
+        from recollect.adapters.sqlite.vectors.index import SqliteVectors
+
+        return SqliteVectors(self.threads, *self._parts)
+
+    @cached_property
+    def graph(self) -> SqliteGraph:
+        from recollect.adapters.sqlite.graph.store import SqliteGraph
+
+        return SqliteGraph(self.threads, *self._parts)
 
     async def __aenter__(self) -> Self:
         try:
@@ -236,6 +263,12 @@ class SqliteStore:
 
         return await self._reader.run_until_cancelled(work)
 
+    async def reanalyze(self, limit: int) -> int:
+        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        if not await self._reader.run(has_outdated):
+            return 0
+        return await self._writer.run(lambda writer: reanalyze(writer, limit))
+
     async def projects(self, owner: str) -> list[str]:
         return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
 
@@ -304,6 +337,18 @@ class SqliteStore:
             reader.execute("PRAGMA query_only = ON")
         return reader
 
+    def _connect_searcher(self, path: Path) -> sqlite3.Connection:
+        """Only ever opened after the reader, which has checked the file."""
+        try:
+            searcher = self._connect(path)
+        except sqlite3.OperationalError as error:
+            if not is_without_room(error.sqlite_errorcode, path):
+                raise
+            searcher = read_without_room(path)
+        with _closed_on_failure(searcher):
+            searcher.execute("PRAGMA query_only = ON")
+        return searcher
+
     def _connect_writer(self, path: Path) -> sqlite3.Connection:
         try:
             return self._open_writer(self._connect(path), path)
@@ -333,9 +378,10 @@ class SqliteStore:
         return connection
 
     async def _close(self) -> None:
-        # The reader first: the writer, closing last, empties the log into the database.
+        # The readers first: the writer, closing last, empties the log into the database.
         try:
-            await self._reader.close()
+            for reader in (self._background, self._searcher, self._reader):
+                await reader.close()
         finally:
             await self._writer.close()
 

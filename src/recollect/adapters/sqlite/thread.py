@@ -1,7 +1,8 @@
 """One thread with one connection: how blocking SQLite is used from asynchronous code.
 
-A store has two threads, one for writing and one for reading, so that a long write keeps no recall
-waiting. Jobs of a thread run one after another, in the order they came.
+A store has one thread for writing and several for reading, so that a long write keeps no recall
+waiting, nor a search by meaning one by words. Jobs of a thread run one after another, in the order
+they came.
 
 SQLite itself goes on with a file that was removed or replaced, and what is written to it is
 silently lost. So a thread checks, for each job, whether its file is still the one at the path.
@@ -114,11 +115,15 @@ class SqliteThread:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The two threads of one file."""
+    """The threads of one file. `searcher` also reads, so that a search by meaning runs beside one
+    by words; and `background` reads what takes long, and no one waits for.
+    """
 
     path: Path
     writer: SqliteThread
     reader: SqliteThread
+    searcher: SqliteThread
+    background: SqliteThread
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

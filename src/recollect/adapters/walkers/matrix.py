@@ -57,7 +57,10 @@ class Matrix:
     by_model: float
 
     def find_walkable(self, ids: Iterable[UUID]) -> list[UUID]:
-        """Those of some concepts that a walk may come to, if they link anything."""
+        """Those of some concepts that tell memories apart. One that is mentioned everywhere, as a
+        speaker's name is in a chat, leads nowhere: a walk for its sake would cost time and change
+        nothing.
+        """
         places = [(id, self.places.get(id)) for id in ids]
         return [
             id for id, at in places if at is not None and self.is_walked[at - len(self.memories)]
@@ -107,7 +110,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
         {id: place for place, id in enumerate(nodes)},
         snapshot.labels,
         mentioned_by.astype(np.int32),
-        ~unwalked,
+        ~unwalked & (mentioned_by <= MOST_MEMORIES),
         starts,
         columns,
         (weights / totals[rows]).astype(np.float32),

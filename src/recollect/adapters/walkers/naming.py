@@ -14,6 +14,9 @@ NO_NAME: Final = Declined("skipped", "the query names no concept", "no_concept")
 UNKNOWN: Final = Declined(
     "skipped", "the query names no concept that the graph knows", "unknown_concept"
 )
+HUBS: Final = Declined(
+    "skipped", "the query names nothing that tells memories apart in the graph", "unknown_concept"
+)
 
 
 async def find_named_concepts(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:

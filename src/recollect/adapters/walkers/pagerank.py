@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
-from recollect.adapters.walkers.naming import UNKNOWN, find_named_concepts
+from recollect.adapters.walkers.naming import HUBS, find_named_concepts
 from recollect.core.graph.walk import Walked, damping, restart
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import Fused
@@ -79,7 +79,7 @@ class PageRank:
             return _READING
         known = matrix.find_walkable(concepts)
         if not known:
-            return UNKNOWN
+            return HUBS
         share = damping(context.weights["graph"], matrix.by_model)
 
         async def walk_from(fused: Sequence[Fused]) -> Sequence[Walked]:

@@ -9,6 +9,7 @@ from recollect.bench.cli.floor import floor
 from recollect.bench.cli.graph import graph_speed
 from recollect.bench.cli.hook import hook
 from recollect.bench.cli.load import load
+from recollect.bench.cli.models import models
 from recollect.bench.cli.own import own
 from recollect.bench.cli.run import run
 from recollect.bench.cli.scale import scale
@@ -34,6 +35,7 @@ def bench() -> None:
 app.command()(run)
 app.command()(study)
 app.command()(speed)
+app.command()(models)
 app.command()(scale)
 app.command("graph-speed")(graph_speed)
 app.command()(sync)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,22 +20,19 @@ from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.cli.sync import progress_bar
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Layout
-from recollect.bench.runs.embedding_cache import CachedEmbedders, open_cache
-from recollect.bench.runs.stage import Progress, staged, wake
-from recollect.bench.studies.floor import (
-    Asked,
-    FloorRow,
-    ask_meaning,
-    ask_words,
-    build_prompts,
-    table,
-)
-from recollect.core.recall.relevance import COSINE_FLOOR, FLOOR
+from recollect.bench.runs.measure import open_tools
+from recollect.bench.runs.stage import Progress, staged
+from recollect.bench.runs.stores import draw_sizes, parse_sizes
+from recollect.bench.studies.floor import Asked, FloorRow, ask, build_prompts, table
+from recollect.bench.temporary import temporary_home
+from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 from recollect.settings import Settings, load
-from recollect.wiring import catalogue
 
 WORD_FLOORS: Final = (2.0, 2.5, 3.0, 3.2, FLOOR, 3.6, 3.8, 4.0, 4.5, 5.0)
-COSINE_FLOORS: Final = (0.25, 0.3, 0.35, 0.4, COSINE_FLOOR, 0.5, 0.55, 0.6)
+MEANING_FLOORS: Final = (0.5, 0.55, 0.6, 0.62, 0.64, MEANING_FLOOR, 0.68, 0.7, 0.75)
+
+Store = tuple[str, EvaluationSet]
+"""A store to ask, and the set and size it is reported under."""
 
 
 def floor(
@@ -46,69 +44,103 @@ def floor(
     dense: Annotated[
         bool, typer.Option(help="Also measure by meaning, with the model in RECOLLECT_EMBEDDER.")
     ] = True,
+    stores_of: Annotated[
+        str | None,
+        typer.Option(help="Ask small stores of these sizes, drawn from each set."),
+    ] = None,
+    stores: Annotated[
+        int, typer.Option(min=1, help="With --stores-of: stores drawn per set and size, at most.")
+    ] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed for choosing questions.")] = 1,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Show how many answers each relevance floor loses, and how many unrelated prompts pass it."""
+    """Show how many answerable prompts each relevance floor helps, and how many others it lets
+    disturb.
+    """
     if json_file is not None:
         check_writable([json_file])
     chosen, settings = select_sets(data, sets), load()
-    with progress_bar() as progress:
-        words, meaning = asyncio.run(_measure(chosen, settings, seed, progress, dense=dense))
-    by_words = table(words, WORD_FLOORS)
-    by_meaning = table(meaning, COSINE_FLOORS)
+    asked = [(data.name, data) for data in chosen]
+    if stores_of is not None:
+        drawn = draw_sizes(chosen, parse_sizes(stores_of), stores, seed)
+        asked = [(size.data.name, store) for size in drawn for store in size.stores]
+    with progress_bar() as progress, temporary_home() as home:
+        words = asyncio.run(_ask_words(asked, chosen, seed, progress))
+        meaning = (
+            asyncio.run(_ask_meaning(asked, chosen, settings, home, seed, progress))
+            if dense
+            else {}
+        )
+    report = {
+        "by words": {name: table(found, WORD_FLOORS) for name, found in words.items()},
+        "by meaning": {name: table(found, MEANING_FLOORS) for name, found in meaning.items()},
+    }
     console = Console(highlight=False)
-    console.print(_build_table("by words", by_words))
-    if dense:
-        console.print(_build_table("by meaning", by_meaning))
+    for title, tables in report.items():
+        for name, rows in tables.items():
+            console.print(_build_table(f"{name}, {title}", rows))
     if json_file is not None:
         document = {
-            "sets": [data.name for data in chosen],
-            "words": [asdict(row) for row in by_words],
-            "meaning": [asdict(row) for row in by_meaning] if dense else [],
+            title: {name: [asdict(row) for row in rows] for name, rows in tables.items()}
+            for title, tables in report.items()
         }
         json_file.write_text(json.dumps(document, indent=2) + "\n")
 
 
-async def _measure(
-    sets: Sequence[EvaluationSet],
-    settings: Settings,
-    seed: int,
-    progress: Progress,
-    *,
-    dense: bool,
-) -> tuple[list[Asked], list[Asked]]:
-    words: list[Asked] = []
-    meaning: list[Asked] = []
-    for data in sets:
-        asked = list(build_prompts(data, sets, seed))
+async def _ask_words(
+    stores: Sequence[Store], sets: Sequence[EvaluationSet], seed: int, progress: Progress
+) -> dict[str, list[Asked]]:
+    """On local stores."""
+    found: dict[str, list[Asked]] = {}
+    for name, data in stores:
+        prompts = list(build_prompts(data, sets, seed))
         with TemporaryDirectory(prefix="recollect-bench-") as folder:
             local = Layout(engine="sqlite")
             async with staged(data, local, None, Path(folder), progress) as stage:
-                words += await ask_words(stage, asked, progress)
-        if dense:
-            file = settings.home / "bench" / "embeddings.db"
-            with open_cache(file) as cache:
-                async with catalogue(settings, lambda *_: None) as models:
-                    embedder = await CachedEmbedders(models, cache).embedder(settings.embedder)
-                    await wake(embedder)
-                    meaning += await ask_meaning(data, asked, embedder, progress)
-    return words, meaning
+                words, _ = await ask(stage, prompts, progress)
+        found.setdefault(name, []).extend(words)
+    return found
+
+
+async def _ask_meaning(
+    stores: Sequence[Store],
+    sets: Sequence[EvaluationSet],
+    settings: Settings,
+    home: Path,
+    seed: int,
+    progress: Progress,
+) -> dict[str, list[Asked]]:
+    """On a server's stores."""
+    found: dict[str, list[Asked]] = {}
+    async with AsyncExitStack() as opened:
+        tools = await opened.enter_async_context(
+            open_tools(settings, home, progress, lambda *_: None)
+        )
+        for name, data in stores:
+            prompts = list(build_prompts(data, sets, seed))
+            async with (
+                tools.databases.empty() as url,
+                staged(data, Layout(), tools.embedders, url, progress) as stage,
+            ):
+                _, meaning = await ask(stage, prompts, progress)
+            found.setdefault(name, []).extend(meaning)
+    return found
 
 
 def _build_table(title: str, rows: Sequence[FloorRow]) -> Table:
     shown = Table(
         title,
-        "answers lost %",
-        "questions unanswered %",
+        "helped %",
+        "unanswerable %",
         "other sets' prompts %",
         "everyday prompts %",
+        *rows[0].strata,
         box=None,
         pad_edge=False,
     )
     for row in rows:
-        marks = (row.lost, row.silent, row.strange, row.everyday)
+        marks = (row.helped, row.own, row.strange, row.everyday, *row.strata.values())
         shown.add_row(f"{row.floor:g}", *(f"{mark:.1f}" for mark in marks))
     return shown

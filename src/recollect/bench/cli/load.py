@@ -17,8 +17,8 @@ from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
 from recollect.bench.speed.server import new_key, run_server, variables_of, wait_for_dense
 from recollect.bench.temporary import temporary_home
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.settings import load as load_settings
-from recollect.usecases.workers.embed import NO_EMBEDDER
 
 
 def load(

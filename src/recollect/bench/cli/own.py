@@ -33,6 +33,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query, unstorable
 from recollect.settings import Settings, load
 from recollect.wiring import open_service
+from recollect.wiring.local import has_model
 
 # How much of a memory is shown when a question about it is judged.
 _SHOWN: Final = 600
@@ -62,7 +63,9 @@ def own(
     folder = private_folder(settings.home)
     memories = asyncio.run(read_memories(settings))
     current = current_config(
-        asyncio.run(_read_settings(settings)), is_local=settings.api_url is None
+        asyncio.run(_read_settings(settings)),
+        is_local=settings.api_url is None,
+        has_model=has_model(settings),
     )
     chosen, yours = with_current(parse_configs(configs), current)
     words = OwnWords.of(memories.memories.values())

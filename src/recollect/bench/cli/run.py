@@ -27,6 +27,7 @@ from recollect.bench.reports.plots import write_plots
 from recollect.bench.reports.readable import render_changes
 from recollect.bench.runs.configs import parse_configs
 from recollect.bench.runs.measure import TIMED
+from recollect.bench.runs.stores import draw_sizes, parse_sizes
 from recollect.bench.scores.report import OVERALL, Report
 from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import check_against, make_report
@@ -34,7 +35,8 @@ from recollect.core.errors import InvalidInput
 from recollect.settings import load
 
 STDOUT: Final = Path("-")
-_SHOWN: Final = ("R@10", "nDCG@10")
+_TIMED_PER_STORE: Final = 3
+_SHOWN: Final = ("R@1", "R@3", "R@10", "nDCG@10", "RR")
 
 
 def run(
@@ -68,6 +70,13 @@ def run(
         Path | None,
         typer.Option(help="For graph=given: read the facts of one set from FILE instead."),
     ] = None,
+    stores_of: Annotated[
+        str | None,
+        typer.Option(help="Measure on small stores of these sizes, drawn from each set."),
+    ] = None,
+    stores: Annotated[
+        int, typer.Option(min=1, help="With --stores-of: stores drawn per set and size, at most.")
+    ] = 20,
 ) -> None:
     """Measure how well configurations recall, on temporary stores."""
     parsed = parse_configs(configs)
@@ -81,7 +90,14 @@ def run(
     if plots is not None:
         make_folder(plots)
     settings = load()
-    runs = measure_runs([(data, parsed) for data in chosen], settings, timed=timed)
+    if stores_of is None:
+        runs = measure_runs([(data, parsed) for data in chosen], settings, timed=timed)
+    else:
+        drawn = draw_sizes(chosen, parse_sizes(stores_of), stores, seed)
+        work = [(store, parsed) for size in drawn for store in size.stores]
+        runs = measure_runs(work, settings, timed=min(timed, _TIMED_PER_STORE))
+        runs = [run for size in drawn for run in size.join(runs)]
+        chosen = [size.data for size in drawn]
     found = score_runs(chosen, runs)
     origin = provenance(chosen, parsed, seed=seed, embedder=settings.embedder)
     report = make_report(found, against=base, seed=seed, provenance=origin)
@@ -120,12 +136,9 @@ def _show(report: Report, *, to_stderr: bool) -> None:
         sets.append(MEAN)
         of_sets = (row for row in report.means if row.stratum == OVERALL)
         cells.update({(row.config, MEAN, row.metric): row.value for row in of_sets})
-    table = Table(
-        Column("configuration", overflow="fold"),
-        *(Column(name, overflow="fold") for name in sets),
-        title=f"{' / '.join(_SHOWN)}, %",
-    )
-    for name in report.configs:
-        values = ([cells[name, set_name, metric] for metric in _SHOWN] for set_name in sets)
-        table.add_row(name, *(" / ".join(f"{100 * value:.1f}" for value in row) for row in values))
+    table = Table(Column("set", overflow="fold"), Column("configuration", overflow="fold"), *_SHOWN)
+    for set_name in sets:
+        for name in report.configs:
+            values = (cells[name, set_name, metric] for metric in _SHOWN)
+            table.add_row(set_name, name, *(f"{100 * value:.1f}" for value in values))
     Console(stderr=to_stderr, highlight=False, markup=False).print(table)

@@ -16,18 +16,20 @@ from rich.progress import Progress as Bar
 
 from recollect.bench.cli.data import Data
 from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.speed.copying import allow_copy
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
+from recollect.bench.speed.local import measure_local
 from recollect.bench.speed.recall import Measured, measure
-from recollect.bench.speed.report import SpeedReport, show
+from recollect.bench.speed.report import SpeedReport, show, show_local
 from recollect.bench.speed.rig import Dense, Documents, Rig
 from recollect.bench.speed.server import measure_server
 from recollect.bench.speed.vectors import Subjects
 from recollect.bench.temporary import temporary_home
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.settings import Settings, load
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.embed import NO_EMBEDDER
 from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
 
 _DEADLINE_MS: Final = 60_000
@@ -44,12 +46,16 @@ def speed(
     dense: Annotated[
         bool, typer.Option(help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.")
     ] = True,
+    store: Annotated[
+        str, typer.Option("--store", help="Which store to measure: postgres or sqlite.")
+    ] = "postgres",
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Measure how long recall takes as the store grows, on a temporary embedded Postgres. With
-    --data, vectors and test questions come from real texts.
+    """Measure how long recall takes as the store grows, on a temporary embedded Postgres or, with
+    --store sqlite, on a temporary local store. With --data, vectors and test questions come from
+    real texts.
     """
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
@@ -60,6 +66,11 @@ def speed(
     subjects = Subjects.made_up(corpus, sizes[-1])
     if data is not None and dense:
         subjects = Subjects.of_sets(select_sets(data, ALL), seed)
+    if store == "sqlite":
+        _speed_of_local(yours, corpus, subjects, sizes, queries, json_file)
+        return
+    if store != "postgres":
+        raise typer.BadParameter(f"{store!r} is not a store", param_hint="--store")
     embedder = yours.embedder if dense else NO_EMBEDDER
     with temporary_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
@@ -74,6 +85,29 @@ def speed(
     show(report, Console(highlight=False))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
+
+
+def _speed_of_local(
+    yours: Settings,
+    corpus: Corpus,
+    subjects: Subjects,
+    sizes: list[int],
+    queries: int,
+    json_file: Path | None,
+) -> None:
+    with temporary_home() as home, _bar() as bar:
+        task = bar.add_task("starting", total=None)
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        measuring = measure_local(
+            home, yours, corpus, subjects, sizes, queries=queries, progress=progress
+        )
+        measured = asyncio.run(measuring)
+    show_local(measured, Console(highlight=False))
+    if json_file is not None:
+        json_file.write_text(json.dumps(measured.as_dict(), indent=2) + "\n")
 
 
 def _parse_sizes(text: str) -> list[int]:
@@ -119,6 +153,7 @@ async def _measure_recall(
             await AsyncConnection.connect(url, autocommit=True) as connection,
             open_second_phase(store, mine) as second_phase,
         ):
+            await allow_copy(connection)
             context = replace(
                 build_context(store, mine), callers=callers, second_phase=second_phase
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +20,18 @@ from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.reports.machine import provenance
 from recollect.bench.runs.configs import Config
 from recollect.bench.runs.run import Run
+from recollect.bench.runs.run_cache import RunCache
+from recollect.bench.runs.stores import draw_sizes
 from recollect.bench.scores.report import Report
 from recollect.bench.scores.scoring import score_runs
 from recollect.bench.scores.summary import make_report
 from recollect.bench.studies.page import FOLDER, PAGE, write_figures, write_study_page
 from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
-from recollect.settings import load
+from recollect.settings import Settings, load
+
+STORES = 10
+"""Drawn per set and size, at most."""
 
 
 def study(
@@ -47,8 +52,9 @@ def study(
         ),
     ] = False,
 ) -> None:
-    """Measure the questions that decided the defaults and write the benchmark page. Studies that
-    are not measured keep their existing figures.
+    """Measure the questions that decided the defaults and write the benchmark page. A command that
+    was stopped continues when it is run again. Studies that are not measured keep their existing
+    figures.
     """
     measured = [] if page_only else select_studies(STUDIES, only)
     count = write_studies(STUDIES, measured, data, out, seed=seed)
@@ -65,21 +71,76 @@ def write_studies(
         make_folder(out / FOLDER)
     check_writable([out / PAGE])
     if measurable:
-        write_figures(_measure_studies(measurable, sets, seed), out)
+        _measure_studies(measurable, sets, seed, out)
     return write_study_page(studies, out)
 
 
 def _measure_studies(
-    studies: Sequence[Study], sets: Sequence[EvaluationSet], seed: int
-) -> list[tuple[Study, Report]]:
+    studies: Sequence[Study], sets: Sequence[EvaluationSet], seed: int, out: Path
+) -> None:
+    """Measure the studies set by set. Finished runs are kept, so a second call continues."""
     settings = load()
-    work = [(data, _configs(studies, data)) for data in sets]
     clocked = {config.name for study in studies if study.is_timed for config in study.parsed()}
-    runs = measure_runs([item for item in work if item[1]], settings, clocked=clocked)
-    return [
-        (study, _report(study, sets, runs, seed=seed, embedder=settings.embedder))
-        for study in studies
+    cache = RunCache(settings.home / "bench" / "runs", settings.embedder)
+    plain = [study for study in studies if not study.stores_of]
+    runs: list[Run] = []
+    for data in sets:
+        runs += _measure_set(data, _configs(plain, data), settings, cache, clocked)
+    for study in plain:
+        report = _report(study, _sets_of(study, sets), runs, seed=seed, embedder=settings.embedder)
+        write_figures(study, report, out)
+    for study in studies:
+        if study.stores_of:
+            _measure_stores(study, sets, settings, cache, seed, out)
+
+
+def _measure_stores(
+    study: Study,
+    sets: Sequence[EvaluationSet],
+    settings: Settings,
+    cache: RunCache,
+    seed: int,
+    out: Path,
+) -> None:
+    drawn = draw_sizes(_sets_of(study, sets), study.stores_of, STORES, seed)
+    runs = [
+        run
+        for size in drawn
+        for run in size.join(
+            [
+                run
+                for store in size.stores
+                for run in _measure_set(store, study.parsed(), settings, cache)
+            ]
+        )
     ]
+    report = _report(
+        study, [size.data for size in drawn], runs, seed=seed, embedder=settings.embedder
+    )
+    write_figures(study, report, out)
+
+
+def _measure_set(
+    data: EvaluationSet,
+    configs: Sequence[Config],
+    settings: Settings,
+    cache: RunCache,
+    clocked: Collection[str] = (),
+) -> list[Run]:
+    """The runs of one set: those that are known, and the others, measured now."""
+    found = {
+        config.name: cache.read(data, config, timed=config.name in clocked) for config in configs
+    }
+    missing = [config for config in configs if found[config.name] is None]
+    if missing:
+        measured = measure_runs([(data, missing)], settings, clocked=clocked)
+        cache.write(data, measured)
+        found |= {run.config.name: run for run in measured}
+    return [run for run in found.values() if run is not None]
+
+
+def _sets_of(study: Study, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:
+    return [data for data in sets if not study.sets or data.name in study.sets]
 
 
 def _select_measurable(studies: Sequence[Study], sets: Sequence[EvaluationSet]) -> list[Study]:
@@ -98,7 +159,7 @@ def _select_measurable(studies: Sequence[Study], sets: Sequence[EvaluationSet]) 
 
 def _configs(studies: Sequence[Study], data: EvaluationSet) -> list[Config]:
     """All configurations that any study measures on a set."""
-    using = (study for study in studies if not study.sets or data.name in study.sets)
+    using = (study for study in studies if _sets_of(study, [data]))
     return _unique(config for study in using for config in study.parsed())
 
 
@@ -111,13 +172,12 @@ def _report(
 ) -> Report:
     configs = study.parsed()
     names = [config.name for config in configs]
-    here = [data for data in sets if not study.sets or data.name in study.sets]
-    found = score_runs(here, [run for run in runs if run.config.name in names])
+    found = score_runs(sets, [run for run in runs if run.config.name in names])
     return make_report(
         found,
         against=study.baseline,
         seed=seed,
-        provenance=provenance(here, configs, seed=seed, embedder=embedder),
+        provenance=provenance(sets, configs, seed=seed, embedder=embedder),
         metrics=study.metrics,
         strata=study.strata,
     )

@@ -121,8 +121,8 @@ def store_warning(settings: Settings, chosen: Config) -> str | None:
     if settings.api_url is not None or chosen.layout.engine == "sqlite":
         return None
     return (
-        "these are the settings of the local store, which recalls by words alone; to change a "
-        "server's settings, set RECOLLECT_API_URL"
+        "these are the settings of the local store, and the change was measured on a server's; "
+        "tune with --configs local, or set RECOLLECT_API_URL to change a server's settings"
     )
 
 

@@ -8,7 +8,8 @@ is a folder of three files, in UTF-8:
     qrels.tsv       query-id, corpus-id, score, parted by tabs, after a header line
 
 Beside them may lie ready-made facts for the concept graph, as `recollect graph import` reads them,
-in openie.jsonl or entity_graph.jsonl; a memory is called there by its document's id.
+in openie.jsonl or entity_graph.jsonl; a memory is called there by its document's id. Prompts that
+no document answers may lie in queries_none.jsonl, in the form of queries.jsonl.
 
 A whole number is read as its digits, for an id may be one; a scope that is blank is none. Other
 fields are not read. What is wrong is told with file and line before anything is stored: a
@@ -34,6 +35,7 @@ QUERIES: Final = "queries.jsonl"
 QRELS: Final = "qrels.tsv"
 FILES: Final = (CORPUS, QUERIES, QRELS)
 FACTS: Final = ("openie.jsonl", "entity_graph.jsonl")
+UNANSWERABLE: Final = "queries_none.jsonl"
 HEADER: Final = ("query-id", "corpus-id", "score")
 # A question of a set that does not part its questions.
 NO_STRATUM: Final = "unstratified"
@@ -95,7 +97,7 @@ class EvaluationSet:
     """Every question has gold. `unlabelled` questions had none and were left out; `empty`
     documents hold no text, so they cannot be stored, but stay in the gold: whoever labelled one
     expects it to be found, and it counts as missed. `facts` are the lines of ready-made facts, if
-    there are any; the digest is of the rest.
+    there are any; the digest is of the rest. `unanswerable` are prompts that no document answers.
     """
 
     name: str
@@ -106,6 +108,7 @@ class EvaluationSet:
     unlabelled: int = 0
     empty: int = 0
     facts: tuple[str, ...] = ()
+    unanswerable: tuple[Question, ...] = ()
 
 
 def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
@@ -155,7 +158,14 @@ def read_set(folder: Path) -> EvaluationSet:
         unlabelled=len(questions) - len(labelled),
         empty=len(documents) - len(stored),
         facts=tuple(line for name in FACTS for line in read_facts(folder / name, needed=False)),
+        unanswerable=_unanswerable(folder / UNANSWERABLE),
     )
+
+
+def _unanswerable(file: Path) -> tuple[Question, ...]:
+    if not file.is_file():
+        return ()
+    return tuple(_questions(_Source(file, _bytes(file))).values())
 
 
 def read_facts(file: Path, *, needed: bool = True) -> tuple[str, ...]:

@@ -62,6 +62,7 @@ NAMED: Final[Mapping[str, Config]] = {
     for config in (
         Config("default"),
         Config("base", settings={"graph_weight": 0.0}),
+        Config("local", Layout(engine="sqlite")),
         Config("local-fts", Layout(engine="sqlite"), _LEXICAL),
         Config("lexical", settings=_LEXICAL),
         Config("dense", settings={"lexical_weight": 0.0, "graph_weight": 0.0}),
@@ -94,16 +95,20 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "champions": tuple("012345"),
 }
 _LAYOUT: Final = tuple(field.name for field in fields(Layout))
+UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
+"""Time limits of every run: a busy machine must measure the same ranking."""
 
 
-def current_config(settings: RecallSettings, *, is_local: bool) -> Config:
+def current_config(settings: RecallSettings, *, is_local: bool, has_model: bool = True) -> Config:
     """What a user has: these settings, on the server's store or on the local one, which recalls by
-    words alone.
+    words alone where it has no model. Time limits are left out: a run has its own.
     """
-    usual = RecallSettings().as_dict()
+    usual = {**RecallSettings().as_dict(), **UNHURRIED}
+    settings = settings.changed(UNHURRIED)
     changed = {key: value for key, value in settings.as_dict().items() if value != usual[key]}
     if is_local:
-        return Config("current", NAMED["local-fts"].layout, {**changed, **_LEXICAL})
+        local = NAMED["local" if has_model else "local-fts"]
+        return Config("current", local.layout, {**changed, **local.settings})
     return Config("current", settings=changed)
 
 

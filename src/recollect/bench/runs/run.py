@@ -17,7 +17,7 @@ from uuid import UUID
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.data.datasets import Question
 from recollect.bench.runs.champions import insert_champions
-from recollect.bench.runs.configs import Config
+from recollect.bench.runs.configs import UNHURRIED, Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -38,8 +38,6 @@ from recollect.usecases.recall.recall import recall
 LIMIT: Final = 20
 """As many hits as the deepest metric looks at."""
 
-# Nothing is left out for being late: a benchmark on a busy machine measures the same ranking.
-_UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
 # Reading all of a set's texts at once would be one very large answer.
 _READ_AT_ONCE: Final = 1_000
 
@@ -48,7 +46,15 @@ _READ_AT_ONCE: Final = 1_000
 SETTINGS_AFTER_LEGS: Final = frozenset(
     (
         *(f"{leg}_weight" for leg in LEGS),
-        *("fusion", "vote", "rrf_k", "exact_bonus", "prior_strength", "deadline_ms"),
+        *(
+            "fusion",
+            "vote",
+            "rrf_k",
+            "exact_bonus",
+            "prior_strength",
+            "min_relevance",
+            "deadline_ms",
+        ),
         *("rerank", "rerank_depth", "rerank_timeout_ms"),
     )
 )
@@ -115,7 +121,7 @@ class Runner:
 
     async def run(self, config: Config, progress: Progress, *, timed: int = 0) -> Run:
         """`timed`: how many questions, spread over the set, are asked again by the clock."""
-        settings = RecallSettings().changed({**config.settings, **_UNHURRIED})
+        settings = RecallSettings().changed({**config.settings, **UNHURRIED})
         context = await self._parts(settings)
         data = self._stage.data
         answers: dict[str, Answer] = {}
@@ -144,7 +150,10 @@ class Runner:
             if found.legs[name].status == "ran"
         }
         name_of = self._stage.documents
-        ranking = tuple(name_of[hit.memory.id] for hit in found.hits)
+        # What says the same is served with the hit.
+        ranking = tuple(
+            name_of[id] for hit in found.hits for id in (hit.memory.id, *hit.duplicates)
+        )
         return Answer(insert_champions(ranking, legs, champions), legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
@@ -50,8 +51,6 @@ from recollect.wiring import build_context, open_postgres
 OWNER: Final = "bench"
 # Enough to keep a store busy while each of them waits for its disk.
 _WRITERS: Final = 8
-# As long as it may take to build a model on a slow machine.
-_LOADING_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 0.2
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -94,13 +93,16 @@ async def staged(
 async def _on_sqlite(
     data: EvaluationSet,
     layout: Layout,
-    embedders: Embedders | None,  # noqa: ARG001  # the local store has no vectors
+    embedders: Embedders | None,
     settings: Settings,
     progress: Progress,
 ) -> AsyncIterator[Stage]:
     async with SqliteStore(settings.sqlite_path) as store:
         context = build_context(store, settings)
-        yield Stage(data, context, await _store(data, layout, context, progress))
+        documents = await _store(data, layout, context, progress)
+        stage = Stage(data, context, documents)
+        async with _filled(stage, layout, embedders, store, settings, progress) as filled:
+            yield filled
 
 
 @asynccontextmanager
@@ -111,35 +113,51 @@ async def _on_postgres(
     settings: Settings,
     progress: Progress,
 ) -> AsyncIterator[Stage]:
-    name = layout.embedder or settings.embedder
     async with open_postgres(settings) as (store, _):
         context = build_context(store, settings)
         documents = await _store(data, layout, context, progress)
         await store.maintain()
-        if embedders is None:
-            yield Stage(data, context, documents)
-            return
-        if store.vectors is None:
+        if embedders is not None and store.vectors is None:
             raise StoreError(
                 "the dense leg cannot be measured here", remedy=f"{store.vector_note}."
             )
-        viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
-        await _embed(EmbeddingContext(store.vectors, viewed, name), data, progress)
-        await wake(await viewed.embedder(name))
-        legs = {**context.legs, "dense": dense_leg(store.vectors, viewed)}
-        context = replace(context, legs=legs)
-        if layout.graph == "none":
-            yield Stage(data, context, documents)
-            return
-        if layout.graph == "given":
-            await _import(store.graph, data, documents, progress)
-            await _compare(GraphContext(store.graph, embedders=embedders), data, progress)
-        else:
-            await _read(GraphContext(store.graph), data, progress)
-        async with PageRank(store.graph) as pagerank:
-            await pagerank.ready(OWNER)
-            graph_leg = GraphLeg(pagerank, store)
-            yield Stage(data, replace(context, second_phase={"graph": graph_leg}), documents)
+        stage = Stage(data, context, documents)
+        async with _filled(stage, layout, embedders, store, settings, progress) as filled:
+            yield filled
+
+
+@asynccontextmanager
+async def _filled(
+    stage: Stage,
+    layout: Layout,
+    embedders: Embedders | None,
+    store: PostgresStore | SqliteStore,
+    settings: Settings,
+    progress: Progress,
+) -> AsyncIterator[Stage]:
+    """With its vectors and its graph, and the legs that search them."""
+    vectors, data = store.vectors, stage.data
+    if embedders is None or vectors is None:
+        yield stage
+        return
+    name = layout.embedder or settings.embedder
+    viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
+    await _embed(EmbeddingContext(vectors, viewed, name), data, progress)
+    await wake(await viewed.embedder(name))
+    legs = {**stage.context.legs, "dense": dense_leg(vectors, viewed)}
+    context = replace(stage.context, legs=legs)
+    if layout.graph == "none":
+        yield replace(stage, context=context)
+        return
+    if layout.graph == "given":
+        await _import(store.graph, data, stage.documents, progress)
+        await _compare(GraphContext(store.graph, embedders=embedders), data, progress)
+    else:
+        await _read(GraphContext(store.graph), data, progress)
+    async with PageRank(store.graph) as pagerank:
+        await pagerank.ready(OWNER)
+        graph_leg = GraphLeg(pagerank, store)
+        yield replace(stage, context=replace(context, second_phase={"graph": graph_leg}))
 
 
 async def _store(
@@ -241,9 +259,10 @@ async def _compare(context: GraphContext, data: EvaluationSet, progress: Progres
         progress(f"{data.name}: comparing names", names, max(waiting, names))
 
 
-async def wake(model: Embedder) -> None:
+async def wake(model: Embedder, max_seconds: float = 300.0) -> None:
     """A query waits only a moment for a model that is being loaded, and when all documents are
-    known from an earlier run nothing has loaded it: here it is worth waiting.
+    known from an earlier run nothing has loaded it: here it is worth waiting, as long as it may
+    take to build a model on a slow machine.
     """
     now = asyncio.get_running_loop().time
     begun = now()
@@ -251,7 +270,7 @@ async def wake(model: Embedder) -> None:
         try:
             await model.embed_query("Is it ready?")
         except ModelUnavailable:
-            if now() - begun > _LOADING_SECONDS:
+            if now() - begun > max_seconds:
                 raise
             await asyncio.sleep(_LOOK_SECONDS)
         else:

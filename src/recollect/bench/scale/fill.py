@@ -37,10 +37,8 @@ from recollect.core.recall.space import StoredSpace
 Progress = Callable[[str, int, int], None]
 
 VECTORS: Final = "vectors (HNSW)"
-_BATCH: Final = 5_000
-# A write takes one advisory lock for each owner, and they must fit into Postgres's lock table.
-_OWNERS_PER_BATCH: Final = 500
 TABLES: Final = (
+    "owners",
     "memories",
     "embeddings",
     "changes",
@@ -95,7 +93,9 @@ class Filling:
 
 
 class Filler:
-    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner."""
+    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner. So many
+    memories go into a `batch`.
+    """
 
     def __init__(
         self,
@@ -104,9 +104,11 @@ class Filler:
         vectors: PostgresVectors,
         space: StoredSpace,
         clusters: Clusters,
+        batch: int = 5_000,
     ) -> None:
         self._connection = connection
         self._store = store
+        self._batch = batch
         self._vectors = vectors
         self._space = space
         self._clusters = clusters
@@ -123,7 +125,7 @@ class Filler:
             )
         if stored < rows:
             await self._drop_indexes()
-        for batch in _batches(population, stored, rows):
+        for batch in _batches(population, stored, rows, self._batch):
             await _to_the_end(self._store_batch(population, batch))
             stored += sum(part.last - part.first for part in batch)
             progress(f"storing {rows:,} memories", stored, rows)
@@ -165,7 +167,7 @@ class Filler:
             await connection.execute(_COUNT, (len(flat), perf_counter() - started))
 
     async def _drop_indexes(self) -> None:
-        await self._vectors.drop_index(self._space)
+        await self._vectors.drop_indexes(self._space)
         async with self._connection.transaction():
             cursor = await self._connection.execute(_DROPPABLE, (list(TABLES),))
             for (name,) in await cursor.fetchall():
@@ -183,7 +185,7 @@ class Filler:
         if await cursor.fetchone() is None:
             progress(f"building {VECTORS}", len(missing), len(missing) + 1)
             async with self._timed(VECTORS):
-                await self._vectors.build_index(self._space)
+                await self._vectors.build_indexes(self._space)
 
     @asynccontextmanager
     async def _timed(self, name: str) -> AsyncIterator[None]:
@@ -214,10 +216,10 @@ def _graph(
     return [known[n] for n in new], mentions
 
 
-def _batches(population: Population, first: int, last: int) -> Iterator[list[Slice]]:
-    """Bounded in memories and in owners; a large owner fills several."""
+def _batches(population: Population, first: int, last: int, size: int) -> Iterator[list[Slice]]:
+    """Bounded in memories; a large owner fills several."""
     batch: list[Slice] = []
-    room = _BATCH
+    room = size
     for part in population.slices(first, last):
         start = part.first
         while start < part.last:
@@ -225,9 +227,9 @@ def _batches(population: Population, first: int, last: int) -> Iterator[list[Sli
             batch.append(Slice(part.owner, start, end))
             room -= end - start
             start = end
-            if room == 0 or len(batch) == _OWNERS_PER_BATCH:
+            if room == 0:
                 yield batch
-                batch, room = [], _BATCH
+                batch, room = [], size
     if batch:
         yield batch
 

@@ -101,7 +101,7 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Rig:
     """A filled store. `connection` is the superuser's. `context` has no graph leg, `with_graph`
-    has one. `missing` counts recalls that went without one of their legs.
+    has one. `missing` counts recalls in which a leg was late, failed or absent.
     """
 
     store: PostgresStore
@@ -123,8 +123,7 @@ class Rig:
     async def search_vectors(self, question: Question, *, exactly: bool = False) -> list[UUID]:
         vector = await self.clusters.embed_query(question.text)
         survey = await self.vectors.survey(question.owner, EVERYWHERE)
-        # A scope of no size is compared row by row.
-        query = VectorQuery(self.space, vector, 0 if exactly else survey.rows, DEPTH)
+        query = VectorQuery(self.space, vector, survey.use_index and not exactly, DEPTH)
         found = await self.vectors.nearest(question.owner, EVERYWHERE, query)
         return [hit.id for hit in found]
 
@@ -132,7 +131,8 @@ class Rig:
         request = RecallRequest(question.text, limit=TOP)
         answer = await LocalService(context, question.owner).recall(request)
         for leg in (*context.legs, *context.second_phase):
-            if (status := answer.legs[leg].status) != "ran":
+            # Skipped: the query names nothing that the graph could tell memories apart by.
+            if (status := answer.legs[leg].status) not in ("ran", "skipped"):
                 self.missing[f"{leg} {status}"] += 1
 
     async def erase_written(self) -> None:

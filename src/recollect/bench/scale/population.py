@@ -60,9 +60,7 @@ class Population:
 
     @classmethod
     def mixed(cls, owners: int, total: int, seed: int) -> Population:
-        """One large owner, and the others by Zipf's law. One of average size comes first, so that
-        it can be measured alone.
-        """
+        """One large owner, and the others by Zipf's law. One of average size comes first."""
         large = min(LARGE_OWNER, total // 10)
         sizes = _zipf(owners - 1, total - large)
         everyone = [Owner(0, large), *(Owner(n, rows) for n, rows in enumerate(sizes, start=1))]

@@ -161,11 +161,9 @@ def _growth(results: Sequence[Result]) -> Iterator[Ratio]:
 
 def _small_owner(results: Sequence[Result]) -> Iterator[Ratio]:
     """Among others over alone."""
-    alone: dict[tuple[str, str], float] = {}
+    alone = next((_p95(one, SMALL_ALONE) for one in results if _has(one, SMALL_ALONE)), {})
     for result in results:
-        if _has(result, SMALL_ALONE):
-            alone = _p95(result, SMALL_ALONE)
-        elif _has(result, SMALL):
+        if _has(result, SMALL):
             for (part, query), p95 in _p95(result, SMALL).items():
                 ratio = round(p95 / alone[part, query], 2)
                 yield Ratio(f"{part}, {query}: small owner in {result['name']} / alone", ratio)

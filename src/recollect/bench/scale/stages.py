@@ -88,21 +88,25 @@ def plan_rows(sizes: Sequence[int], seed: int) -> list[Stage]:
 
 
 def plan_owners(owners: int, total: int, seed: int) -> list[Stage]:
-    """A small owner alone, then among all the others."""
+    """A small owner among all the others, and right after that alone in a store of its own: the
+    load of a machine changes with time.
+    """
     population = Population.mixed(owners, total, seed)
     small, database = population.small, f"owners_{owners}_{total}"
-    alone = View(SMALL_ALONE, (small,))
     views = (
-        View(SMALL, (small,)),
         View(LARGE, (population.large,)),
         View(ANY, tuple(population.some(_ANY_OWNERS))),
+        View(SMALL, (small,)),
     )
     among = f"of {owners:,} owners"
-    name = f"{total:,} memories {among}"
-    return [
-        Stage(f"{small.rows:,} memories, 1 {among}", database, population, small.rows, (alone,)),
-        Stage(name, database, population, total, views),
-    ]
+    alone = Stage(
+        f"{small.rows:,} memories, 1 {among}",
+        f"{database}_alone",
+        replace(population, owners=(small,)),
+        small.rows,
+        (View(SMALL_ALONE, (small,)),),
+    )
+    return [Stage(f"{total:,} memories {among}", database, population, total, views), alone]
 
 
 def check_room(folder: Path, stages: Sequence[Stage]) -> None:

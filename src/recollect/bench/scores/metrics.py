@@ -3,11 +3,12 @@
 The values are those of trec_eval, under the names of ir-measures, so that a figure means here what
 it means in a paper:
 
-    R@5, R@10, R@20   the share of the question's gold documents among the first 5, 10 or 20
-    nDCG@10           the same, a document lower in the list counting less; gains are the labels
-    RR                1 / the rank of the first gold document; its mean is the MRR
-    AllGold@10        1 when every gold document is among the first ten, else 0; our own, because
-                      questions of several hops need it
+    R@1 to R@20   the share of the question's gold documents among the first 1, 3, 5, 10 or 20
+    P@1           1 when the first document is gold, else 0
+    nDCG@10       as R@10, a document lower in the list counting less; gains are the labels
+    RR            1 / the rank of the first gold document; its mean is the MRR
+    AllGold@10    1 when every gold document is among the first ten, else 0; our own, because
+                  questions of several hops need it
 
 Every question of the gold has a value. One that nothing was found for counts as 0, and is not left
 out of the mean.
@@ -42,6 +43,10 @@ def ndcg(labels: Labels, documents: Sequence[str], *, top: int) -> float:
     return _dcg([max(0, labels.get(each, 0)) for each in documents[:top]]) / ideal if ideal else 0.0
 
 
+def first_is_gold(labels: Labels, documents: Sequence[str]) -> float:
+    return float(not relevant(labels).isdisjoint(documents[:1]))
+
+
 def reciprocal_rank(labels: Labels, documents: Sequence[str]) -> float:
     gold = relevant(labels)
     return next((1 / rank for rank, each in enumerate(documents, 1) if each in gold), 0.0)
@@ -53,10 +58,13 @@ def all_gold(labels: Labels, documents: Sequence[str], *, top: int) -> float:
 
 
 _MEASURES: Final[Mapping[str, Callable[[Labels, Sequence[str]], float]]] = {
+    "R@1": partial(recall, top=1),
+    "R@3": partial(recall, top=3),
     "R@5": partial(recall, top=5),
     "R@10": partial(recall, top=10),
     "R@20": partial(recall, top=20),
     "nDCG@10": partial(ndcg, top=10),
+    "P@1": first_is_gold,
     "RR": reciprocal_rank,
     ALL_GOLD: partial(all_gold, top=TOP),
 }

@@ -24,8 +24,6 @@ import numpy.typing as npt
 from recollect.bench.extra import bench_extra
 
 RESAMPLES: Final = 10_000
-# How many numbers are drawn at once: some ten megabytes, however many questions there are.
-_AT_ONCE: Final = 1_000_000
 # Sums of the same shares in another order differ in their last digits; they are not different.
 _ROUNDING: Final = 1e-9
 
@@ -162,7 +160,7 @@ def _mean(of_sets: Sequence[Numbers]) -> Numbers:
 def _drawn(each: Numbers, random: np.random.Generator, resamples: int) -> Numbers:
     count = len(each)
     means: list[Numbers] = []
-    for rows in _portions(resamples, count):
+    for rows in portions(resamples, count):
         # The narrow type halves the time, which is spent on drawing.
         drawn = random.integers(count, size=(rows, count), dtype=np.int32)
         drawn += np.arange(rows, dtype=np.int32)[:, None] * count
@@ -178,14 +176,16 @@ def _randomised(each: Numbers, random: np.random.Generator, resamples: int) -> N
     total = each.sum(axis=0)
     seen = np.abs(total) - _ROUNDING * np.abs(each).sum(axis=0)
     as_large = np.zeros(each.shape[1])
-    for rows in _portions(resamples, len(each)):
+    for rows in portions(resamples, len(each)):
         kept = random.integers(2, size=(rows, len(each)), dtype=np.int8).astype(np.float64)
         as_large += np.count_nonzero(np.abs(2 * (kept @ each) - total) >= seen, axis=0)
     return (1 + as_large) / (1 + resamples)
 
 
-def _portions(resamples: int, count: int) -> Iterator[int]:
-    """How many samples to draw in each go."""
-    rows = max(1, _AT_ONCE // max(1, count))
+def portions(resamples: int, count: int, at_once: int = 1_000_000) -> Iterator[int]:
+    """How many samples of `count` numbers to draw in each go. A million numbers at once are some
+    ten megabytes, however many questions there are.
+    """
+    rows = max(1, at_once // max(1, count))
     for first in range(0, resamples, rows):
         yield min(rows, resamples - first)

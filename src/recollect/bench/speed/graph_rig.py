@@ -20,7 +20,7 @@ from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
 from recollect.adapters.walkers.pagerank import PageRank
-from recollect.bench.speed.copying import NamedConcept, copy_concepts, copy_mentions
+from recollect.bench.speed.copying import NamedConcept, allow_copy, copy_concepts, copy_mentions
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import made_up
 from recollect.bench.speed.recall import ROUNDS, TOP, timing
@@ -86,6 +86,7 @@ async def time_legs(
         await AsyncConnection.connect(url, autocommit=True) as connection,
         PageRank(store.graph) as pagerank,
     ):
+        await allow_copy(connection)
         if store.vectors is None:
             raise StoreError(
                 "the dense leg cannot be measured here", remedy=f"{store.vector_note}."

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from recollect import __version__
+from recollect.bench.speed.local import LocalSpeed
 from recollect.bench.speed.recall import REAL, ROUNDS, Measured
 from recollect.bench.speed.server import ServerCost
 
@@ -159,3 +160,22 @@ def _overhead(measured: Measured) -> Table:
             f"{overhead.p95_ratio:.2f}",
         )
     return table
+
+
+def show_local(measured: LocalSpeed, out: Console) -> None:
+    timings = Table("rows", "part", "queries", "p50 ms", "p95 ms", title="local store")
+    for result in measured.results:
+        timings.add_row(
+            f"{result.rows:,}",
+            result.part,
+            result.query_kind,
+            f"{result.p50_ms:.1f}",
+            f"{result.p95_ms:.1f}",
+        )
+    out.print(timings)
+    for found in measured.footprints:
+        out.print(
+            f"{found.rows:,} rows: file {found.file_mb:,.1f} MB, {found.vector_bytes:,} bytes a "
+            f"vector; {found.matrix_mb:,.1f} MB of memory, read in {found.load_ms:,.0f} ms by the "
+            f"first search; findable by meaning {found.findable_ms:,.0f} ms after `remember`"
+        )

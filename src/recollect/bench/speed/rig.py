@@ -86,7 +86,7 @@ class Dense:
     ) -> list[Candidate]:
         """The dense leg without its model."""
         survey = await self.vectors.survey(OWNER, scope)
-        query = VectorQuery(self.space, vector, survey.rows, depth)
+        query = VectorQuery(self.space, vector, survey.use_index, depth)
         return await self.vectors.nearest(OWNER, scope, query)
 
 
@@ -106,7 +106,7 @@ class Rig:
         """Fill first and index afterwards: one by one, vectors go into a large index slowly."""
         started = perf_counter()
         if self.dense is not None:
-            await self.dense.vectors.drop_index(self.dense.space)
+            await self.dense.vectors.drop_indexes(self.dense.space)
         async with self.embedding_off():
             for start in range(first, last, _BATCH):
                 end = min(start + _BATCH, last)
@@ -120,7 +120,7 @@ class Rig:
         stored = perf_counter()
         if self.dense is not None:
             progress(f"indexing {last:,} vectors", 0, 1)
-            await self.dense.vectors.build_index(self.dense.space)
+            await self.dense.vectors.build_indexes(self.dense.space)
         indexed = perf_counter()
         return Filling(last, round(stored - started, 1), round(indexed - stored, 1))
 

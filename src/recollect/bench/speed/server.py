@@ -22,9 +22,9 @@ import httpx
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 from recollect.bench.speed.corpus import OWNER
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings
-from recollect.usecases.workers.embed import NO_EMBEDDER
 
 _MODULE: Final = (sys.executable, "-m", "recollect.main")
 _COMMAND: Final = (*_MODULE, "serve", "--json")

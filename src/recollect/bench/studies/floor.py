@@ -1,9 +1,10 @@
-"""What a relevance floor lets through and what it costs: related and unrelated prompts, measured.
+"""What a relevance floor lets through and what it costs: answerable and unanswerable prompts.
 
-Related are a set's own questions on its own store: of the memories that answer them and that recall
-brings, how many does the floor keep away? Unrelated are the questions of sets about something else,
-and prompts that developers type all day: to how many of them does anything get through? By words,
-the measure needs no store; by meaning, it is the cosine of the default model.
+Answerable are a set's own questions on its own store: how many of them get a memory that answers
+them? Unanswerable are the prompts of the set that nothing answers, the questions of sets about
+something else, and prompts that developers type all day: to how many of them does anything get
+through? Each is asked as a hook asks, once of a local store and once of a server's, whose dense leg
+finds memories by meaning.
 """
 
 from __future__ import annotations
@@ -13,14 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from recollect.bench.data.datasets import EvaluationSet, Question
 from recollect.bench.runs.stage import OWNER, Progress, Stage
-from recollect.core.memory.memory import Scope
-from recollect.core.recall.relevance import relevance, searchable_text
-from recollect.core.recall.request import RecallRequest
-from recollect.ports.embedding import Embedder
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.relevance import meaning_mark, relevance, searchable_text
+from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.usecases.service import LocalService
 
@@ -85,40 +83,49 @@ class Asked:
 
     store: str
     kind: str
+    stratum: str
     marks: tuple[float, ...]
     answers: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FloorRow:
-    """One floor: `lost` of the recalled answers, `silent` of the questions with one; and the share
-    of unrelated prompts, `strange` and `everyday`, to which something gets through.
+    """One floor: the share of answerable prompts that are `helped`, over all and by stratum; and
+    of unanswerable ones that are `disturbed`: the set's own, other sets' and everyday prompts.
     """
 
     floor: float
-    lost: float
-    silent: float
+    helped: float
+    own: float
     strange: float
     everyday: float
+    strata: Mapping[str, float]
 
 
 def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
-    def share(of: Sequence[bool]) -> float:
-        return round(100 * sum(of) / len(of), 1) if of else 0.0
+    answerable = [prompt for prompt in asked if prompt.kind == "answerable"]
+    strata = sorted({prompt.stratum for prompt in answerable})
 
-    def through(kind: str, floor: float) -> float:
-        return share(
-            [max(prompt.marks, default=0.0) >= floor for prompt in asked if prompt.kind == kind]
+    def helped(floor: float, stratum: str | None = None) -> float:
+        return _percent(
+            max(prompt.answers, default=-1.0) >= floor
+            for prompt in answerable
+            if stratum in (None, prompt.stratum)
         )
 
-    own = [prompt for prompt in asked if prompt.kind == "own" and prompt.answers]
+    def disturbed(floor: float, kind: str) -> float:
+        return _percent(
+            max(prompt.marks, default=-1.0) >= floor for prompt in asked if prompt.kind == kind
+        )
+
     return [
         FloorRow(
             floor,
-            share([mark < floor for prompt in own for mark in prompt.answers]),
-            share([max(prompt.answers) < floor for prompt in own]),
-            through("strange", floor),
-            through("everyday", floor),
+            helped(floor),
+            disturbed(floor, "unanswerable"),
+            disturbed(floor, "strange"),
+            disturbed(floor, "everyday"),
+            {stratum: helped(floor, stratum) for stratum in strata},
         )
         for floor in floors
     ]
@@ -127,67 +134,61 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
 def build_prompts(
     here: EvaluationSet, sets: Sequence[EvaluationSet], seed: int
 ) -> Iterator[tuple[str, Question]]:
-    """What is asked of one store: its own questions, strangers', and everyday prompts."""
+    """What is asked of one store: its own questions, what it has no answer to, strangers', and
+    everyday prompts.
+    """
     chooser = random.Random(seed)
     own = chooser.sample(here.questions, min(QUESTIONS, len(here.questions)))
-    yield from (("own", question) for question in own)
+    yield from (("answerable", question) for question in own)
+    yield from (("unanswerable", question) for question in here.unanswerable)
+    scope = here.questions[0].scope
     for other in sets:
         if _family(other.name) != _family(here.name):
             some = chooser.sample(other.questions, min(STRANGERS, len(other.questions)))
             yield from (
-                ("strange", Question(question.id, question.text, question.stratum))
+                ("strange", Question(question.id, question.text, question.stratum, scope))
                 for question in some
             )
-    yield from (("everyday", Question(text, text, "")) for text in EVERYDAY)
+    yield from (("everyday", Question(text, text, "", scope)) for text in EVERYDAY)
 
 
-async def ask_words(
+async def ask(
     stage: Stage, asked: Sequence[tuple[str, Question]], progress: Progress
-) -> list[Asked]:
-    """Each prompt through recall on the local store, as the hook asks it."""
+) -> tuple[list[Asked], list[Asked]]:
+    """Each prompt through recall, as the hook asks it: the marks by words of all hits, and the
+    marks by meaning of those that a dense leg found.
+    """
     recollect = LocalService(stage.context, OWNER)
-    done: list[Asked] = []
+    words: list[Asked] = []
+    meaning: list[Asked] = []
     for number, (kind, question) in enumerate(asked, start=1):
-        scope = Scope(project=question.scope)
+        scope = EVERYWHERE if question.scope is None else Scope(project=question.scope)
         found = await recollect.recall(RecallRequest(question.text, limit=LIMIT, scope=scope))
-        marks = {
-            stage.documents[hit.memory.id]: relevance(question.text, searchable_text(hit.memory))
-            for hit in found.hits
-        }
-        done.append(_asked(stage.data, kind, question, marks))
-        progress(f"{stage.data.name}: asking by words", number, len(asked))
-    return done
+        marks = [(hit, relevance(question.text, searchable_text(hit.memory))) for hit in found.hits]
+        by_meaning = [
+            (hit, mark)
+            for hit, by_words in marks
+            if (mark := meaning_mark(by_words, hit)) is not None
+        ]
+        words.append(_asked(stage, kind, question, marks))
+        meaning.append(_asked(stage, kind, question, by_meaning))
+        progress(f"{stage.data.name}: asking", number, len(asked))
+    return words, meaning
 
 
-async def ask_meaning(
-    data: EvaluationSet,
-    asked: Sequence[tuple[str, Question]],
-    embedder: Embedder,
-    progress: Progress,
-) -> list[Asked]:
-    """The nearest memories of each prompt by cosine, reckoned exactly."""
-    vectors = np.asarray(
-        await embedder.embed_documents([document.content for document in data.documents]),
-        dtype=np.float32,
-    )
-    scopes = np.array([document.scope or "" for document in data.documents])
-    done: list[Asked] = []
-    for number, (kind, question) in enumerate(asked, start=1):
-        cosines = vectors @ np.asarray(await embedder.embed_query(question.text), dtype=np.float32)
-        if question.scope is not None:
-            cosines = np.where(scopes == question.scope, cosines, -1)
-        nearest = np.argsort(-cosines, kind="stable")[:LIMIT]
-        marks = {data.documents[int(place)].id: float(cosines[place]) for place in nearest}
-        done.append(_asked(data, kind, question, marks))
-        progress(f"{data.name}: asking by meaning", number, len(asked))
-    return done
+def _asked(
+    stage: Stage, kind: str, question: Question, marks: Sequence[tuple[Hit, float]]
+) -> Asked:
+    gold = stage.data.gold.get(question.id, {}) if kind == "answerable" else {}
+    answers = tuple(mark for hit, mark in marks if stage.documents[hit.memory.id] in gold)
+    every = tuple(mark for _, mark in marks)
+    return Asked(stage.data.name, kind, question.stratum, every, answers)
 
 
-def _asked(data: EvaluationSet, kind: str, question: Question, marks: Mapping[str, float]) -> Asked:
-    gold = data.gold.get(question.id, {}) if kind == "own" else {}
-    answers = tuple(mark for id, mark in marks.items() if id in gold)
-    return Asked(data.name, kind, tuple(marks.values()), answers)
+def _percent(of: Iterator[bool]) -> float:
+    known = list(of)
+    return round(100 * sum(known) / len(known), 1) if known else 0.0
 
 
 def _family(name: str) -> str:
-    return _FAMILIES.get(name, name)
+    return _FAMILIES.get(name.partition("@")[0], name.partition("@")[0])

@@ -1,4 +1,4 @@
-"""`docs/benchmark.md`: the studies' tables, plots and verdicts, generated as one page."""
+"""`docs/benchmark.md`: answers and main figures on one page, each study's tables on its own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ from recollect.core.errors import InvalidInput
 
 PAGE: Final = "benchmark.md"
 FOLDER: Final = "benchmark"
+
+_MAIN: Final = 2
+"""How many studies, from the first on, have their figures on the main page."""
 
 Studied = Sequence[tuple[Study, Report]]
 
@@ -78,17 +81,16 @@ its JSON. Below: all data sets, and the environment of the last study on this pa
 """
 
 
-def write_figures(studied: Studied, out: Path) -> None:
-    """Write the figures and the plot of each study."""
+def write_figures(study: Study, report: Report, out: Path) -> None:
+    """Write the figures and the plot of a study."""
     folder = out / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    for study, report in studied:
-        (folder / f"{study.slug}.json").write_text(as_json(report), encoding="utf-8")
-        _plot(study, report, folder / f"{study.slug}.png")
+    (folder / f"{study.slug}.json").write_text(as_json(report), encoding="utf-8")
+    _plot(study, report, folder / f"{study.slug}.png")
 
 
 def write_study_page(studies: Sequence[Study], out: Path) -> int:
-    """Write the page for all studies that have figures, and return how many there are."""
+    """Write the page, and a page for each study that has figures; return how many there are."""
     files = [(study, out / FOLDER / f"{study.slug}.json") for study in studies]
     studied = [
         (study, from_json(file.read_text(encoding="utf-8")))
@@ -106,20 +108,30 @@ def write_study_page(studies: Sequence[Study], out: Path) -> int:
         data |= report.provenance["data"]
     origin = {**studied[-1][1].provenance, "data": dict(sorted(data.items()))}
     (out / PAGE).write_text(render_page(studied, origin), encoding="utf-8")
+    for study, report in studied:
+        (out / FOLDER / f"{study.slug}.md").write_text(
+            render_study(study, report), encoding="utf-8"
+        )
     return len(studied)
 
 
 def render_page(studied: Studied, origin: Mapping[str, Any]) -> str:
-    parts = [_INTRODUCTION, f"{EXPLAINED}\n", _RULE, *_age_notes(studied)]
-    parts += ["## Answers\n", _answers(studied)]
-    for study, report in studied:
-        parts += _section(study, report)
-    parts += [_LIMITS, "## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
+    parts = [_INTRODUCTION, "## Answers\n", _answers(studied), "## Figures\n", f"{EXPLAINED}\n"]
+    for study, report in studied[:_MAIN]:
+        parts += [f"[{study.title}]({FOLDER}/{study.slug}.md):\n"]
+        parts += [f"{metric}\n\n{quality_table(report, metric)}\n" for metric in study.metrics[:2]]
+    parts += [*_age_notes(studied), _LIMITS]
+    parts += ["## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
     return "\n".join(parts)
 
 
+def render_study(study: Study, report: Report) -> str:
+    """All tables of one study."""
+    return "\n".join([*_section(study, report), _RULE])
+
+
 def _age_notes(studied: Studied) -> Iterator[str]:
-    """Note which studies are older than the graph or than embedding turns in context."""
+    """Note which studies are older than what changed their figures."""
     before = [
         study.title
         for study, report in studied
@@ -135,6 +147,20 @@ def _age_notes(studied: Studied) -> Iterator[str]:
             "means both legs without the graph, which is now called `base`. To reproduce them, "
             "replace `default` with `base`.\n"
         )
+    relative = [
+        study.title
+        for study, report in studied
+        if any(
+            "min_relevance" not in config["settings"]
+            for config in report.provenance.get("configs", {}).values()
+        )
+    ]
+    if relative:
+        yield (
+            "These studies were measured before fusion counted evidence "
+            f"([0042](adr/0042-absolute-evidence.md)): {'; '.join(relative)}. In them, `default` "
+            "means standout fusion by relative height, with a dense weight of 0.85.\n"
+        )
     alone = [study.title for study, report in studied if "turns_before" not in report.provenance]
     if alone:
         yield (
@@ -146,17 +172,17 @@ def _age_notes(studied: Studied) -> Iterator[str]:
 
 def _answers(studied: Studied) -> str:
     lines = [
-        f"- [{study.title}](#{_anchor(study.title)}): {_first_sentence(study.verdict)}"
-        for study, _ in studied
+        f"- **[{study.title}]({FOLDER}/{study.slug}.md).** {study.verdict}" for study, _ in studied
     ]
     return "\n".join(lines) + "\n"
 
 
 def _section(study: Study, report: Report) -> Iterator[str]:
-    yield f"## {study.title}\n"
+    yield f"# {study.title}\n"
     yield f"{study.question}\n"
     yield f"**Verdict.** {study.verdict}\n"
-    yield f"![{study.title}]({FOLDER}/{study.slug}.png)\n"
+    yield f"![{study.title}]({study.slug}.png)\n"
+    yield f"{EXPLAINED}\n"
     for stratum in study.strata:
         if not any(row.stratum == stratum for row in report.results):
             continue
@@ -169,9 +195,8 @@ def _section(study: Study, report: Report) -> Iterator[str]:
     if study.is_timed and report.latency:
         yield f"{latency_table(report)}\n"
     yield (
-        f"All figures: [{study.slug}.json]({FOLDER}/{study.slug}.json). To reproduce them:\n\n"
-        f"```bash\nrecollect bench run --data DIR --sets {','.join(study.sets) or 'all'} \\\n"
-        f"    --configs '{study.configs}' \\\n    --against '{study.baseline}' --json FILE\n```\n"
+        f"All figures: [{study.slug}.json]({study.slug}.json). To reproduce them:\n\n"
+        f"```bash\nrecollect bench study --data DIR --only {study.slug} --out DIR\n```\n"
     )
     if study.limits:
         yield "\n".join(f"- {limit}" for limit in study.limits) + "\n"
@@ -197,16 +222,3 @@ def _of(stratum: str) -> str:
         return ", all questions"
     by_rule = " by rule" if stratum.startswith(RULE) else ""
     return f", {stratum.removeprefix(RULE)} questions{by_rule}"
-
-
-def _anchor(title: str) -> str:
-    """Build the anchor as GitHub does for a heading."""
-    kept = "".join(
-        character for character in title.lower() if character.isalnum() or character in "-_ "
-    )
-    return kept.replace(" ", "-")
-
-
-def _first_sentence(text: str) -> str:
-    first, end, _ = text.partition(". ")
-    return f"{first}." if end else first

@@ -23,7 +23,8 @@ class Study:
     """One comparison: `configs`, as on the command line, each compared with `baseline`.
 
     Tables show `metrics` in `strata` for the configurations in `rows`. Empty `rows` or `sets` mean
-    all. The plot shows the first metric. With `is_timed`, recalls are timed.
+    all. The plot shows the first metric. With `is_timed`, recalls are timed. With `stores_of`, the
+    study is measured on small stores of these sizes, drawn from its sets.
     """
 
     slug: str
@@ -39,6 +40,7 @@ class Study:
     plot: Plot = "sets"
     limits: tuple[str, ...] = ()
     is_timed: bool = False
+    stores_of: tuple[int, ...] = ()
 
     def parsed(self) -> list[Config]:
         return parse_configs(self.configs)
@@ -67,6 +69,20 @@ STUDIES: Final[tuple[Study, ...]] = (
         is_timed=True,
     ),
     Study(
+        slug="small-stores",
+        title="Small stores",
+        question="A person has thirty memories in the first week and a few hundred in the first "
+        "year. How good is recall there, compared with each leg alone?",
+        configs="default,base,lexical,dense",
+        baseline="default",
+        verdict="On stores of 30, 100 and 300 memories fusion is at or above the better leg. Words "
+        "count by the share of the question that they carry, so that a single shared word does "
+        "not outrank a near meaning.",
+        metrics=("nDCG@10", "R@3", "R@1"),
+        sets=("agentmem_dev", "hotpot_train100", "locomo", "musique_train100_openie"),
+        stores_of=(30, 100, 300),
+    ),
+    Study(
         slug="rrf-k",
         title="The RRF constant k",
         question="How much does k matter, from 1 to 100, at the usual depth of 50?",
@@ -83,7 +99,7 @@ STUDIES: Final[tuple[Study, ...]] = (
         question="What is the best fixed weight for each set, and what does a single weight for "
         "all sets cost? Standout fusion weighs the legs for each question, without labels: does "
         "it beat the best fixed weights?",
-        configs="default,default:dense_weight=0.3|0.6|0.85|1.2|2,"
+        configs="default,default:dense_weight=0.3|0.5|0.65|0.9|1.5,"
         "convex:dense_weight=0.25|0.5|1|2.3|4,rrf:rrf_k=10:dense_weight=0.25|0.5|1|2",
         baseline="default",
         verdict="No fixed weight for convex combination or RRF comes close on all sets: the best "

@@ -10,8 +10,7 @@ PARKED_REMEDY: Final = (
 )
 """What is parked is not retried automatically."""
 MORE_THAN_WORDS: Final = (
-    "To recall by meaning as well, run `recollect serve` and set RECOLLECT_API_URL and "
-    "RECOLLECT_API_KEY."
+    "To recall by meaning as well, run `recollect models get minilm`, which downloads 83 MB once."
 )
 WORDS_ONLY: Final = f"The local store recalls by words only. {MORE_THAN_WORDS}"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 Mode = Literal["local", "cached", "remote"]
 """Where memories are: local, local with a server behind, or only on the server."""
 
 GraphMode = Literal["off", "rules", "llm"]
 """Whether memories are read for the graph, and whether a language model reads them too."""
+
+NO_EMBEDDER: Final = "none"
+"""The name that stands for no embedding model at all."""

@@ -1,4 +1,4 @@
-"""Every timeout in one value that is passed in, so that tests and callers can choose theirs."""
+"""Timeouts in one value that is passed in, so that tests and callers can choose theirs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds. Each is as short as a person who waits would want, and longer than a healthy
-    peer takes.
+    """In seconds. How long one part waits for another: as short as a person who waits would want,
+    and longer than a healthy peer takes. Also the lifetimes of connections and claims.
+
+    Not here: the deadline of a recall, which is a setting; polling intervals and backoffs; and what
+    limits one component alone, such as a download, the embedded Postgres, a connection to the HTTP
+    server or a hook. Those are arguments or constants where they are used.
     """
 
     # A client of a server
@@ -23,7 +27,7 @@ class Timeouts:
     """On top of a recall's deadline: a server with a leg that hangs uses most of the deadline,
     then answers without that leg, and the answer must still arrive."""
     remote_why: float = 20.0
-    """For a `why`, which a person waits for: the server gives a leg that hangs ten seconds."""
+    """For a `why` on a server, which gives a leg that hangs the seconds of `why`."""
     push_after_command: float = 2.0
     """For a command to push what it wrote, after it has answered."""
     model_load: float = 1.0
@@ -31,6 +35,10 @@ class Timeouts:
     less."""
     sqlite_busy: float = 5.0
     """For a local store to wait for another process that writes."""
+
+    # Where the memories are
+    why: float = 10.0
+    """For each phase of a `why`, which a person waits for."""
 
     # Postgres
     database_connect: int = 10
@@ -47,6 +55,8 @@ class Timeouts:
     """Probes. A firewall drops an idle connection after some minutes without telling either end."""
     lease: float = 60.0
     """For a worker to finish what it claimed, before others may claim it."""
+    give_back: float = 2.0
+    """For a worker that is stopped to give back what it claimed."""
     poll: float = 2.0
     """Between two looks for work where notifications do not arrive."""
 
@@ -64,8 +74,10 @@ class Timeouts:
             push_after_command=factor * self.push_after_command,
             model_load=factor * self.model_load,
             sqlite_busy=factor * self.sqlite_busy,
+            why=factor * self.why,
             database_connect=max(1, round(factor * self.database_connect)),
             acquire=factor * self.acquire,
+            give_back=factor * self.give_back,
         )
 
 

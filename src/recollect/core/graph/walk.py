@@ -41,7 +41,7 @@ MODEL_TRUST: Final = 8 / 3
 @dataclass(frozen=True, slots=True)
 class Named:
     """What a query names. `is_telling`: the graph is asked only for a query that names at least
-    one thing for certain. A year is none, nor is a lone word whose capital only opens the query.
+    one thing for certain. A year is none, nor is a word whose capital only opens the query.
     """
 
     keys: tuple[str, ...]
@@ -70,10 +70,15 @@ def find_names(query: str) -> Named:
         if span.kind in UNWALKED_KINDS or len(key := concept_key(span.label)) < 2:
             continue
         keys.setdefault(key)
-        opens = not any(character.isalnum() for character in query[: span.start])
+        # A capital that opens a sentence says nothing; a query of one word is no sentence.
+        opens = not _has_words(query[: span.start]) and _has_words(query[span.end :])
         is_plain = opens and span.kind == "name" and span.label[1:].islower()
         telling = telling or (span.kind != "year" and not (is_plain and " " not in span.label))
     return Named(tuple(keys), telling)
+
+
+def _has_words(text: str) -> bool:
+    return any(character.isalnum() for character in text)
 
 
 def damping(weight: float, by_model: float = 0.0) -> float:
@@ -85,17 +90,20 @@ def damping(weight: float, by_model: float = 0.0) -> float:
 
 
 def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
-    """The mass that memories begin with: squares of what their fused scores have above the least
-    one, so that a sure hit weighs more than many alike.
+    """The mass that memories begin with: squares of what their fused scores have above the floor,
+    so that a sure hit weighs more than many alike. The floor is an average step below the least
+    score: the last hit was found, too, and begins with something.
     """
     if not fused:
         return {}
-    least = min(entry.score for entry in fused)
-    squares = {entry.candidate.id: (entry.score - least) ** 2 for entry in fused}
+    scores = [entry.score for entry in fused]
+    step = (max(scores) - min(scores)) / len(scores)
+    floor = min(scores) - step
+    squares = {entry.candidate.id: (entry.score - floor) ** 2 for entry in fused}
     total = sum(squares.values())
     if total <= 0.0:
         return dict.fromkeys(squares, MEMORY_MASS / len(squares))
-    return {id: MEMORY_MASS * square / total for id, square in squares.items() if square > 0.0}
+    return {id: MEMORY_MASS * square / total for id, square in squares.items()}
 
 
 def can_join(request: RecallRequest, memory: Memory) -> bool:

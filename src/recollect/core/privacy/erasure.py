@@ -40,12 +40,12 @@ class Remain:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How much was erased. `told`: erasures that synced clients, or the server, are notified of by
-    id; `keys` of the owner that still open the server.
+    """How much was erased; `notified` counts the erasures that are sent on to synced clients or the
+    server by id, `keys` the owner's keys that still open the server.
     """
 
     memories: int
-    told: int = 0
+    notified: int = 0
     keys: int = 0
 
 

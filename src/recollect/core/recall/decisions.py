@@ -18,7 +18,7 @@ from recollect.core.recall.settings import WordQuery
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.context import RecallContext
-    from recollect.core.recall.request import LegName, RecallRequest
+    from recollect.core.recall.request import LegName, LegPlace, RecallRequest
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:
@@ -49,6 +49,21 @@ def word_query(context: RecallContext) -> WordQuery:
 def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
     settings = context.settings
     return fuse(answers, context.weights, settings.fusion, settings.constant)
+
+
+def drop_irrelevant(context: RecallContext, fused: Sequence[Fused]) -> Sequence[Fused]:
+    """Leave out what has too little to do with the query: a leg always finds its best, which may
+    be nothing.
+    """
+    least = context.settings.min_relevance
+    if least <= 0.0:
+        return fused
+    return [entry for entry in fused if hit_evidence(entry.legs) >= least]
+
+
+def hit_evidence(legs: Mapping[LegName, LegPlace]) -> float:
+    """The most that any leg of the first phase has for a memory; 1 if only the graph found it."""
+    return max((place.evidence for name, place in legs.items() if name != "graph"), default=1.0)
 
 
 def rewards_exact_matches(context: RecallContext) -> bool:

@@ -42,6 +42,8 @@ ObstacleKind = Literal[
     "no_match",
     "below_depth",
     "below_floor",
+    "below_relevance",
+    "duplicate",
 ]
 MAX_DEPTH_SETTING: Final = 1_000
 
@@ -116,6 +118,22 @@ def superseded(by: UUID) -> Obstacle:
         f"it is superseded, and {by} stands in its place",
         f"Read that one: `recollect show {short(by)}`. This one is returned again if that one "
         "is forgotten or the link is removed (`recollect unlink`).",
+    )
+
+
+def below_relevance(evidence: float, least: float) -> Obstacle:
+    return Obstacle(
+        "below_relevance",
+        f"its evidence is {evidence:.2f}, and min_relevance is {least:g}",
+        "Ask with more of its words, or lower the floor: `recollect settings set min_relevance 0`.",
+    )
+
+
+def duplicate(of: UUID) -> Obstacle:
+    return Obstacle(
+        "duplicate",
+        f"{of} says the same and is shown in its place",
+        f"Read that one (`recollect show {short(of)}`), or forget one of the two.",
     )
 
 

@@ -4,10 +4,12 @@ Three ways, all always available. *Standout*, the default, asks how far a score 
 its leg gave to all the candidates: its square above the leg's floor, in units of the variance, and
 a vote for being found at all, averaged by weight. A leg that is sure of a few memories says so by
 their scores, and counts for more on that question than one that finds a hundred alike
-(docs/adr/0011). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at places only:
-`Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber 2023) scales
-each leg's scores from the least value its kind can take (0 for words, −1 for a cosine) to the best
-one found for this query, then averages by weight.
+(docs/adr/0011). Beside another leg, words count only as far as they carry what is asked: what they
+add is multiplied by the share of the query's information that the memory holds, and a list of few
+hits stands out less (docs/adr/0042). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at
+places only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber
+2023) scales each leg's scores from the least value its kind can take (0 for words, −1 for a cosine)
+to the best one found for this query, then averages by weight.
 
 Legs are always taken in the same order, so the order in which they are named cannot matter. Equal
 scores are settled by the best place in any leg, then by id.
@@ -28,6 +30,8 @@ FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
 # Scores that differ by less than this share of what a score can be are as good as equal: standing
 # out by a rounding error is not standing out.
 LEAST_DEVIATION: Final = 0.01
+# One hit alone has nothing to stand out from: no square is above this many times the hits listed.
+MOST_SQUARE_PER_HIT: Final = 2.5
 LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 
 Answers = Mapping[LegName, Sequence[Candidate]]
@@ -70,7 +74,7 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
     for leg, found in counted.items():
         for rank, (candidate, share) in enumerate(zip(found, shares[leg], strict=True), start=1):
             number = candidate.id.int
-            place = LegPlace(rank, candidate.score, share)
+            place = LegPlace(rank, candidate.score, share, evidence=candidate.evidence)
             before = known.get(number)
             if before is None:
                 known[number] = (-share, rank, number, candidate, {leg: place})
@@ -109,17 +113,31 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
     floor = floors(answers)
     return {
         leg: [
-            part * (square + vote)
-            for square in _squares(
-                [candidate.score for candidate in found],
-                floor[leg],
-                len(everyone) - len(ids[leg]),
-                least_variance(found, floor[leg], LOWEST_SCORE[leg]),
+            part * evidence * (square + vote)
+            for evidence, square in zip(
+                _evidence(answers, leg),
+                _squares(
+                    [candidate.score for candidate in found],
+                    floor[leg],
+                    len(everyone) - len(ids[leg]),
+                    least_variance(found, floor[leg], LOWEST_SCORE[leg]),
+                ),
+                strict=True,
             )
         ]
         for leg, found in answers.items()
         for part in (weights[leg] / total,)
     }
+
+
+def _evidence(answers: Answers, leg: LegName) -> list[float]:
+    """By what the shares of a leg are multiplied. A cosine's height above the last of its list is
+    measure enough, and a leg that answers alone keeps its own order.
+    """
+    found = answers[leg]
+    if leg != "lexical" or len(answers) == 1:
+        return [1.0 for _ in found]
+    return [candidate.evidence for candidate in found]
 
 
 def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> float:
@@ -130,7 +148,7 @@ def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> f
     if best - floor <= 0.0:
         return 1.0
     deviation = LEAST_DEVIATION * ((best - lowest) / (best - floor))
-    return deviation * deviation
+    return max(deviation * deviation, 1.0 / (MOST_SQUARE_PER_HIT * len(found)))
 
 
 def _squares(

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Hit
 
 FLOOR: Final = 3.4
-# By meaning, of the default model; other models spread their cosines differently.
-COSINE_FLOOR: Final = 0.45
+# Where a memory was found by meaning too: the evidence of its cosine, and what its words add to it.
+MEANING_FLOOR: Final = 0.66
+_WORDS_BESIDE_MEANING: Final = 0.025
 
 _EVERYDAY_WEIGHT: Final = 0.4
 # BM25's constants, and the length of a text at which a word counts as it is.
@@ -54,7 +55,7 @@ class Measure:
 
     tokens: int = 1_200
     floor: float = FLOOR
-    cosine_floor: float = COSINE_FLOOR
+    meaning_floor: float = MEANING_FLOOR
 
 
 def stem(word: str) -> str:
@@ -74,12 +75,7 @@ _EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
 
 def relevance(prompt: str, text: str) -> float:
     """How much of what the prompt is about stands in the text; 0 when nothing does."""
-    asked = dict.fromkeys(
-        stem(word)
-        for word in words(clean_query(prompt))
-        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
-    )
-    weights = {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
+    weights = _weights(prompt)
     if not weights:
         return 0.0
     said = Counter(stem(word) for word in words(text))
@@ -92,6 +88,15 @@ def relevance(prompt: str, text: str) -> float:
     return shared * (1 + 1 / sum(weights.values()))
 
 
+def _weights(text: str) -> dict[str, float]:
+    asked = dict.fromkeys(
+        stem(word)
+        for word in words(clean_query(text))
+        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
+    )
+    return {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
+
+
 def _weight(word: str) -> float:
     return _EVERYDAY_WEIGHT if word in _EVERYDAY else 1.0
 
@@ -102,10 +107,18 @@ def searchable_text(memory: Memory) -> str:
 
 
 def is_relevant(
-    prompt: str, hit: Hit, floor: float = FLOOR, cosine_floor: float = COSINE_FLOOR
+    prompt: str, hit: Hit, floor: float = FLOOR, meaning_floor: float = MEANING_FLOOR
 ) -> bool:
-    """Whether a hit clears the floor, by its words or, where a dense leg found it, by meaning."""
+    """Whether a hit clears the floor: by its words, or where a dense leg found it, by its meaning
+    and its words together. Beside meaning, words alone are not enough: a prompt about a topic that
+    memories mention shares words with them without being answered by any.
+    """
+    by_words = relevance(prompt, searchable_text(hit.memory))
+    by_meaning = meaning_mark(by_words, hit)
+    return by_words >= floor if by_meaning is None else by_meaning >= meaning_floor
+
+
+def meaning_mark(by_words: float, hit: Hit) -> float | None:
+    """What is compared with the floor by meaning; None where no dense leg found the hit."""
     dense = hit.legs.get("dense")
-    if dense is not None and dense.score >= cosine_floor:
-        return True
-    return relevance(prompt, searchable_text(hit.memory)) >= floor
+    return None if dense is None else dense.evidence + _WORDS_BESIDE_MEANING * by_words

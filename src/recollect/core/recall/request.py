@@ -91,6 +91,11 @@ class Candidate(NamedTuple):
     """One row of a leg's ordered answer, with what ranking needs to know of the memory. A tuple, as
     what is made of it is, too: a recall makes hundreds, and a dataclass takes three times as long.
 
+    A score is comparable only within its list. `evidence` says on a scale from 0 to 1 how much the
+    match means whatever else was found: the share of the query's information that the memory's
+    words carry, or how far its cosine lies above that of unrelated texts. A leg that cannot tell
+    leaves it at 1.
+
     The rest is for legs of the second phase: `path` is what led to the memory; one that is not
     `is_ranked` is unknown to the leg, which leaves it about where it was.
     """
@@ -99,6 +104,7 @@ class Candidate(NamedTuple):
     score: float
     importance: float
     created_at: datetime
+    evidence: float = 1.0
     path: tuple[str, ...] = ()
     is_ranked: bool = True
 
@@ -129,13 +135,15 @@ class Declined:
 class LegPlace(NamedTuple):
     """Where one leg placed a memory, and what that added to its fused score. The path is the
     graph's: what led from a memory that was found, or from the query, to this one. Without a rank
-    the leg did not come to the memory, and what it added is what that cost.
+    the leg did not come to the memory, and what it added is what that cost. `evidence` is the
+    candidate's.
     """
 
     rank: int | None
     score: float
     contribution: float
     path: tuple[str, ...] = ()
+    evidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +184,8 @@ class Hit:
 
     A memory `stands_for` those that it supersedes and that would have been hits; where it has the
     place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
-    memories that resolve it, `pointers` lead to others.
+    memories that resolve it, `pointers` lead to others. `duplicates` say the same and would have
+    been hits.
     """
 
     memory: Memory
@@ -190,6 +199,7 @@ class Hit:
     ranked_as: UUID | None = None
     attached: tuple[Memory, ...] = ()
     pointers: tuple[Pointer, ...] = ()
+    duplicates: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.ranking import PRIOR_STRENGTH
 from recollect.core.recall.request import MAX_WEIGHT, LegName
 
+_MAX_DEADLINE_MS: Final = 60_000
+_MAX_RERANK_MS: Final = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
@@ -39,13 +42,14 @@ class RecallSettings:
     """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
     reciprocal rank (`core/recall/fusion.py`). `exact_bonus` raises the fused score of a memory that
     says exactly what was asked, `prior_strength` is the share of it that importance decides
-    (`core/recall/ranking.py`). `graph_weight` is how far a walk over the concept graph may leave
+    (`core/recall/ranking.py`). What no leg has evidence of at least `min_relevance` for is no hit
+    (`core/recall/decisions.py`). `graph_weight` is how far a walk over the concept graph may leave
     the fused order (`core/graph/walk.py`). `rerank` turns on the second stage over the first
     `rerank_depth` hits, for at most `rerank_timeout_ms`.
     """
 
     lexical_weight: float = 1.0
-    dense_weight: float = 0.85
+    dense_weight: float = 0.65
     graph_weight: float = 1.5
     fusion: Fusion = "standout"
     vote: float = 6.0
@@ -54,16 +58,26 @@ class RecallSettings:
     deadline_ms: int = 2_000
     exact_bonus: float = 0.0
     prior_strength: float = PRIOR_STRENGTH
+    min_relevance: float = 0.1
     rerank: bool = False
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
 
-    @classmethod
-    def stored(cls, rows: Mapping[str, object]) -> RecallSettings:
-        """The defaults with a store's rows in their places. A row this version cannot use, such as
-        one that a newer version wrote, is left out: it must not stop every recall.
+    def with_stored(self, rows: Mapping[str, object]) -> RecallSettings:
+        """These defaults with a store's rows in their places. A row this version cannot use, such
+        as one that a newer version wrote, is left out: it must not stop every recall.
         """
-        return cls(**_usable(rows))
+        return replace(self, **_usable(rows))
+
+    def scaled(self, factor: float) -> RecallSettings:
+        """These defaults with time limits `factor` times as long, up to the longest allowed: for a
+        slow machine.
+        """
+        return replace(
+            self,
+            deadline_ms=min(round(factor * self.deadline_ms), _MAX_DEADLINE_MS),
+            rerank_timeout_ms=min(round(factor * self.rerank_timeout_ms), _MAX_RERANK_MS),
+        )
 
     def weights(self) -> dict[LegName, float]:
         return {
@@ -190,12 +204,13 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "vote": Range(0, 100),
     "rrf_k": Range(1, 1_000, whole=True),
     "depth": Range(1, 1_000, whole=True),
-    "deadline_ms": Range(10, 60_000, whole=True),
+    "deadline_ms": Range(10, _MAX_DEADLINE_MS, whole=True),
     "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
+    "min_relevance": Range(0, 1),
     "rerank": Switch(),
     "rerank_depth": Range(5, 50, whole=True),
-    "rerank_timeout_ms": Range(10, 10_000, whole=True),
+    "rerank_timeout_ms": Range(10, _MAX_RERANK_MS, whole=True),
 }
 
 

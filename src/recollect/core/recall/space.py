@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from math import hypot, isfinite
 from typing import Final, Literal
 from uuid import UUID
 
@@ -44,6 +45,26 @@ class Space:
         """
         revision = f"@{self.revision}" if self.revision else ""
         return f"{self.model}{revision}/{self.dimension}"
+
+
+def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:
+    """The vector at length 1, whatever the model says: cosine is the same, and 16 bits are used
+    where they count. ModelUnavailable when it is no vector of this space: checked here, so that a
+    model that answers wrongly is named as the culprit, and not a statement that the store refused.
+    """
+    if len(vector) != space.dimension:
+        raise _wrong(space, f"{len(vector)} numbers, not {space.dimension}")
+    length = hypot(*vector)
+    if not isfinite(length) or length == 0.0:
+        raise _wrong(space, "a vector without a direction")
+    return [number / length for number in vector]
+
+
+def _wrong(space: Space, found: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"the model {space.model} answered with {found}",
+        remedy="Check that RECOLLECT_EMBEDDER names the model that this space was made with.",
+    )
 
 
 SpaceState = Literal["filling", "active", "retired"]
@@ -94,12 +115,12 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a store tells of a search by meaning to come: the active space, when there is one, and
-    about how many memories the scope holds.
+    """What a store knows before a search by meaning: the active space, if there is one, and whether
+    an index finds the nearest vectors of this scope faster than comparing all of them.
     """
 
     space: StoredSpace | None
-    rows: int
+    use_index: bool
 
 
 # What was measured: docs/adr/0029.

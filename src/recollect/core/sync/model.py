@@ -205,7 +205,7 @@ class SyncStatus:
     conflicts: int = 0
     parked: tuple[Parked, ...] = ()
     last_sync_at: datetime | None = None
-    trouble: str | None = None
+    last_error: str | None = None
     remedy: str | None = None
     key_refused: bool = False
 

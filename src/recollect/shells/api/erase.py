@@ -18,7 +18,7 @@ from recollect.wire.erasure import ErasedOut, EraseIn
 _EXAMPLE: Final = ErasedOut(
     owner="ada",
     memories=12,
-    told=12,
+    notified=12,
     keys=1,
     searched=["memories.content"],
     remains=False,

@@ -104,7 +104,9 @@ RECOLLECTION: Final = RecollectionOut(
                 fused=_FUSED,
                 bonus=1.0,
                 prior=_PRIOR,
-                legs={"lexical": LegPlaceOut(rank=1, score=2.31, contribution=_FUSED)},
+                legs={
+                    "lexical": LegPlaceOut(rank=1, score=2.31, contribution=_FUSED, evidence=0.62)
+                },
                 rerank=None,
             ),
         )

@@ -21,22 +21,24 @@ from recollect.settings import Settings
 from recollect.shells.asgi.connections import Connections
 from recollect.shells.asgi.problems import error_response
 
-# For what a client still sends of a body after it was answered: it reads the answer afterwards.
-_DRAIN_SECONDS: Final = 5.0
-# For a client to read an answer, from the first time the answer has to wait.
-_WRITE_SECONDS: Final = 30.0
 # File descriptors reserved for other things than connections: Postgres, models, the log.
 _OTHER_FILES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What one server allows its peers. Many clients share the address of a `trusted` proxy."""
+    """What one server allows its peers. Many clients share the address of a `trusted` proxy.
+
+    A client that was answered has `drain_seconds` to send the rest of its body: only then does it
+    read the answer. It has `write_seconds` to read one, from the first time the answer has to wait.
+    """
 
     connections: int
     per_address: int
     header_seconds: float
     trusted: tuple[str, ...] = ()
+    drain_seconds: float = 5.0
+    write_seconds: float = 30.0
 
     @classmethod
     def from_settings(cls, settings: Settings) -> ConnectionLimits:
@@ -112,7 +114,7 @@ class LimitedProtocol(H11Protocol):
             return
         self.open.wait(self)
         if self.conn.their_state is h11.SEND_BODY:
-            self._limit_reading(_DRAIN_SECONDS)
+            self._limit_reading(self.limits.drain_seconds)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -145,7 +147,9 @@ class LimitedProtocol(H11Protocol):
         before the previous one was read share its deadline.
         """
         if self._writing is None:
-            self._writing = self.loop.call_later(_WRITE_SECONDS, self._abort_unless_written)
+            self._writing = self.loop.call_later(
+                self.limits.write_seconds, self._abort_unless_written
+            )
 
     def _unlimit_writing(self) -> None:
         if self._writing is not None:

@@ -71,7 +71,7 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tup
     # After a compaction, first what this session had and may have lost.
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         brief_now = await briefing(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )

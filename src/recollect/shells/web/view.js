@@ -55,7 +55,7 @@ export function hitItem(hit, best, onForget) {
   const table = element("table", { className: "legs" },
     element("caption", { className: "unseen", text: "What each leg added" }),
     element("thead", {}, element("tr", {},
-      ...["Leg", "Rank", "Score", "Contribution"].map((text) => element("th", { scope: "col", text })))),
+      ...["Leg", "Rank", "Score", "Evidence", "Contribution"].map((text) => element("th", { scope: "col", text })))),
     element("tbody", {}, ...rows));
   const bonus = why.bonus === 1 ? "" : ` × ${number(why.bonus)} bonus`;
   const total = element("p", { className: "quiet sum", text:
@@ -63,12 +63,18 @@ export function hitItem(hit, best, onForget) {
     `(importance ${hit.memory.importance}) = ${number(why.fused * why.bonus * why.prior)}` });
   return memoryItem(hit.memory, onForget,
     ...hit.stands_for.map((id) => linkLine("stands for ", id, ", which it supersedes")),
+    ...moreLikeIt(hit.duplicates),
     ...hit.attached.map(attachedLine),
     element("details", { className: "why" },
       element("summary", {},
         element("span", { className: "score", text: number(hit.score) }), " ",
         element("span", { text: inWords(why) })),
       table, total));
+}
+
+function moreLikeIt(duplicates) {
+  if (!duplicates.length) return [];
+  return [element("p", { className: "quiet linked", text: `and ${duplicates.length} more like it` })];
 }
 
 function legRow(leg, place, best) {
@@ -81,6 +87,7 @@ function legRow(leg, place, best) {
     // The walk over the graph does not come to every memory.
     element("td", { text: place.rank === null ? "not reached" : `#${place.rank}` }),
     element("td", { text: number(place.score) }),
+    element("td", { text: leg === "graph" ? "" : number(place.evidence) }),
     element("td", { className: "bar" }, bar, ` ${number(place.contribution)}`, ...led(place.path)));
 }
 

@@ -15,7 +15,7 @@ _NO_LEG: Final = "recall could not find anything: every leg that works here has 
 
 
 async def settings(context: Context) -> RecallSettings:
-    return RecallSettings.stored(await context.settings.read_settings())
+    return context.default_settings.with_stored(await context.settings.read_settings())
 
 
 async def change_settings(

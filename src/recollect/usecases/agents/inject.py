@@ -53,7 +53,7 @@ def inject(
     hits = find(RecallRequest(asked, limit=LIMIT, scope=scope, exclude=exclude))
     open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
     clear = [
-        hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.cosine_floor)
+        hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.meaning_floor)
     ]
     # What resolves a memory belongs beside it, whatever the floor says about its own words.
     shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}

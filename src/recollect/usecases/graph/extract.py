@@ -8,13 +8,14 @@ cannot be read is counted against that text alone; a model that cannot work is a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from recollect.core.admin.modes import GraphMode
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import RecollectError
 from recollect.core.graph.extraction import (
     BY_MODEL,
@@ -34,14 +35,13 @@ RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.
 NAMES_BATCH: Final = 256
 _MOST_NEIGHBOURS: Final = 20
-_LAST_WORD_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
     """What filling the graph needs. Without `embedders` names are compared by their form alone;
     without a `reader` memories are read by rules alone. `calls` is how often the reader may be
-    asked a day; `yield_to_callers` is awaited before each text.
+    asked a day; `yield_to_callers` is awaited before each text, and `rules` read it.
     """
 
     store: GraphStore
@@ -50,6 +50,8 @@ class GraphContext:
     reader: FactReader | None = None
     calls: int = 0
     yield_to_callers: Yield = no_yield
+    rules: Callable[[ExtractionJob], Extraction] = read_by_rules
+    timeouts: Timeouts = TIMEOUTS
 
     @property
     def worth(self) -> int:
@@ -96,7 +98,7 @@ async def extract_batch(context: GraphContext) -> Extracted | None:
 
 async def give_back(context: GraphContext, jobs: Sequence[ExtractionJob]) -> None:
     with suppress(RecollectError, TimeoutError):
-        async with asyncio.timeout(_LAST_WORD_SECONDS):
+        async with asyncio.timeout(context.timeouts.give_back):
             await context.store.give_back(jobs)
 
 
@@ -104,7 +106,7 @@ async def _read(context: GraphContext, job: ExtractionJob) -> Extraction | str:
     await context.yield_to_callers()
     try:
         # In a thread: other requests of a server are answered between its steps.
-        return await asyncio.to_thread(read_by_rules, job)
+        return await asyncio.to_thread(context.rules, job)
     except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
         return safe_message(error)
 

@@ -1,5 +1,8 @@
 """The leg that matches meaning: the query's vector against the memories' vectors.
 
+A cosine means something only beside those of unrelated texts, so each candidate also says how far
+it lies above them (`core/recall/background.py`).
+
 Vectors of two spaces are never compared. The stored space names the model that wrote it; what that
 name stands for in this process must be the same space, or the leg fails and says how to fix it.
 """
@@ -11,26 +14,33 @@ from collections.abc import Sequence
 from typing import Final
 
 from recollect.core.errors import StoreError
+from recollect.core.recall.background import BACKGROUND, Unrelated
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
-from recollect.usecases.tasks import cancel
+from recollect.usecases.tasks import cancel, exception_of
 
 _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
 
 
-def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
-    """The leg over one index of vectors, with the models that this process can run.
+# Enough to be a hit, and too little for a hook to inject it.
+UNKNOWN_EVIDENCE: Final = 0.5
+
+
+def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bool = True) -> Leg:
+    """The leg over one index of vectors, with the models that this process can run. A process that
+    answers once goes without the background: embedding that takes longer than its recall.
 
     The store says which model it must be. While the store is asked, the last one that was right
     already embeds the query: it nearly always is right again. If not, its vector is dropped.
     """
     last: tuple[StoredSpace, Embedder] | None = None
+    backgrounds = _Backgrounds()
 
     async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         nonlocal last
@@ -66,23 +76,58 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders) -> Leg:
                 vector = await early
             else:
                 vector = await embedder.embed_query(text)
+            unrelated = None
+            if with_background:
+                seconds = context.deadline.left_for_legs / 2
+                unrelated = await backgrounds.measure(embedder, vector, seconds)
         finally:
             if early is not None:
                 cancel(early)
-        return await vectors.nearest(
+        found = await vectors.nearest(
             owner,
             request.scope,
             # The index itself leaves excluded memories out, so that they cost no place.
             VectorQuery(
                 space=survey.space,
                 vector=vector,
-                rows=survey.rows,
+                use_index=survey.use_index,
                 depth=context.depth,
                 exclude=request.exclude,
             ),
         )
+        return [
+            candidate._replace(
+                evidence=UNKNOWN_EVIDENCE
+                if unrelated is None
+                else unrelated.evidence(candidate.score)
+            )
+            for candidate in found
+        ]
 
     return leg
+
+
+class _Backgrounds:
+    """The background in each space that was asked, embedded once, by a task that outlives the
+    recall: one that runs out of time leaves it to the next.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[list[list[float]]]] = {}
+
+    async def measure(
+        self, embedder: Embedder, query: Sequence[float], seconds: float
+    ) -> Unrelated | None:
+        """None while the background is not embedded."""
+        name = embedder.space.name
+        task = self._tasks.get(name)
+        if task is None or (task.done() and exception_of(task) is not None):
+            task = asyncio.create_task(embedder.embed_documents(BACKGROUND))
+            self._tasks[name] = task
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done() or exception_of(task) is not None:
+            return None
+        return Unrelated.measure(query, task.result())
 
 
 def no_dense_leg(reason: str) -> Leg:

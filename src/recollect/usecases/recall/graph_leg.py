@@ -46,7 +46,14 @@ class GraphLeg:
         known = {entry.candidate.id: entry.candidate for entry in context.fused}
         new = await self._joining(context, [to.id for to in walked if to.id not in known])
         return [
-            Candidate(to.id, to.score, source.importance, source.created_at, to.path, to.is_known)
+            Candidate(
+                to.id,
+                to.score,
+                source.importance,
+                source.created_at,
+                path=to.path,
+                is_ranked=to.is_known,
+            )
             for to in walked
             if (source := known.get(to.id) or new.get(to.id)) is not None
         ]

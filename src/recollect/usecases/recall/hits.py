@@ -14,6 +14,7 @@ from uuid import UUID
 
 from recollect.core.memory.links import targets
 from recollect.core.recall.decisions import make_hits, merge_hits
+from recollect.core.recall.same_texts import join_same_texts
 from recollect.core.recall.successors import resolve_successors
 
 if TYPE_CHECKING:
@@ -48,12 +49,13 @@ async def follow_links(
     hits: Sequence[Hit],
     superseded: AbstractSet[UUID],
 ) -> list[Hit]:
-    """The hits with what their links lead to."""
+    """The hits with what their links lead to, and each text once."""
     old = [hit.memory.id for hit in hits if hit.memory.id in superseded]
     named = {target for hit in hits for target in targets(hit.memory.links)}
     if not old and not named:
-        return [*hits]
-    return resolve_successors(request, hits, await store.follow(owner, old, named, request.as_of))
+        return join_same_texts(hits)
+    resolution = await store.follow(owner, old, named, request.as_of)
+    return join_same_texts(resolve_successors(request, hits, resolution))
 
 
 class BothAnswers(NamedTuple):

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.core.recall.decisions import exact_bonuses, rewards_exact_matches, uses_rerank
+from recollect.core.recall.decisions import (
+    drop_irrelevant,
+    exact_bonuses,
+    rewards_exact_matches,
+    uses_rerank,
+)
 from recollect.core.recall.ranking import Ranked, rank
 from recollect.core.recall.successors import Fetched
 
@@ -32,6 +37,7 @@ class Ranking(NamedTuple):
 
 async def rank_fused(context: RecallContext, store: RecallStore, fused: Sequence[Fused]) -> Ranking:
     owner, request, settings = context.owner, context.request, context.settings
+    fused = drop_irrelevant(context, fused)
     if rewards_exact_matches(context):
         ids = [entry.candidate.id for entry in fused]
         fetched = await store.fetch(owner, ids, request.as_of)

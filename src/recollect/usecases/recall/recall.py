@@ -18,7 +18,6 @@ from recollect.core.errors import StoreUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
-from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.hits import build_hits
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 async def recall(context: Context, owner: str, request: RecallRequest) -> Recollection:
     started = perf_counter()
     request = request.checked()
-    settings = RecallSettings()  # until the store's are read, the default deadline holds
+    settings = context.default_settings  # until the store's are read
     clock = asyncio.get_running_loop().time
     begun = clock()
     store = context.store

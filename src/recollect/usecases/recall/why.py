@@ -27,6 +27,8 @@ from recollect.core.recall.explain import (
     WhyLeg,
     WhyReport,
     below_limit,
+    below_relevance,
+    duplicate,
     find_bars,
     not_known_then,
     superseded,
@@ -41,7 +43,7 @@ from recollect.usecases.memory.projects import resolve_scope
 from recollect.usecases.recall.hits import build_hits
 from recollect.usecases.recall.legs import LegOutcome, collect_answers
 from recollect.usecases.recall.rank import Ranking
-from recollect.usecases.recall.why_context import SEARCH_DEPTH, SECONDS, SHARES, WhyContext
+from recollect.usecases.recall.why_context import SEARCH_DEPTH, SHARES, WhyContext
 
 if TYPE_CHECKING:
     from recollect.ports.stores import MemoryStore
@@ -63,7 +65,7 @@ async def why(
         raise find.not_found(reference)
     settings = await tune.settings(context)
     clock = asyncio.get_running_loop().time
-    deadline = Deadline(clock(), SECONDS, clock, SHARES)
+    deadline = Deadline(clock(), context.timeouts.why, clock, SHARES)
     asked = RecallContext.create(owner, request, settings, deadline)
     memory, bars = await _as_known(store, asked, memory)
     is_outside = any(bar.kind != "excluded" for bar in bars)
@@ -93,6 +95,8 @@ async def why(
     legs = await _legs(question, facts, mine, can_try=can_try and not recalled)
     low = _below_limit(question, ranking, place, mine, can_try=can_try)
     gone = [] if successor is None else [superseded(successor)]
+    same = [duplicate(hit.memory.id) for hit in hits if memory.id in hit.duplicates]
+    weak = _below_relevance(asked, memory, answers) if mine is None else []
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
         memory=memory,
@@ -104,12 +108,20 @@ async def why(
         prior=prior(memory.importance, settings.prior_strength),
         score=None if mine is None else mine.score,
         legs=legs,
-        kept_out=() if recalled else (*bars, *gone, *low, *of_legs),
+        kept_out=() if recalled else (*bars, *gone, *same, *weak, *low, *of_legs),
         rerank=None if mine is None else mine.rerank,
         second_stage=ranking.rerank,
         stands_for=() if shown is None else hits[shown - 1].stands_for,
         superseded_by=successor,
     )
+
+
+def _below_relevance(asked: RecallContext, memory: Memory, answers: Answers) -> list[Obstacle]:
+    """Whether the floor of the recall keeps out what its legs have found."""
+    found = [_of(memory, answer[: asked.depth]) for answer in answers.values()]
+    evidence = [candidate.evidence for candidate in found if candidate is not None]
+    least = asked.settings.min_relevance
+    return [below_relevance(max(evidence), least)] if evidence and max(evidence) < least else []
 
 
 async def _as_known(

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 # How deep a leg is searched for a memory's rank: beyond it the answer says so.
 SEARCH_DEPTH: Final = 10_000
-# Each question has so long, and all of it for each phase: a person waits for the answer.
-SECONDS: Final = 10.0
+# Each phase has all of the time: a person waits for the answer.
 SHARES: Final = PhaseShares(1.0, 1.0, 1.0)
 
 

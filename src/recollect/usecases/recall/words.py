@@ -77,7 +77,7 @@ async def recall_offline_first(
 async def _recall(
     store: WordStore, owner: str, request: RecallRequest, deadline: Deadline
 ) -> list[Hit]:
-    settings = RecallSettings.stored(await store.read_settings())
+    settings = RecallSettings().with_stored(await store.read_settings())
     context = RecallContext.create(owner, request, settings, deadline)
     check_some_leg_counts(context, ("lexical",))
     found = await store.search_words(owner, request.scope, word_query(context))

@@ -42,15 +42,21 @@ def silent(_what: str, _done: int, _left: int | None) -> None:
 
 
 async def sync(
-    local: SyncStore, server: SyncServer, clock: Clock, on_step: OnStep = silent
+    local: SyncStore,
+    server: SyncServer,
+    clock: Clock,
+    on_step: OnStep = silent,
+    page_size: int = PAGE,
 ) -> None:
     """Both directions until nothing is left to send or to read. With a key that may not write,
     what waits stays here, and the status says why.
     """
-    await pull_page(local, server, silent)  # before anything is sent: is it our server?
+    # Before anything is sent: is it our server?
+    await pull_page(local, server, silent, page_size=page_size)
     for _ in range(_ROUNDS):
         sent = await _both(
-            _push_if_allowed(local, server, on_step), pull_all(local, server, on_step)
+            _push_if_allowed(local, server, on_step, page_size),
+            pull_all(local, server, on_step, page_size),
         )
         if isinstance(sent, Forbidden):
             await local.record_success(clock.now())
@@ -66,10 +72,10 @@ async def sync(
 
 
 async def _push_if_allowed(
-    local: SyncStore, server: SyncServer, on_step: OnStep
+    local: SyncStore, server: SyncServer, on_step: OnStep, page_size: int
 ) -> int | Forbidden:
     try:
-        return await push_all(local, server, on_step)
+        return await push_all(local, server, on_step, page_size)
     except Forbidden as error:
         return error
 
@@ -86,13 +92,15 @@ async def _both(
     return pushing.result()
 
 
-async def push_all(local: SyncStore, server: SyncServer, on_step: OnStep = silent) -> int:
+async def push_all(
+    local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
+) -> int:
     """Send what waits, page by page; how much was sent."""
     store = await local.store_id()
     sent = repeats = 0
     former: Sequence[UUID] = ()
     while True:
-        items, revisions = await local.claim(PAGE)
+        items, revisions = await local.claim(page_size)
         if not items and not revisions:
             return sent
         ids = [*(item.id for item in items), *(revision.id for revision in revisions)]

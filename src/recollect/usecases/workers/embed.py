@@ -19,6 +19,7 @@ from math import hypot, isfinite
 from typing import Final
 from uuid import UUID
 
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import (
     ModelBusy,
     ModelSlow,
@@ -31,13 +32,10 @@ from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
 from recollect.usecases.workers.backoff import BackoffEvent
 
-# The name that stands for no model at all.
-NO_EMBEDDER: Final = "none"
 # A model that takes a second for a text must be done with a batch before its claim lapses.
 BATCH: Final = 32
 # A text that every model can read: when it fails, the model is at fault and not the text.
 _PROBE: Final = "recollect"
-_LAST_WORD_SECONDS: Final = 2.0
 # What is not begun so long after a claim is given back: a request may take 20 s
 # (adapters/models/hosted/retries.py), and the vectors must be kept before the claim lapses.
 BEGIN_SECONDS: Final = 25.0
@@ -50,6 +48,7 @@ class EmbeddingContext:
     queue: EmbeddingQueue
     embedders: Embedders
     default: str
+    timeouts: Timeouts = TIMEOUTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ async def embed_batch(
         await batch.embed(jobs)
     except asyncio.CancelledError:
         with suppress(RecollectError, TimeoutError):
-            async with asyncio.timeout(_LAST_WORD_SECONDS):
+            async with asyncio.timeout(context.timeouts.give_back):
                 await context.queue.give_back(space, jobs)
         raise
     except RecollectError as error:

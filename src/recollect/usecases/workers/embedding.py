@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.recall.space import StoredSpace
 from recollect.usecases.workers.backoff import BackoffEvent, Backoffs
 from recollect.usecases.workers.embed import (
-    NO_EMBEDDER,
     Embedded,
     EmbeddingContext,
     OnEmbedding,
@@ -46,8 +46,8 @@ class EmbeddingStep:
         progress = [await queue.progress(space) for space in await _spaces_in_use(self._context)]
         return sum(part.waiting for part in progress), sum(part.failing for part in progress)
 
-    def report(self, trouble: BackoffEvent) -> None:
-        self._on_event(trouble)
+    def report(self, event: BackoffEvent) -> None:
+        self._on_event(event)
 
     async def _embed(self, space: StoredSpace) -> Embedded | None:
         known_to_work = space.id in self._working
@@ -81,7 +81,6 @@ async def open_first_space(context: EmbeddingContext) -> StoredSpace | None:
     embedder = await context.embedders.embedder(context.default)
     opened = await context.queue.open_space(context.default, embedder.space)
     if opened.state == "active":
-        await context.queue.build_index(opened)
         return opened
     if opened.id not in before:  # no one asked for a second space
         await context.queue.drop_space(opened)

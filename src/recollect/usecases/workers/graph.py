@@ -49,5 +49,5 @@ class GraphStep:
         progress = await self._context.progress()
         return progress.waiting, progress.failing
 
-    def report(self, trouble: BackoffEvent) -> None:
-        self._on_event(trouble)
+    def report(self, event: BackoffEvent) -> None:
+        self._on_event(event)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import (
     Conflict,
     InvalidInput,
@@ -26,7 +27,6 @@ from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.text.analysis import counted
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import (
-    NO_EMBEDDER,
     EmbeddingContext,
     OnEmbedding,
     embed_batch,
@@ -43,16 +43,21 @@ _AGAIN: Final = "Then run the same command again: it goes on where it stopped."
 
 @dataclass(frozen=True, slots=True)
 class SpaceStatus:
-    """One space and how far it is."""
+    """One space and how far it is. `pending_indexes`: of large owners, still to be built."""
 
     space: StoredSpace
     progress: EmbeddingProgress
+    pending_indexes: int
 
 
 async def status(context: EmbeddingContext) -> list[SpaceStatus]:
     """Every space, oldest first."""
     return [
-        SpaceStatus(space, await context.queue.progress(space))
+        SpaceStatus(
+            space,
+            await context.queue.progress(space),
+            await context.queue.pending_indexes(space),
+        )
         for space in await context.queue.spaces()
     ]
 
@@ -145,7 +150,7 @@ async def _switch_to(
         await context.queue.retry_parked(space)
     await _fill(context, space, on_event, sleep)
     try:
-        await context.queue.build_index(space)
+        await context.queue.build_indexes(space)
     except StoreError:
         await _current(context, space)  # cancelling a change also ends the build
         raise

@@ -45,7 +45,7 @@ class Step(Protocol):
     async def count_left(self) -> tuple[int, int]:
         """How much waits, and how much of that has failed and is retried later."""
 
-    def report(self, trouble: BackoffEvent) -> None:
+    def report(self, event: BackoffEvent) -> None:
         """Part of the work, or the store, backs off."""
 
 

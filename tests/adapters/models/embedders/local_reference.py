@@ -1,4 +1,4 @@
-"""The two networks once more, in plain numpy and straight from their papers.
+"""The networks once more, in plain numpy and straight from their papers.
 
 Nothing is shared with the code under test but the weights: no folding of constants, no graph.
 """
@@ -6,7 +6,7 @@ Nothing is shared with the code under test but the weights: no folding of consta
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +17,39 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 class ReferenceEncoder:
-    def __init__(self, weights: dict[str, NDArray[np.float32]], heads: int, epsilon: float) -> None:
+    def __init__(
+        self,
+        weights: Mapping[str, NDArray[np.float32]],
+        heads: int,
+        epsilon: float,
+        *,
+        first_position: int = 0,
+        pooling: str = "mean",
+    ) -> None:
         self.weights = {name: value.astype(np.float64) for name, value in weights.items()}
         self.heads = heads
         self.epsilon = epsilon
+        self.first_position = first_position
+        self.pooling = pooling
         self.is_mpnet = "encoder.relative_attention_bias.weight" in weights
         self.layers = len({name.split(".")[2] for name in weights if ".layer." in name})
 
     def encode(self, ids: Sequence[int]) -> Array:
+        states = self.states(ids)
+        pooled = states[0] if self.pooling == "cls" else states.mean(axis=0)
+        vector: Array = pooled / np.sqrt((pooled**2).sum())
+        return vector
+
+    def states(self, ids: Sequence[int]) -> Array:
         states = self.embed(ids)
         for number in range(self.layers):
             states = self.layer(states, f"encoder.layer.{number}.")
-        mean = states.mean(axis=0)
-        vector: Array = mean / np.sqrt((mean**2).sum())
-        return vector
+        return states
 
     def embed(self, ids: Sequence[int]) -> Array:
         words = self.weights["embeddings.word_embeddings.weight"]
         places = self.weights["embeddings.position_embeddings.weight"]
-        padding_id = 1
-        first = padding_id + 1 if self.is_mpnet else 0
+        first = self.first_position
         rows = [words[id] + places[first + place] for place, id in enumerate(ids)]
         if not self.is_mpnet:
             rows = [
@@ -92,3 +105,56 @@ def bucket(distance: int) -> int:
     if steps < 8:
         return side + steps
     return side + min(15, 8 + int(math.log(steps / 8) / math.log(16) * 8))
+
+
+class UseReference:
+    """The multilingual Universal Sentence Encoder, one token and one neighbor at a time."""
+
+    def __init__(self, weights: Mapping[str, NDArray[np.generic]]) -> None:
+        self.weights = {name: value.astype(np.float64) for name, value in weights.items()}
+
+    def encode(self, ids: Sequence[int]) -> Array:
+        w = self.weights
+        x = self.states(ids).sum(axis=0) / math.sqrt(len(ids))
+        x = self.relu(x @ w["p1"] + self.relu(x @ w["d0"]) @ w["d1"])
+        x = np.tanh(x @ w["p3"] + self.relu(x @ w["d2"]) @ w["d3"])
+        vector: Array = x / np.sqrt((x**2).sum())
+        return vector
+
+    def states(self, ids: Sequence[int]) -> Array:
+        w = self.weights
+        tokens = np.array(
+            [w[f"q{id % 17 + 1}"][id // 17] * w["scale"][id % 17] + w["lo"][id % 17] for id in ids]
+        )
+        narrow = np.concatenate([tokens @ w[f"proj{n}"] + w[f"proj_b{n}"] for n in (2, 3, 5)], 1)
+        narrow = self.norm(narrow, *(np.concatenate([w[f"{g}{n}"] for n in (2, 3, 5)]) for g in LN))
+        parts = [tokens]
+        for (n, before), x in zip(((2, 0), (3, 1), (5, 2)), np.split(narrow, 3, 1), strict=True):
+            for step in (1, 2):
+                x = x + self.relu(self.around(x, n, before) @ w[f"w{step}_{n}"] + w[f"b{step}_{n}"])
+            parts.append(x)
+        joined = self.norm(np.concatenate(parts, 1), w["ln_g"], w["ln_b"])
+        states: Array = joined @ w["cnn_W"] + w["cnn_b"]
+        return states
+
+    def around(self, x: Array, width: int, before: int) -> Array:
+        zero = np.zeros(x.shape[1])
+        places = range(-before, width - before)
+        return np.array(
+            [
+                np.concatenate([x[t + p] if 0 <= t + p < len(x) else zero for p in places])
+                for t in range(len(x))
+            ]
+        )
+
+    def norm(self, x: Array, scale: Array, shift: Array) -> Array:
+        mean = x.mean(axis=1, keepdims=True)
+        spread = np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + self.weights["eps"])
+        scaled: Array = (x - mean) / spread * scale + shift
+        return scaled
+
+    def relu(self, x: Array) -> Array:
+        return np.maximum(x, 0)
+
+
+LN = ("ln_g", "ln_b")

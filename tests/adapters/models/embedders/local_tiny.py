@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 from recollect.adapters.models.embedders.local_models import (
     BERT,
     MPNET_BASE,
+    ROBERTA,
     Architecture,
     LocalModel,
     ModelFile,
+    Package,
     Source,
-    Wheel,
 )
 
 WORDS = ["[UNK]", "the", "cat", "sleeps", "dog", "barks", "at", "night"]
@@ -28,6 +30,7 @@ DIMENSION, INNER, HEADS, LAYERS, PLACES = 32, 64, 4, 2, 256
 
 TINY_BERT = replace(BERT, heads=HEADS)
 TINY_MPNET = replace(MPNET_BASE, heads=HEADS)
+TINY_ROBERTA = replace(ROBERTA, heads=HEADS)
 
 
 def random_weights(architecture: Architecture, seed: int) -> dict[str, NDArray[np.float32]]:
@@ -49,7 +52,7 @@ def random_weights(architecture: Architecture, seed: int) -> dict[str, NDArray[n
     draw("embeddings.word_embeddings.weight", len(WORDS), DIMENSION)
     draw("embeddings.position_embeddings.weight", PLACES, DIMENSION)
     norm("embeddings.LayerNorm")
-    if architecture.first_position == 0:
+    if architecture is not TINY_MPNET:
         draw("embeddings.token_type_embeddings.weight", 2, DIMENSION)
     else:
         draw("encoder.relative_attention_bias.weight", 32, HEADS)
@@ -63,6 +66,78 @@ def random_weights(architecture: Architecture, seed: int) -> dict[str, NDArray[n
         linear(prefix + "output.dense", DIMENSION, INNER)
         norm(prefix + "output.LayerNorm")
     return weights
+
+
+def random_use_weights(seed: int) -> dict[str, NDArray[Any]]:
+    """Weights of a Universal Sentence Encoder with 34 tokens and small layers."""
+    random = np.random.default_rng(seed)
+    wide, narrow = DIMENSION, 8
+
+    def draw(*shape: int) -> NDArray[np.float32]:
+        return random.normal(0, 0.3, shape).astype(np.float32)
+
+    weights: dict[str, NDArray[Any]] = {
+        f"q{number}": random.integers(0, 64, (2, wide), dtype=np.uint8) for number in range(1, 18)
+    }
+    weights |= {"scale": np.abs(draw(17)) / 32, "lo": draw(17) - 1, "eps": np.array(1e-6)}
+    for width in (2, 3, 5):
+        weights |= {f"proj{width}": draw(wide, narrow), f"proj_b{width}": draw(narrow)}
+        weights |= {f"ln_g{width}": 1 + draw(narrow), f"ln_b{width}": draw(narrow)}
+        for step in (1, 2):
+            weights[f"w{step}_{width}"] = draw(width * narrow, narrow)
+            weights[f"b{step}_{width}"] = draw(narrow)
+    joined = wide + 3 * narrow
+    weights |= {"ln_g": 1 + draw(joined), "ln_b": draw(joined)}
+    weights |= {"cnn_W": draw(joined, wide), "cnn_b": draw(wide)}
+    weights |= {"d0": draw(wide, 24), "d1": draw(24, 24), "p1": draw(wide, 24)}
+    return weights | {"d2": draw(24, wide), "d3": draw(wide, wide), "p3": draw(24, wide)}
+
+
+def hmsemb(weights: Mapping[str, NDArray[np.float32]], tokenizer: bytes, group: int = 32) -> bytes:
+    """A pack of BERT's weights: matrices in 8 bits, a scale for each group of values."""
+    names = {full: short for short, full in PACK_NAMES.items()}
+    packed: dict[str, NDArray[np.float32]] = {
+        names[name]: value for name, value in weights.items() if name in names
+    }
+    for layer in range(LAYERS):
+        prefix = f"encoder.layer.{layer}."
+        for kind, full in (("w", "weight"), ("b", "bias")):
+            three = [weights[f"{prefix}attention.self.{one}.{full}"] for one in ATTENTION]
+            packed[f"l{layer}.qkv.{kind}"] = np.concatenate(three)
+            for short, long in PACK_PARTS.items():
+                packed[f"l{layer}.{short}.{kind}"] = weights[f"{prefix}{long}.{full}"]
+    entries, body = [], b""
+    for name, value in packed.items():
+        entry: dict[str, object] = {"name": name, "shape": list(value.shape)}
+        if name == "word_emb" or (value.ndim == 2 and name.startswith("l")):
+            groups = value.reshape(-1, group)
+            scales = (np.abs(groups).max(axis=1, keepdims=True) / 127).astype("<f4")
+            content = np.round(groups / scales).astype(np.int8).tobytes() + scales.tobytes()
+            entry |= {"dtype": "i8", "group": group, "len": len(content)}
+        else:
+            content = value.astype("<f4").tobytes()
+            entry |= {"dtype": "f32", "group": 0, "len": len(content)}
+        entries.append(entry)
+        body += content
+    head = json.dumps({"tokenizer_len": len(tokenizer), "tensors": entries}).encode()
+    return b"HMSEMB01" + len(head).to_bytes(8, "little") + head + tokenizer + body
+
+
+ATTENTION = ("query", "key", "value")
+PACK_NAMES = {
+    "word_emb": "embeddings.word_embeddings.weight",
+    "pos_emb": "embeddings.position_embeddings.weight",
+    "type_emb": "embeddings.token_type_embeddings.weight",
+    "emb_ln.w": "embeddings.LayerNorm.weight",
+    "emb_ln.b": "embeddings.LayerNorm.bias",
+}
+PACK_PARTS = {
+    "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
+    "f1": "intermediate.dense",
+    "f2": "output.dense",
+    "fln": "output.LayerNorm",
+}
 
 
 def safetensors(weights: Mapping[str, NDArray[np.float32]]) -> bytes:
@@ -94,7 +169,7 @@ class Index:
 
     folder: Path
 
-    def wheel(self, project: str, members: Mapping[str, bytes], part: str = "") -> Wheel:
+    def wheel(self, project: str, members: Mapping[str, bytes], part: str = "") -> Package:
         """Publish a wheel with these members."""
         path = self.folder / f"{project.replace('-', '_')}-1.0-py3-none-any.whl"
         about = f"{project.replace('-', '_')}-1.0.dist-info"
@@ -106,7 +181,7 @@ class Index:
             archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
             archive.writestr(f"{about}/RECORD", "")
         content = path.read_bytes()
-        return Wheel(f"{project}==1.0", hashlib.sha256(content).hexdigest(), len(content), part)
+        return Package(f"{project}==1.0", hashlib.sha256(content).hexdigest(), len(content), part)
 
     def source(self, project: str, files: Mapping[str, bytes]) -> Source:
         members = {f"inside/{name}": content for name, content in files.items()}
@@ -128,6 +203,7 @@ def tiny_model(*sources: Source, seed: int = 1) -> LocalModel:
     return LocalModel(
         name="tiny",
         title="tiny-bert",
+        licence="MIT",
         dimension=DIMENSION,
         max_tokens=64,
         architecture=TINY_BERT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,47 +12,44 @@ import pytest
 from tests.adapters.models.embedders.local_tiny import Index, tiny_files, tiny_model
 from tests.loopback import Loopback, Status
 
-from recollect.adapters.models.embedders import catalogue, folder
+from recollect.adapters.models.embedders import catalogue
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.models.embedders.folder import folder_embedder
 from recollect.adapters.models.embedders.local_cache import fetch
 from recollect.adapters.models.embedders.local_models import MINILM, MPNET
 from recollect.core.errors import InvalidInput, ModelBusy, ModelUnavailable, RecollectError
 from recollect.core.recall.space import Space
 
+pytestmark = pytest.mark.anyio
+
 KEY = "key-that-must-not-show"
 
 
-def space_of(name: str, models: Path, **options: Any) -> Space:
-    async def run() -> Space:
-        async with Catalogue(models, **options) as embedders:
-            return (await embedders.embedder(name)).space
-
-    return asyncio.run(run())
+async def space_of(name: str, models: Path, **options: Any) -> Space:
+    async with Catalogue(models, **options) as embedders:
+        return (await embedders.embedder(name)).space
 
 
-def error_of(name: str, models: Path, **options: Any) -> RecollectError:
+async def error_of(name: str, models: Path, **options: Any) -> RecollectError:
     with pytest.raises(RecollectError) as caught:
-        space_of(name, models, **options)
+        await space_of(name, models, **options)
     return caught.value
 
 
-def test_local_names_need_no_files_to_know_their_space(tmp_path: Path) -> None:
-    assert space_of("minilm", tmp_path / "models") == MINILM.space
-    assert space_of("mpnet", tmp_path / "models") == MPNET.space
+async def test_local_names_need_no_files_to_know_their_space(tmp_path: Path) -> None:
+    assert await space_of("minilm", tmp_path / "models") == MINILM.space
+    assert await space_of("mpnet", tmp_path / "models") == MPNET.space
     assert not (tmp_path / "models").exists()
 
 
-def test_a_model_is_made_once_and_closed_at_the_end(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with Catalogue(tmp_path) as embedders:
-            first, second = await asyncio.gather(
-                embedders.embedder("mpnet"), embedders.embedder("mpnet")
-            )
-            assert first is second
-        with pytest.raises(RuntimeError):  # its threads are gone
-            await first.embed_query("x")
-
-    asyncio.run(run())
+async def test_a_model_is_made_once_and_closed_at_the_end(tmp_path: Path) -> None:
+    async with Catalogue(tmp_path) as embedders:
+        first, second = await asyncio.gather(
+            embedders.embedder("mpnet"), embedders.embedder("mpnet")
+        )
+        assert first is second
+    with pytest.raises(RuntimeError):  # its threads are gone
+        await first.embed_query("x")
 
 
 @pytest.mark.parametrize(
@@ -73,18 +70,23 @@ def test_a_model_is_made_once_and_closed_at_the_end(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_hosted_names_carry_what_decides_about_the_vectors(
+async def test_hosted_names_carry_what_decides_about_the_vectors(
     tmp_path: Path, name: str, account: Account, space: Space
 ) -> None:
     accounts = {name.partition("/")[0]: account}
-    assert space_of(name, tmp_path, egress="hosted", accounts=accounts) == space
+    assert await space_of(name, tmp_path, egress="hosted", accounts=accounts) == space
 
 
 @pytest.mark.parametrize(
     ("name", "options", "field", "said"),
     [
         ("none", {}, "model", "unknown embedding model 'none'"),
-        ("minillm", {}, "model", "minilm, minilm-fp32, mpnet, folder:/PATH"),
+        (
+            "minillm",
+            {},
+            "model",
+            "minilm, granite-30m, gte-small, multilingual, mpnet, minilm-fp32, folder:/PATH",
+        ),
         ("openai", {}, "model", "unknown embedding model 'openai'"),
         ("voyage/voyage-3.5", {}, "RECOLLECT_VOYAGE_API_KEY", "Set RECOLLECT_VOYAGE_API_KEY"),
         ("compatible/x@8", {}, "RECOLLECT_COMPATIBLE_URL", "Set RECOLLECT_COMPATIBLE_URL"),
@@ -103,10 +105,10 @@ def test_hosted_names_carry_what_decides_about_the_vectors(
         ("folder:models/mine", {}, "model", "folder:/the/absolute/path"),
     ],
 )
-def test_a_name_that_cannot_be_used_says_what_to_change(
+async def test_a_name_that_cannot_be_used_says_what_to_change(
     tmp_path: Path, name: str, options: Mapping[str, Any], field: str, said: str
 ) -> None:
-    error = error_of(name, tmp_path, **options)
+    error = await error_of(name, tmp_path, **options)
     assert isinstance(error, InvalidInput)
     assert error.field == field
     assert said in f"{error} {error.remedy}"
@@ -114,43 +116,36 @@ def test_a_name_that_cannot_be_used_says_what_to_change(
 
 
 @pytest.mark.parametrize(("api", "egress"), [("voyage", "local"), ("openai", "hosted")])
-def test_a_server_on_this_machine_is_no_egress(tmp_path: Path, api: Any, egress: Any) -> None:
-    async def run() -> None:
-        with Loopback(api, dimension=8) as server:
-            accounts = {api: Account(KEY, server.base_url)}
-            async with Catalogue(tmp_path, egress=egress, accounts=accounts) as embedders:
-                embedder = await embedders.embedder(f"{api}/some-model@8")
-                assert not embedder.is_hosted
-                (vector,) = await embedder.embed_documents(["hello"])
-                assert len(vector) == 8
-
-    asyncio.run(run())
+async def test_a_server_on_this_machine_is_no_egress(tmp_path: Path, api: Any, egress: Any) -> None:
+    with Loopback(api, dimension=8) as server:
+        accounts = {api: Account(KEY, server.base_url)}
+        async with Catalogue(tmp_path, egress=egress, accounts=accounts) as embedders:
+            embedder = await embedders.embedder(f"{api}/some-model@8")
+            assert not embedder.is_hosted
+            (vector,) = await embedder.embed_documents(["hello"])
+            assert len(vector) == 8
 
 
-def test_what_one_model_of_an_account_is_asked_to_wait_holds_for_the_others(tmp_path: Path) -> None:
-    async def run() -> None:
-        with Loopback("compatible") as server:
-            accounts = {"compatible": Account(None, server.base_url)}
-            async with Catalogue(tmp_path, accounts=accounts) as embedders:
-                old = await embedders.embedder("compatible/old@8")
-                new = await embedders.embedder("compatible/new@8")
-                server.misbehave(Status(429, (("Retry-After", "9999"),)))
-                for embedder in (old, new):
-                    with pytest.raises(ModelBusy):
-                        await embedder.embed_documents(["hello"])
-            assert len(server.requests) == 1
+async def test_what_one_model_of_an_account_is_asked_to_wait_holds_for_the_others(
+    tmp_path: Path,
+) -> None:
+    with Loopback("compatible") as server:
+        accounts = {"compatible": Account(None, server.base_url)}
+        async with Catalogue(tmp_path, accounts=accounts) as embedders:
+            old = await embedders.embedder("compatible/old@8")
+            new = await embedders.embedder("compatible/new@8")
+            server.misbehave(Status(429, (("Retry-After", "9999"),)))
+            for embedder in (old, new):
+                with pytest.raises(ModelBusy):
+                    await embedder.embed_documents(["hello"])
+        assert len(server.requests) == 1
 
-    asyncio.run(run())
 
-
-def test_what_leaves_this_machine_is_hosted_and_nothing_else(tmp_path: Path) -> None:
-    async def run() -> None:
-        accounts = {"voyage": Account(KEY)}
-        async with Catalogue(tmp_path, egress="hosted", accounts=accounts) as embedders:
-            assert (await embedders.embedder("voyage/voyage-3.5")).is_hosted
-            assert not (await embedders.embedder("minilm")).is_hosted
-
-    asyncio.run(run())
+async def test_what_leaves_this_machine_is_hosted_and_nothing_else(tmp_path: Path) -> None:
+    accounts = {"voyage": Account(KEY)}
+    async with Catalogue(tmp_path, egress="hosted", accounts=accounts) as embedders:
+        assert (await embedders.embedder("voyage/voyage-3.5")).is_hosted
+        assert not (await embedders.embedder("minilm")).is_hosted
 
 
 @pytest.fixture
@@ -158,57 +153,46 @@ def built(index: Index, tmp_path: Path) -> Path:
     return fetch(tiny_model(index.source("tiny-model", tiny_files())), tmp_path / "models")
 
 
-def test_a_folder_can_be_named(built: Path, tmp_path: Path) -> None:
-    space = space_of(f"folder:{built}", tmp_path)
+async def test_a_folder_can_be_named(built: Path, tmp_path: Path) -> None:
+    space = await space_of(f"folder:{built}", tmp_path)
     assert (space.model, space.dimension) == (built.name, 32)
 
 
-def test_a_folder_without_a_model_is_looked_at_again_after_a_minute(
+async def test_a_folder_without_a_model_is_looked_at_again_after_a_minute(
     built: Path, tmp_path: Path
 ) -> None:
     clock = [0.0]
     hidden = built.with_name("hidden")
-    built.rename(hidden)
-
-    async def run() -> None:
-        async with Catalogue(tmp_path, now=lambda: clock[0]) as embedders:
-            with pytest.raises(ModelUnavailable, match=r"no model\.onnx"):
-                await embedders.embedder(f"folder:{built}")
-            hidden.rename(built)
-            with pytest.raises(ModelUnavailable):
-                await embedders.embedder(f"folder:{built}")
-            clock[0] = 60.0
-            assert (await embedders.embedder(f"folder:{built}")).space.dimension == 32
-
-    asyncio.run(run())
+    await asyncio.to_thread(built.rename, hidden)
+    async with Catalogue(tmp_path, now=lambda: clock[0]) as embedders:
+        with pytest.raises(ModelUnavailable, match=r"no model\.onnx"):
+            await embedders.embedder(f"folder:{built}")
+        hidden.rename(built)
+        with pytest.raises(ModelUnavailable):
+            await embedders.embedder(f"folder:{built}")
+        clock[0] = 60.0
+        assert (await embedders.embedder(f"folder:{built}")).space.dimension == 32
 
 
-def test_a_recall_that_stops_waiting_does_not_undo_the_making(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_recall_that_stops_waiting_does_not_undo_the_making(
+    built: Path, tmp_path: Path
 ) -> None:
-    made, gate, entered = [], threading.Event(), threading.Event()
-    really = folder.folder_embedder
-
-    def slowly(path: Path, **options: Any) -> Any:
-        made.append(path)
-        entered.set()
-        assert gate.wait(180)
-        return really(path, **options)
-
-    monkeypatch.setattr(folder, "folder_embedder", slowly)
-
-    async def run() -> None:
-        async with Catalogue(tmp_path) as embedders:
-            impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
-            await asyncio.to_thread(entered.wait, 180)
+    """The model's configuration is a pipe: reading it waits for the test. It is a pipe only once,
+    so a model that was loaded again would have the default length.
+    """
+    pipe = built / "sentence_bert_config.json"
+    os.mkfifo(pipe)
+    async with Catalogue(tmp_path) as embedders:
+        impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
+        with await asyncio.to_thread(pipe.open, "w") as configuration:  # when it is being read
             impatient.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await impatient
-            gate.set()
-            assert (await embedders.embedder(f"folder:{built}")).space.dimension == 32
-
-    asyncio.run(run())
-    assert made == [built]
+            await asyncio.to_thread(pipe.unlink)
+            configuration.write('{"max_seq_length": 7}')
+        embedder = await embedders.embedder(f"folder:{built}")
+    expected = await asyncio.to_thread(folder_embedder, built, max_tokens=7)
+    assert embedder.space == expected.space
 
 
 def test_every_hosted_provider_can_be_named() -> None:

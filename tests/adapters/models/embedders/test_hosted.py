@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +12,8 @@ from tests.loopback import Api, Loopback, Spoiled, vector_of
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
 from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
+
+pytestmark = pytest.mark.anyio
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
@@ -37,20 +38,14 @@ def embedder_of(server: Loopback, **options: object) -> HostedEmbedder:
     return HostedEmbedder(PROVIDERS[server.api], **(defaults | options))  # type: ignore[arg-type]  # a table of options
 
 
-def documents(server: Loopback, texts: list[str], **options: object) -> list[list[float]]:
-    async def run() -> list[list[float]]:
-        async with embedder_of(server, **options) as embedder:
-            return await embedder.embed_documents(texts)
-
-    return asyncio.run(run())
+async def documents(server: Loopback, texts: list[str], **options: object) -> list[list[float]]:
+    async with embedder_of(server, **options) as embedder:
+        return await embedder.embed_documents(texts)
 
 
-def query(server: Loopback, text: str, **options: object) -> list[float]:
-    async def run() -> list[float]:
-        async with embedder_of(server, **options) as embedder:
-            return await embedder.embed_query(text)
-
-    return asyncio.run(run())
+async def query(server: Loopback, text: str, **options: object) -> list[float]:
+    async with embedder_of(server, **options) as embedder:
+        return await embedder.embed_query(text)
 
 
 def unit(vector: list[float]) -> list[float]:
@@ -62,19 +57,19 @@ DOCUMENT_PURPOSE = {"voyage": "document", "cohere": "search_document"}
 QUERY_PURPOSE = {"voyage": "query", "cohere": "search_query"}
 
 
-def test_documents_come_back_in_order_and_of_length_one(server: Loopback) -> None:
+async def test_documents_come_back_in_order_and_of_length_one(server: Loopback) -> None:
     purpose = DOCUMENT_PURPOSE.get(server.api, "")
-    assert documents(server, TEXTS) == [unit(vector_of(text, 8, purpose)) for text in TEXTS]
+    assert await documents(server, TEXTS) == [unit(vector_of(text, 8, purpose)) for text in TEXTS]
 
 
-def test_a_query_says_that_it_is_one_and_bears_its_instruction(server: Loopback) -> None:
-    found = query(server, "when do we deploy", query_instruction="Find: ")
+async def test_a_query_says_that_it_is_one_and_bears_its_instruction(server: Loopback) -> None:
+    found = await query(server, "when do we deploy", query_instruction="Find: ")
     purpose = QUERY_PURPOSE.get(server.api, "")
     assert found == unit(vector_of("Find: when do we deploy", 8, purpose))
 
 
-def test_documents_do_not_bear_the_instruction(server: Loopback) -> None:
-    documents(server, ["a fact"], query_instruction="Find: ")
+async def test_documents_do_not_bear_the_instruction(server: Loopback) -> None:
+    await documents(server, ["a fact"], query_instruction="Find: ")
     assert not server.saw("Find")
 
 
@@ -104,8 +99,8 @@ EXPECTED_BODIES: dict[Api, dict[str, object]] = {
 }
 
 
-def test_the_request_is_exactly_the_apis_own(server: Loopback) -> None:
-    documents(server, ["one", "two"])
+async def test_the_request_is_exactly_the_apis_own(server: Loopback) -> None:
+    await documents(server, ["one", "two"])
     (request,) = server.requests
     assert request.body == EXPECTED_BODIES[server.api]
     assert request.path == ("/v2/embed" if server.api == "cohere" else "/v1/embeddings")
@@ -124,11 +119,11 @@ def test_the_request_is_exactly_the_apis_own(server: Loopback) -> None:
         ("cohere", "embed-english-v3.0", 1024, "output_dimension", None),
     ],
 )
-def test_a_known_model_needs_no_dimension(
+async def test_a_known_model_needs_no_dimension(
     api: Api, model: str, dimension: int, field: str, sent: int | None
 ) -> None:
     with Loopback(api, dimension=dimension) as server:
-        (vector,) = documents(server, ["one"], model=model, dimension=None)
+        (vector,) = await documents(server, ["one"], model=model, dimension=None)
         assert len(vector) == dimension
         assert server.requests[0].body.get(field) == sent
 
@@ -145,26 +140,26 @@ def test_the_space_names_provider_model_and_dimension(api: Api, space: str) -> N
     assert embedder.space.query_instruction == "Find: "
 
 
-def test_a_compatible_server_needs_no_key() -> None:
+async def test_a_compatible_server_needs_no_key() -> None:
     with Loopback("compatible") as server:
-        documents(server, ["one"], key=None)
+        await documents(server, ["one"], key=None)
         assert "authorization" not in server.requests[0].headers
 
 
 @pytest.mark.parametrize("api", ["voyage", "openai", "compatible"])
-def test_the_order_is_restored_by_index(api: Api) -> None:
+async def test_the_order_is_restored_by_index(api: Api) -> None:
     with Loopback(api) as server:
-        straight = documents(server, TEXTS)
+        straight = await documents(server, TEXTS)
         server.misbehave(Spoiled(shuffled=True))
-        assert documents(server, TEXTS) == straight
+        assert await documents(server, TEXTS) == straight
 
 
-def test_many_texts_go_in_requests_that_grow_to_the_providers_size(server: Loopback) -> None:
+async def test_many_texts_go_in_requests_that_grow_to_the_providers_size(server: Loopback) -> None:
     provider = PROVIDERS[server.api]
     texts = [f"fact number {number}" for number in range(3 * provider.max_texts)]
     # However busy the machine: an answer within minutes is a quick one.
     calm = replace(DOCUMENT_RETRIES, request_seconds=9999, total_seconds=9999)
-    vectors = documents(server, texts, document_retries=calm)
+    vectors = await documents(server, texts, document_retries=calm)
     purpose = DOCUMENT_PURPOSE.get(server.api, "")
     assert vectors == [unit(vector_of(text, 8, purpose)) for text in texts]
     field = "texts" if server.api == "cohere" else "input"
@@ -173,13 +168,13 @@ def test_many_texts_go_in_requests_that_grow_to_the_providers_size(server: Loopb
     assert max(sizes) == provider.max_texts
 
 
-def test_no_text_no_request(server: Loopback) -> None:
-    assert documents(server, []) == []
+async def test_no_text_no_request(server: Loopback) -> None:
+    assert await documents(server, []) == []
     assert server.requests == []
 
 
 @pytest.mark.parametrize(
     "text", ["", "\x00", "half a pair \ud800", "\u202eright to left", "🦊" * 50]
 )
-def test_any_text_can_be_embedded(server: Loopback, text: str) -> None:
-    assert math.hypot(*query(server, text)) == pytest.approx(1)
+async def test_any_text_can_be_embedded(server: Loopback, text: str) -> None:
+    assert math.hypot(*await query(server, text)) == pytest.approx(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import traceback
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from recollect.adapters.models.embedders.hosted_providers import (
     VOYAGE,
 )
 from recollect.core.errors import InvalidInput, ModelUnavailable
+
+pytestmark = pytest.mark.anyio
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"
@@ -99,7 +100,7 @@ def test_a_model_without_a_dimension_is_refused(model: str, dimension: int | Non
     [None, Status(400), Status(500), Cut(), Garbage(TEXT.encode()), Spoiled(missing=1)],
     ids=str,
 )
-def test_neither_key_nor_text_shows(
+async def test_neither_key_nor_text_shows(
     server: Loopback, fault: Fault | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -113,10 +114,10 @@ def test_neither_key_nor_text_shows(
             await embedder.embed_documents([TEXT])
 
     if fault is None:
-        asyncio.run(run())
+        await run()
     else:
         with pytest.raises(ModelUnavailable) as caught:
-            asyncio.run(run())
+            await run()
         shown += [repr(caught.value), caught.value.remedy]
         shown += traceback.format_exception(caught.value)
         # The HTTP library's exception holds the request: it must not hang on this one.
@@ -128,7 +129,7 @@ def test_neither_key_nor_text_shows(
     assert TEXT not in everything
 
 
-def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
+async def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
     server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Loopback("openai") as proxy:
@@ -137,10 +138,7 @@ def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
 
-        async def run() -> None:
-            async with opened(server) as embedder:
-                await embedder.embed_documents([TEXT])
-
-        asyncio.run(run())
+        async with opened(server) as embedder:
+            await embedder.embed_documents([TEXT])
         assert proxy.received == b""
     assert server.saw(TEXT)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,8 +92,7 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 
 
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
-    defaults: dict[str, Any] = {one.name: one.default for one in fields(RecallSettings)}
-    legs = PhaseShares().legs * defaults["deadline_ms"] / 1000
+    legs = PhaseShares().legs * RecallSettings().deadline_ms / 1000
     assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked before
     assert QUERY_RETRIES.request_seconds < DOCUMENT_RETRIES.request_seconds
 

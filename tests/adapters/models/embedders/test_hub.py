@@ -4,7 +4,6 @@ hub can be reached where these tests run, so the weights in it are our own, and 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from recollect.adapters.models.embedders.hub import BGE_QUERY_INSTRUCTION, hub_embedder
 from recollect.core.errors import InvalidInput, ModelUnavailable
+
+pytestmark = pytest.mark.anyio
 
 BGE = "BAAI/bge-small-en-v1.5"
 DIMENSION = 384
@@ -72,35 +73,29 @@ def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_hub_model_embeds_and_only_queries_carry_the_instruction(downloaded: Path) -> None:
-    async def run() -> None:
-        async with hub_embedder(BGE, downloaded, timeouts=UNHURRIED) as embedder:
-            document, other = await embedder.embed_documents(["deploy", "tuesday tuesday"])
-            query = await embedder.embed_query("deploy")
-        assert (embedder.space.model, embedder.space.dimension) == (BGE, DIMENSION)
-        assert embedder.space.query_instruction == BGE_QUERY_INSTRUCTION
-        assert np.linalg.norm([document, other, query], axis=1) == pytest.approx([1, 1, 1])
-        assert document[ID["deploy"]] == document[ID["[CLS]"]] > 0.0
-        assert other[ID["tuesday"]] == pytest.approx(2 * other[ID["[CLS]"]])
-        assert (document[ID["Represent"]], other[ID["Represent"]]) == (0.0, 0.0)
-        assert query[ID["Represent"]] == query[ID["deploy"]] > 0.0
-
-    asyncio.run(run())
+async def test_a_hub_model_embeds_and_only_queries_carry_the_instruction(downloaded: Path) -> None:
+    async with hub_embedder(BGE, downloaded, timeouts=UNHURRIED) as embedder:
+        document, other = await embedder.embed_documents(["deploy", "tuesday tuesday"])
+        query = await embedder.embed_query("deploy")
+    assert (embedder.space.model, embedder.space.dimension) == (BGE, DIMENSION)
+    assert embedder.space.query_instruction == BGE_QUERY_INSTRUCTION
+    assert np.linalg.norm([document, other, query], axis=1) == pytest.approx([1, 1, 1])
+    assert document[ID["deploy"]] == document[ID["[CLS]"]] > 0.0
+    assert other[ID["tuesday"]] == pytest.approx(2 * other[ID["[CLS]"]])
+    assert (document[ID["Represent"]], other[ID["Represent"]]) == (0.0, 0.0)
+    assert query[ID["Represent"]] == query[ID["deploy"]] > 0.0
 
 
-def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
+async def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
-    async def run() -> None:
-        async with hub_embedder("BAAI/bge-large-en-v1.5", tmp_path) as embedder:
-            assert embedder.space.dimension == 1024
-            with pytest.raises(ModelUnavailable, match="bge-large-en-v1") as caught:
-                await embedder.embed_documents(["deploy"])
-            assert "model.onnx" in caught.value.remedy
-
-    asyncio.run(run())
+    async with hub_embedder("BAAI/bge-large-en-v1.5", tmp_path) as embedder:
+        assert embedder.space.dimension == 1024
+        with pytest.raises(ModelUnavailable, match="bge-large-en-v1") as caught:
+            await embedder.embed_documents(["deploy"])
+        assert "model.onnx" in caught.value.remedy
 
 
 def test_a_name_that_no_hub_has_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import shutil
 from collections.abc import Sequence
@@ -12,17 +11,31 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import tokenizers
-from tests.adapters.models.embedders.local_reference import ReferenceEncoder, bucket
-from tests.adapters.models.embedders.local_tiny import HEADS, TINY_BERT, TINY_MPNET, random_weights
+from tests.adapters.models.embedders.local_reference import (
+    ReferenceEncoder,
+    UseReference,
+    bucket,
+)
+from tests.adapters.models.embedders.local_tiny import (
+    HEADS,
+    TINY_BERT,
+    TINY_MPNET,
+    TINY_ROBERTA,
+    random_use_weights,
+    random_weights,
+)
 from tests.waiting import UNHURRIED
 
 from recollect.adapters.models.embedders.local import local_embedder
 from recollect.adapters.models.embedders.local_cache import model_folder
-from recollect.adapters.models.embedders.local_models import BERT, MINILM, Architecture
+from recollect.adapters.models.embedders.local_models import BERT, MINILM, Architecture, Pooling
 from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.onnx_encoder import build_encoder, distance_buckets
 from recollect.adapters.models.embedders.onnx_graph import Precision
+from recollect.adapters.models.embedders.onnx_use import build_use_encoder
 from recollect.adapters.models.embedders.weights_safetensors import read_weights
+
+pytestmark = pytest.mark.anyio
 
 TEXTS = {
     "a sentence": "The staging database is read-only on Fridays.",
@@ -88,18 +101,15 @@ def test_int8_agrees_with_the_reference(
     assert sum(number**2 for number in vector) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_vector_depends_neither_on_its_neighbours_nor_on_the_occasion(
+async def test_a_vector_depends_neither_on_its_neighbours_nor_on_the_occasion(
     models_folder: Path,
 ) -> None:
     texts = list(TEXTS.values())
 
-    async def embed() -> None:
-        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
-            together = await embedder.embed_documents(texts)
-            assert await embedder.embed_documents(texts[::-1]) == together[::-1]
-            assert [await embedder.embed_query(text) for text in texts] == together
-
-    asyncio.run(embed())
+    async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
+        together = await embedder.embed_documents(texts)
+        assert await embedder.embed_documents(texts[::-1]) == together[::-1]
+        assert [await embedder.embed_query(text) for text in texts] == together
 
 
 def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -> None:
@@ -113,25 +123,22 @@ def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -
     batch = tokenizer.encode_batch([text.replace("\ud800", "?") for text in TEXTS.values()])
     ids = np.array([entry.ids for entry in batch])
     mask = np.array([entry.attention_mask for entry in batch])
-    (together,) = session.run(None, {"input_ids": ids, "attention_mask": mask})
+    (together,) = session.run(["sentence_embedding"], {"input_ids": ids, "attention_mask": mask})
     for row, length in enumerate(mask.sum(axis=1)):
         one = slice(row, row + 1)
         feed = {"input_ids": ids[one, :length], "attention_mask": mask[one, :length]}
-        (alone,) = session.run(None, feed)
+        (alone,) = session.run(["sentence_embedding"], feed)
         # What is left is the order of additions in the attention, not the scale of a neighbour.
         assert cosine(together[row], alone[0]) >= 0.9999
 
 
-def test_a_paraphrase_is_nearer_than_an_unrelated_sentence(models_folder: Path) -> None:
-    async def embed() -> None:
-        async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
-            query = await embedder.embed_query("How do I get my money back?")
-            near, far = await embedder.embed_documents(
-                ["Refunds are paid within thirty days of purchase.", "The cat sleeps all day."]
-            )
-        assert cosine(query, near) > cosine(query, far) + 0.2
-
-    asyncio.run(embed())
+async def test_a_paraphrase_is_nearer_than_an_unrelated_sentence(models_folder: Path) -> None:
+    async with local_embedder(models_folder, timeouts=UNHURRIED) as embedder:
+        query = await embedder.embed_query("How do I get my money back?")
+        near, far = await embedder.embed_documents(
+            ["Refunds are paid within thirty days of purchase.", "The cat sleeps all day."]
+        )
+    assert cosine(query, near) > cosine(query, far) + 0.2
 
 
 def test_the_text_beyond_256_tokens_has_no_effect(int8: Encoder) -> None:
@@ -140,26 +147,69 @@ def test_the_text_beyond_256_tokens_has_no_effect(int8: Encoder) -> None:
     assert int8.encode("cats " + start) != int8.encode("dogs " + start)
 
 
-@pytest.mark.parametrize(("precision", "least"), [("fp32", 0.999999), ("int8", 0.98)])
-@pytest.mark.parametrize("architecture", [TINY_BERT, TINY_MPNET], ids=["bert", "mpnet"])
-def test_both_networks_agree_with_the_reference_on_random_weights(
-    tmp_path: Path, architecture: Architecture, precision: Precision, least: float
+PRECISIONS = pytest.mark.parametrize(("precision", "least"), [("fp32", 0.999999), ("int8", 0.98)])
+
+
+def check_against(
+    reference: ReferenceEncoder | UseReference, graph: Path, least: float, tokens: int
 ) -> None:
-    weights = random_weights(architecture, seed=7)
-    target = tmp_path / "model.onnx"
-    build_encoder(weights, architecture, max_tokens=200, precision=precision, target=target)
-    session = onnxruntime.InferenceSession(target, providers=["CPUExecutionProvider"])
-    reference = ReferenceEncoder(weights, HEADS, architecture.epsilon)
+    """Compare vectors and token states on texts of several lengths, with and without padding."""
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(3)
     for length in (1, 2, 9, 40, 200):  # 200: every bucket of distances
-        ids = random.integers(0, 8, (1, length))
+        ids = random.integers(0, tokens, (1, length))
         padded = np.pad(ids, ((0, 0), (0, 200 - length)))
         mask = np.pad(np.ones_like(ids), ((0, 0), (0, 200 - length)))
         expected = reference.encode(ids[0].tolist()).tolist()
+        expected_states = reference.states(ids[0].tolist())
         for feed in (ids, np.ones_like(ids)), (padded, mask):
             names = dict(zip(("input_ids", "attention_mask"), feed, strict=True))
-            (vector,) = session.run(None, names)
+            vector, states = session.run(["sentence_embedding", "last_hidden_state"], names)
             assert cosine(vector[0], expected) >= least
+            for state, one in zip(states[0, :length], expected_states, strict=True):
+                assert cosine(state, one) >= least - 0.01
+
+
+@PRECISIONS
+@pytest.mark.parametrize(
+    ("architecture", "pooling"),
+    [(TINY_BERT, "mean"), (TINY_ROBERTA, "cls"), (TINY_MPNET, "mean")],
+    ids=["bert", "roberta", "mpnet"],
+)
+def test_every_network_agrees_with_the_reference_on_random_weights(
+    tmp_path: Path,
+    architecture: Architecture,
+    pooling: Pooling,
+    precision: Precision,
+    least: float,
+) -> None:
+    weights = random_weights(architecture, seed=7)
+    target = tmp_path / "model.onnx"
+    build_encoder(
+        weights,
+        architecture,
+        max_tokens=200,
+        precision=precision,
+        target=target,
+        pooling=pooling,
+    )
+    reference = ReferenceEncoder(
+        weights,
+        HEADS,
+        architecture.epsilon,
+        first_position=architecture.first_position,
+        pooling=pooling,
+    )
+    check_against(reference, target, least, tokens=8)
+
+
+@PRECISIONS
+def test_the_sentence_encoder_agrees_with_the_reference_on_random_weights(
+    tmp_path: Path, precision: Precision, least: float
+) -> None:
+    weights = random_use_weights(seed=7)
+    build_use_encoder(weights, precision=precision, target=tmp_path / "model.onnx")
+    check_against(UseReference(weights), tmp_path / "model.onnx", least, tokens=34)
 
 
 def test_distances_fall_into_the_buckets_of_the_paper() -> None:

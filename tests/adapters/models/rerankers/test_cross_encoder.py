@@ -10,6 +10,8 @@ import pytest
 from recollect.adapters.models.rerankers.cross_encoder import CrossEncoder, PairModel, Stop
 from recollect.core.errors import ModelUnavailable
 
+pytestmark = pytest.mark.anyio
+
 
 class Gated:
     """A model that waits at a gate before each score, and notes what it was asked."""
@@ -26,23 +28,20 @@ class Gated:
         return float(len(text))
 
 
-def test_a_cancelled_run_reads_no_further_pair() -> None:
+async def test_a_cancelled_run_reads_no_further_pair() -> None:
     model = Gated()
 
-    async def run() -> None:
-        async with CrossEncoder(lambda: model) as reranker:
-            asked = asyncio.create_task(reranker.scores("q", ["one", "two", "three"]))
-            await asyncio.to_thread(model.reached.wait)
-            asked.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asked
-            model.gate.set()
-
-    asyncio.run(run())
+    async with CrossEncoder(lambda: model) as reranker:
+        asked = asyncio.create_task(reranker.scores("q", ["one", "two", "three"]))
+        await asyncio.to_thread(model.reached.wait)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        model.gate.set()
     assert model.read == ["one"]
 
 
-def test_a_run_cancelled_while_it_waits_its_turn_never_starts() -> None:
+async def test_a_run_cancelled_while_it_waits_its_turn_never_starts() -> None:
     model = Gated()
 
     async def run() -> list[float]:
@@ -55,26 +54,23 @@ def test_a_run_cancelled_while_it_waits_its_turn_never_starts() -> None:
             model.gate.set()
             return await first
 
-    assert asyncio.run(run()) == [3.0]
+    assert await run() == [3.0]
     assert model.read == ["one"]
 
 
-def test_closing_the_reranker_ends_a_run_with_an_error() -> None:
+async def test_closing_the_reranker_ends_a_run_with_an_error() -> None:
     model = Gated()
 
-    async def run() -> None:
-        async with CrossEncoder(lambda: model) as reranker:
-            asked = asyncio.create_task(reranker.scores("q", ["one", "two"]))
-            await asyncio.to_thread(model.reached.wait)
-            asyncio.get_running_loop().call_later(0.01, model.gate.set)
-        with pytest.raises(ModelUnavailable, match="closed"):
-            await asked
-
-    asyncio.run(run())
+    async with CrossEncoder(lambda: model) as reranker:
+        asked = asyncio.create_task(reranker.scores("q", ["one", "two"]))
+        await asyncio.to_thread(model.reached.wait)
+        asyncio.get_running_loop().call_later(0.01, model.gate.set)
+    with pytest.raises(ModelUnavailable, match="closed"):
+        await asked
     assert model.read == ["one"]
 
 
-def test_the_model_is_loaded_once_and_only_when_needed() -> None:
+async def test_the_model_is_loaded_once_and_only_when_needed() -> None:
     loads = 0
 
     def load() -> PairModel:
@@ -84,17 +80,14 @@ def test_the_model_is_loaded_once_and_only_when_needed() -> None:
         model.gate.set()
         return model
 
-    async def run() -> None:
-        async with CrossEncoder(load) as reranker:
-            assert loads == 0
-            assert await reranker.scores("q", ["a", "bb"]) == [1.0, 2.0]
-            assert await reranker.scores("q", ["ccc"]) == [3.0]
-
-    asyncio.run(run())
+    async with CrossEncoder(load) as reranker:
+        assert loads == 0
+        assert await reranker.scores("q", ["a", "bb"]) == [1.0, 2.0]
+        assert await reranker.scores("q", ["ccc"]) == [3.0]
     assert loads == 1
 
 
-def test_a_model_that_could_not_be_had_is_tried_again_a_minute_later() -> None:
+async def test_a_model_that_could_not_be_had_is_tried_again_a_minute_later() -> None:
     clock = [1000.0]
     loads = 0
 
@@ -103,16 +96,13 @@ def test_a_model_that_could_not_be_had_is_tried_again_a_minute_later() -> None:
         loads += 1
         raise ModelUnavailable("no model", remedy="fetch it")
 
-    async def run() -> None:
-        async with CrossEncoder(load, now=lambda: clock[0]) as reranker:
-            for moment, expected in ((1000.0, 1), (1059.0, 1), (1060.0, 2)):
-                clock[0] = moment
-                with pytest.raises(ModelUnavailable, match="no model") as caught:
-                    await reranker.scores("q", ["a"])
-                assert caught.value.remedy == "fetch it"
-                assert loads == expected
-
-    asyncio.run(run())
+    async with CrossEncoder(load, now=lambda: clock[0]) as reranker:
+        for moment, expected in ((1000.0, 1), (1059.0, 1), (1060.0, 2)):
+            clock[0] = moment
+            with pytest.raises(ModelUnavailable, match="no model") as caught:
+                await reranker.scores("q", ["a"])
+            assert caught.value.remedy == "fetch it"
+            assert loads == expected
 
 
 def test_an_interrupt_asked_for_late_comes_at_once() -> None:

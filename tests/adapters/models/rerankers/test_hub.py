@@ -5,7 +5,6 @@ model or fastembed is missing, recall learns what to do.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -16,6 +15,8 @@ from tests.adapters.models.rerankers.pair_models import ID, summing_model, write
 
 from recollect.adapters.models.rerankers.hub import hub_reranker
 from recollect.core.errors import ModelUnavailable
+
+pytestmark = pytest.mark.anyio
 
 NAME = "Xenova/ms-marco-MiniLM-L-6-v2"
 
@@ -42,48 +43,39 @@ def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_hub_model_judges_each_text_by_itself(downloaded: Path) -> None:
-    async def run() -> None:
-        async with hub_reranker(NAME, cache=downloaded) as reranker:
-            texts = ["tuesday", "staging database", "deploy"]
-            scores = await reranker.scores("deploy friday", texts)
-            assert await reranker.scores("deploy", ["staging database"]) == scores[1:2]
-        # The text's tokens and the separator behind it; nothing of the query.
-        assert scores == [
-            ID["tuesday"] + ID["[SEP]"],
-            ID["staging"] + ID["database"] + ID["[SEP]"],
-            ID["deploy"] + ID["[SEP]"],
-        ]
-        assert not reranker.is_hosted
-
-    asyncio.run(run())
+async def test_a_hub_model_judges_each_text_by_itself(downloaded: Path) -> None:
+    async with hub_reranker(NAME, cache=downloaded) as reranker:
+        texts = ["tuesday", "staging database", "deploy"]
+        scores = await reranker.scores("deploy friday", texts)
+        assert await reranker.scores("deploy", ["staging database"]) == scores[1:2]
+    # The text's tokens and the separator behind it; nothing of the query.
+    assert scores == [
+        ID["tuesday"] + ID["[SEP]"],
+        ID["staging"] + ID["database"] + ID["[SEP]"],
+        ID["deploy"] + ID["[SEP]"],
+    ]
+    assert not reranker.is_hosted
 
 
-def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
+async def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
-    async def run() -> None:
-        async with hub_reranker(NAME, cache=tmp_path) as reranker:
-            with pytest.raises(ModelUnavailable, match=f"{NAME} could not be downloaded") as caught:
-                await reranker.scores("query", ["text"])
-            assert "model.onnx" in caught.value.remedy
-
-    asyncio.run(run())
+    async with hub_reranker(NAME, cache=tmp_path) as reranker:
+        with pytest.raises(ModelUnavailable, match=f"{NAME} could not be downloaded") as caught:
+            await reranker.scores("query", ["text"])
+        assert "model.onnx" in caught.value.remedy
 
 
-def test_without_fastembed_the_remedy_names_it(
+async def test_without_fastembed_the_remedy_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # None in this place is Python's own way to say that a module cannot be imported.
     for module in ("fastembed", "fastembed.rerank.cross_encoder"):
         monkeypatch.setitem(sys.modules, module, None)
 
-    async def run() -> None:
-        async with hub_reranker(NAME, cache=tmp_path) as reranker:
-            with pytest.raises(ModelUnavailable, match=NAME) as caught:
-                await reranker.scores("query", ["text"])
-            assert "pip install fastembed" in caught.value.remedy
-
-    asyncio.run(run())
+    async with hub_reranker(NAME, cache=tmp_path) as reranker:
+        with pytest.raises(ModelUnavailable, match=NAME) as caught:
+            await reranker.scores("query", ["text"])
+        assert "pip install fastembed" in caught.value.remedy

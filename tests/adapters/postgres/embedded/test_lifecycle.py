@@ -11,7 +11,7 @@ from psycopg import pq
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.cluster import Cluster
+from recollect.adapters.postgres.embedded.cluster import ping_server
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 
 Embed = Callable[..., EmbeddedPostgres]
@@ -72,15 +72,15 @@ def test_an_open_connection_does_not_hold_up_the_stop(
     ("ping", "asked"), [(pq.Ping.OK, "fast"), (pq.Ping.REJECT, "immediate")], ids=str
 )
 def test_a_server_that_recovers_is_not_asked_to_end_in_order(
-    embed: Embed, monkeypatch: pytest.MonkeyPatch, ping: pq.Ping, asked: str
+    embed: Embed, ping: pq.Ping, asked: str
 ) -> None:
     """It could wait for ever, and has nothing to lose."""
-    embedded = embed()
+    answers: list[pq.Ping] = []
+    embedded = embed(ping=lambda sockets: answers[0] if answers else ping_server(sockets))
     with embedded as url, psycopg.connect(url) as connection:
         connection.execute("create table kept as select 1 as fact")
         connection.commit()
-        monkeypatch.setattr(Cluster, "_ping", lambda _: ping)
-    monkeypatch.undo()
+        answers.append(ping)
 
     def logs() -> str:
         return "".join(path.read_text() for path in (embedded.folder / "log").iterdir())

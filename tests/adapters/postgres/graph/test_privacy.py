@@ -8,9 +8,9 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.graphs import around, concept, memory, read_all, read_as, stated
-from tests.adapters.vectors import rows
 from tests.chat_loopback import ChatLoopback, Sent, model, says
+from tests.conformance.graphs import around, concept, memory, read_all, read_as, stated
+from tests.conformance.places import rows
 from tests.conformance.samples import OWNER, fill
 
 from recollect.adapters.models.readers.compatible import CompatibleReader

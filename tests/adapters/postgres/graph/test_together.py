@@ -6,8 +6,8 @@ import asyncio
 
 import psycopg
 import pytest
-from tests.adapters.graphs import concept, memory, read_as, stated
-from tests.adapters.vectors import EAST, NORTH, SPACE, opened, rows
+from tests.conformance.graphs import concept, memory, read_as, stated
+from tests.conformance.places import EAST, NORTH, SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
 from tests.waiting import wait_until
 

@@ -27,10 +27,10 @@ from recollect.adapters.postgres.lexical.plan import (
     Word,
     any_of,
     bounded,
-    idf,
     plan,
 )
 from recollect.adapters.postgres.search_vector import quote
+from recollect.core.recall.rarity import idf
 
 LENGTHS = tuple(range(5, 5 * LENGTH_CELLS + 5, 5))
 MOST_WORDS = 10  # a truth table of 1,024 rows

@@ -96,7 +96,7 @@ async def found(
 
 async def _scope_rows(store: PostgresStore, scope: Scope) -> int:
     condition, params = within(OWNER, scope)
-    async with store.pool.transaction() as connection:
+    async with store.pool.transaction(OWNER) as connection:
         (explained,) = await execute_many(connection, params, lexical.scope_size(condition))
         return lexical.rows_of(explained)
 
@@ -248,6 +248,7 @@ async def test_compiling_is_off_for_the_search_alone(store: PostgresStore, url: 
     condition, params = within(OWNER, EVERYWHERE)
     async with await AsyncConnection.connect(url) as connection:
         await connection.execute("set jit = on")
+        await connection.execute("select set_config('recollect.owner', %s, false)", (OWNER,))
         await connection.commit()
         wanted = lexical.LexicalSearch(condition, params, depth=TOP)
         hits = await lexical.search(connection, WANTED, wanted)
@@ -267,3 +268,22 @@ async def test_searches_side_by_side_do_not_disturb_each_other(store: PostgresSt
     questions = CORPUS.queries("7 words", 8, ROWS)
     alone = [await found(store, question) for question in questions]
     assert await asyncio.gather(*(found(store, question) for question in questions)) == alone
+
+
+async def test_evidence_is_the_share_of_the_query_that_a_memory_holds(
+    store: PostgresStore,
+) -> None:
+    everything = await store.search_words(OWNER, SMALL, WordQuery(f"{WANTED} {COMMON}"))
+    assert everything[0].evidence == pytest.approx(1.0)
+    part = await store.search_words(OWNER, SMALL, WordQuery(f"{WANTED} xylophone"))
+    assert 0.3 < part[0].evidence < 0.7  # both words are rare
+    little = await store.search_words(OWNER, SMALL, WordQuery(f"xylophone {COMMON}"))
+    assert 0 < little[0].evidence < 0.2  # the word that it holds is in nearly every memory
+
+
+async def test_expanding_a_query_takes_no_evidence_away(store: PostgresStore) -> None:
+    plain, expanded = [
+        (await store.search_words(OWNER, SMALL, WordQuery(WANTED, expanded=words)))[0]
+        for words in ("", "beacon pharos xylophone")
+    ]
+    assert (plain.id, plain.evidence) == (expanded.id, expanded.evidence)

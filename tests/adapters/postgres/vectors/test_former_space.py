@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from tests.adapters.vectors import NORTH, SPACE, embed_all, nearest, opened, rows
+from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened, rows
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -34,44 +34,6 @@ async def standing(vectors: PostgresVectors) -> dict[str, str]:
         one.space.revision: "former" if one.is_former else one.state
         for one in await vectors.spaces()
     }
-
-
-async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_before(
-    emptied_database_url: str,
-) -> None:
-    async with opened(emptied_database_url) as (_, vectors):
-        a, b = await open_all(vectors, A, B)
-        await vectors.activate(b)
-        assert await standing(vectors) == {"a": "former", "b": "active"}
-        await vectors.activate(b)
-        assert await standing(vectors) == {"a": "former", "b": "active"}, "nothing to do"
-        (c,) = await open_all(vectors, C)
-        await vectors.activate(c)
-        assert await standing(vectors) == {"a": "retired", "b": "former", "c": "active"}
-        assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
-        (a,) = await open_all(vectors, A)
-        assert not a.is_former
-        await vectors.activate(a)
-        assert await standing(vectors) == {"a": "active", "b": "retired", "c": "former"}
-
-
-async def test_the_former_space_stays_that_while_it_is_filled_again(
-    emptied_database_url: str,
-) -> None:
-    async with opened(emptied_database_url) as (_, vectors):
-        _, b = await open_all(vectors, A, B)
-        await vectors.activate(b)
-        (back,) = await open_all(vectors, A)
-        assert (back.state, back.is_former) == ("filling", True)
-        await vectors.retire(back)
-        assert await standing(vectors) == {"a": "former", "b": "active"}
-        (c,) = await open_all(vectors, C)
-        await vectors.retire(c)  # no way back leads there
-        await vectors.retire(b)
-        assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
-        (back,) = await open_all(vectors, A)
-        await vectors.activate(back)
-        assert await standing(vectors) == {"a": "active", "b": "former", "c": "filling"}
 
 
 async def test_remove_some_leaves_a_space_that_became_the_former_one(

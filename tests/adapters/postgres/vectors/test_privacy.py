@@ -6,7 +6,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.adapters.vectors import NORTH, SPACE, embed_all, opened, rows
+from tests.conformance.places import NORTH, SPACE, embed_all, opened, rows
 from tests.conformance.samples import ids, memory
 
 from recollect.core.recall.space import Space

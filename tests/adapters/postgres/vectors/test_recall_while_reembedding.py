@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from math import cos, sin
 
 import pytest
-from tests.adapters.vectors import opened
+from tests.conformance.places import opened
 from tests.conformance.samples import OWNER
+from tests.waiting import DEFAULT_SETTINGS
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Draft
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.request import LegName, RecallRequest, Recollection
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
+from recollect.ports.recall import Leg
 from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
@@ -89,7 +91,8 @@ async def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(
     of_new = [0, *range(COUNT - 1, 0, -1)]
     async with opened(emptied_database_url) as (store, vectors):
         models = Models({"old": old, "new": new})
-        context = Context(store, store, SystemClock(), {"dense": dense_leg(vectors, models)})
+        legs: dict[LegName, Leg] = {"dense": dense_leg(vectors, models)}
+        context = Context(store, store, SystemClock(), legs, default_settings=DEFAULT_SETTINGS)
         recollect = LocalService(context, OWNER)
         for number in range(COUNT):
             await recollect.remember(Draft(str(number), importance=0.5))

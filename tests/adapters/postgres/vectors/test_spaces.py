@@ -9,37 +9,39 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.adapters.vectors import NORTH, SPACE, active, embed_all, nearest, opened, rows
-from tests.conformance.samples import ids, memory
+from tests.conformance.places import NORTH, SPACE, active, embed_all, nearest, opened, rows
+from tests.conformance.samples import OWNER, ids, memory
 
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors.hnsw import index_name
 from recollect.core.errors import Conflict, InvalidInput, StoreBusy
 from recollect.core.recall.space import Space, StoredSpace
 
 pytestmark = pytest.mark.anyio
 
+INDEX_ALL = Limits(index_rows=0)
+
 _INDEXES = """
 select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
-where c.relname like 'embeddings_space_%%' and %s order by 1
+where c.relname like 'embeddings_hnsw_%%' and %s order by 1
 """
 
 
-def index_of(space: StoredSpace) -> dict[str, object]:
-    return {"relname": f"embeddings_space_{space.id}", "indisvalid": True}
+def index_of(space: StoredSpace, owner: str = OWNER) -> dict[str, object]:
+    return {"relname": index_name(space.id, owner), "indisvalid": True}
 
 
 async def test_the_first_space_is_active_and_the_next_one_fills(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
+    async with opened(emptied_database_url) as (_, vectors):
         assert await active(vectors) is None
         first = await vectors.open_space("compass", SPACE)
         assert (first.state, first.space, first.embedder) == ("active", SPACE, "compass")
         assert await active(vectors) == first
-        assert await rows(store, _INDEXES, True) == [index_of(first)], "at once, while empty"
         second = await vectors.open_space("voyage", Space("voyage", "", 1024))
         assert second.state == "filling"
         assert await active(vectors) == first
         assert await vectors.spaces() == [first, second]
-        assert await rows(store, _INDEXES, True) == [index_of(first)]
 
 
 async def test_open_space_called_concurrently_returns_one_space(emptied_database_url: str) -> None:
@@ -75,7 +77,7 @@ async def test_postgres_keeps_one_space_active(emptied_database_url: str) -> Non
 
 
 async def test_switching_and_dropping(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
+    async with opened(emptied_database_url, limits=INDEX_ALL) as (store, vectors):
         first = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1), memory(2)])
         await embed_all(vectors, first)
@@ -83,7 +85,6 @@ async def test_switching_and_dropping(emptied_database_url: str) -> None:
         with pytest.raises(Conflict, match="recall asks"):
             await vectors.drop_space(first)
         await embed_all(vectors, second, [0.0, 0.0, 1.0])
-        await vectors.build_index(second)
         await vectors.activate(second)
         serving = await active(vectors)
         assert serving == replace(second, state="active")
@@ -117,7 +118,7 @@ async def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_swit
 
 
 async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
+    async with opened(emptied_database_url, limits=INDEX_ALL) as (store, vectors):
         await vectors.open_space("compass", SPACE)
         space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
         await store.add(memory(1))
@@ -126,13 +127,13 @@ async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url:
         # A vector of another length: the build fails half way, as one does that is killed.
         await rows(store, "update embeddings set vector = '[1,2,3]' where space_id = %s", space.id)
         with pytest.raises(Exception, match="refused"):
-            await vectors.build_index(space)
+            await vectors.build_indexes(space)
         left = await rows(store, _INDEXES, True)
         assert {**index_of(space), "indisvalid": False} in left
         await rows(store, "update embeddings set vector = '[1,2]' where space_id = %s", space.id)
-        await asyncio.gather(vectors.build_index(space), vectors.build_index(space))
+        await asyncio.gather(vectors.build_indexes(space), vectors.build_indexes(space))
         assert index_of(space) in await rows(store, _INDEXES, True)
-        await vectors.build_index(space)
+        await vectors.build_indexes(space)
 
 
 _BUILDING = "select 1 from pg_stat_progress_create_index where index_relid <> 0"
@@ -148,15 +149,16 @@ async def test_drop_space_cancels_an_index_build(
     """A writer that does not end holds up the build, and then the removal of what it left."""
     async with (
         asyncio.timeout(120),
-        opened(emptied_database_url) as (store, vectors),
+        opened(emptied_database_url, limits=INDEX_ALL) as (store, vectors),
         await psycopg.AsyncConnection.connect(emptied_database_url) as writer,
     ):
         first = await vectors.open_space("compass", SPACE)
         space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
         await store.add(memory(1))
-        await embed_all(vectors, space)
+        jobs = await vectors.claim(space, 1)
+        await vectors.finish(space, [(job, NORTH) for job in jobs])
         await writer.execute("lock table embeddings in row exclusive mode")
-        building = asyncio.create_task(vectors.build_index(space))
+        building = asyncio.create_task(vectors.build_indexes(space))
         await appears(store, _BUILDING)
         dropping = asyncio.create_task(vectors.drop_space(space))
         with pytest.raises(StoreBusy):
@@ -167,17 +169,20 @@ async def test_drop_space_cancels_an_index_build(
         await writer.rollback()
         await dropping
         assert await vectors.spaces() == [first]
-        assert await rows(store, _INDEXES, True) == [index_of(first)]
+        assert await rows(store, _INDEXES, True) == []
 
 
 async def test_a_space_that_was_given_up_gets_no_index(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
-        first = await vectors.open_space("compass", SPACE)
+    async with opened(emptied_database_url, limits=INDEX_ALL) as (store, vectors):
+        await vectors.open_space("compass", SPACE)
         space = await vectors.open_space("compass 2", replace(SPACE, revision="2"))
+        await store.add(memory(1))
+        jobs = await vectors.claim(space, 1)
+        await vectors.finish(space, [(job, NORTH) for job in jobs])
         # As it is between the two steps of giving a space up.
         await rows(store, "update spaces set state = 'retired' where id = %s", space.id)
-        await vectors.build_index(space)
-        assert await rows(store, _INDEXES, True) == [index_of(first)]
+        await vectors.build_indexes(space)
+        assert await rows(store, _INDEXES, True) == []
 
 
 async def test_remove_some_leaves_a_space_that_was_opened_again(

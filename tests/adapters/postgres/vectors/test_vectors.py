@@ -9,14 +9,13 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.adapters.vectors import EAST, NORTH, SOUTH, SPACE, embed_all, embed_as, nearest, opened
+from tests.conformance.places import EAST, NORTH, SOUTH, SPACE, embed_all, embed_as, nearest, opened
 from tests.conformance.samples import OWNER, ids, memory
 from tests.conftest import Cluster
 from tests.strategies import MOMENT
 
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.space import Space
 from recollect.ports.recall import VectorQuery
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(params=["exact", "hnsw"])
 def limits(request: pytest.FixtureRequest) -> Limits:
     """For each of the two plans, whatever the size of the scope."""
-    return Limits() if request.param == "exact" else Limits(exact_rows=-1)
+    return Limits() if request.param == "exact" else Limits(exact_rows=-1, index_rows=0)
 
 
 async def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits: Limits) -> None:
@@ -36,7 +35,9 @@ async def test_cosine_orders_and_ties_go_by_id(emptied_database_url: str, limits
         await store.add_many([memory(number) for number in (1, 2, 3, 4)])
         wanted = dict(zip(ids(1, 2, 3, 4), (SOUTH, [3.0, 3.0], NORTH, NORTH), strict=True))
         await embed_as(vectors, space, wanted)
-        found = await vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], rows=4))
+        found = await vectors.nearest(
+            OWNER, EVERYWHERE, VectorQuery(space, [2.0, 0.0], use_index=True)
+        )
         assert [hit.id for hit in found] == ids(3, 4, 2, 1)
         assert [hit.score for hit in found] == pytest.approx(
             [1.0, 1.0, math.cos(math.pi / 4), -1.0], abs=1e-3
@@ -94,24 +95,11 @@ async def test_an_edited_text_has_no_vector_until_it_is_embedded_again(
         assert await nearest(vectors, space) == ids(1)
 
 
-async def test_forgotten_and_erased_memories_leave_no_vector(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
-        space = await vectors.open_space("compass", SPACE)
-        await store.add_many([memory(1), memory(2), memory(3)])
-        await embed_all(vectors, space)
-        await store.replace(replace(memory(1, version=2), deleted_at=MOMENT), based_on=1)
-        await store.erase(OWNER, UUID(int=2))
-        assert await nearest(vectors, space) == ids(3)
-        assert (await vectors.progress(space)).embedded == 1
-        await store.replace(memory(1, version=3), based_on=2)
-        assert (await vectors.progress(space)).waiting == 1, "it came back"
-
-
 async def test_nearest_finds_every_row_that_the_index_cannot_reach(
     emptied_database_url: str,
 ) -> None:
     """The scope's few vectors are the farthest of all: the index scan gives up before them."""
-    limits = Limits(exact_rows=-1, ef_min=10, ef_per_row=1, max_scan=20)
+    limits = Limits(exact_rows=-1, index_rows=0, ef_min=10, ef_per_row=1, max_scan=20)
     draw = random.Random(5)
     near = {UUID(int=n): [1.0, draw.random() / 10, draw.random() / 10] for n in range(1, 1001)}
     far = {UUID(int=n): [-1.0, draw.random(), draw.random()] for n in range(2001, 2013)}
@@ -140,20 +128,6 @@ async def test_spaces_are_never_mixed(emptied_database_url: str, limits: Limits)
         await vectors.finish(second, [(job, NORTH)])
         assert await nearest(vectors, first) == ids(1, 2)
         assert await nearest(vectors, second) == [job.memory_id]
-
-
-@pytest.mark.parametrize("vector", [[1.0], [1.0, 2.0, 3.0], [0.0, 0.0], [math.nan, 1.0]])
-async def test_a_vector_that_does_not_fit_the_space_blames_the_model(
-    emptied_database_url: str, vector: list[float]
-) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
-        space = await vectors.open_space("compass", SPACE)
-        await store.add(memory(1))
-        jobs = await vectors.claim(space, 1)
-        with pytest.raises(ModelUnavailable, match="compass answered with"):
-            await vectors.finish(space, [(job, vector) for job in jobs])
-        with pytest.raises(ModelUnavailable, match="compass answered with"):
-            await nearest(vectors, space, vector)
 
 
 async def test_store_works_without_pgvector_and_explains_it(

@@ -1,6 +1,6 @@
 """Embedding models by name: the one place that knows how each kind of name becomes an embedder.
 
-    minilm, mpnet                    built on this machine from the package index
+    minilm, granite-30m, …           built on this machine from a package
     folder:/path/to/model            a folder with model.onnx and tokenizer.json
     hub:BAAI/bge-large-en-v1.5       a hub model, through fastembed
     voyage/voyage-3.5                hosted; openai/…, cohere/… likewise
@@ -69,6 +69,7 @@ class Catalogue:
         progress: Progress = lambda _step, _share: None,
         yield_to_callers: Yield = no_yield,
         timeouts: Timeouts = TIMEOUTS,
+        may_fetch: bool = True,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models = models
@@ -77,6 +78,7 @@ class Catalogue:
         self._progress = progress
         self._yield = yield_to_callers
         self._timeouts = timeouts
+        self._may_fetch = may_fetch
         self._now = now
         self._makings: dict[str, _Making] = {}
         self._opened = AsyncExitStack()
@@ -128,7 +130,12 @@ class Catalogue:
         if name in LOCAL_MODELS:
             return await self._opened.enter_async_context(
                 local_embedder(
-                    self._models, LOCAL_MODELS[name], self._progress, self._yield, self._timeouts
+                    self._models,
+                    LOCAL_MODELS[name],
+                    self._progress,
+                    self._yield,
+                    self._timeouts,
+                    may_fetch=self._may_fetch,
                 )
             )
         if name.startswith((FOLDER, HUB)):

@@ -11,8 +11,9 @@ import json
 from pathlib import Path
 
 from recollect.adapters.models.embedders.local import LocalEmbedder
-from recollect.adapters.models.embedders.local_cache import sha256_of
-from recollect.adapters.models.embedders.local_runtime import Encoder, Pooling, Reading
+from recollect.adapters.models.embedders.local_models import Pooling
+from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
+from recollect.adapters.models.embedders.packages import sha256_of
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space

@@ -16,6 +16,7 @@ from recollect.core.admin.extras import how_to_install
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.space import Space
+from recollect.core.recall.tokens import EmbeddedText
 from recollect.usecases.priority import Yield, no_yield
 
 # From the model's card: short queries need a prefix to differ from passages.
@@ -77,6 +78,9 @@ class _HubEncoder:
         length = float((vector**2).sum()) ** 0.5
         normalised: list[float] = (vector / length).tolist()
         return normalised
+
+    def encode_with_tokens(self, text: str) -> EmbeddedText:
+        return EmbeddedText(self.encode(text), None)  # fastembed returns only pooled vectors
 
 
 def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without types here

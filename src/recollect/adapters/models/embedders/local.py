@@ -16,9 +16,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from recollect.adapters.models.embedders.local_cache import fetch, require_built
 from recollect.adapters.models.embedders.local_models import MINILM, LocalModel
@@ -27,6 +28,7 @@ from recollect.adapters.models.embedders.weights import Progress
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
+from recollect.core.recall.tokens import EmbeddedText
 from recollect.usecases.priority import Yield, no_yield
 
 # A model that failed to load is not tried again at every recall.
@@ -34,11 +36,15 @@ _RETRY_SECONDS = 60.0
 _NICENESS = 10
 _TEXTS_A_THREAD = 4
 
+Result = TypeVar("Result", list[float], EmbeddedText)
+
 
 class TextEncoder(Protocol):
     """A loaded model. Called from several threads."""
 
     def encode(self, text: str) -> list[float]: ...
+
+    def encode_with_tokens(self, text: str) -> EmbeddedText: ...
 
 
 class LocalEmbedder:
@@ -109,23 +115,31 @@ class LocalEmbedder:
         """A loaded model starts at once, not when awaited: the caller has other things to start in
         the meantime. Errors are raised when awaited.
         """
-        query, loading = self._space.query_instruction + text, self._loading
-        if loading is None or not loading.done() or loading.exception() or self._closing.is_set():
-            return self._embed_when_loaded(query)
-        return self._embed(self._queries, loading.result(), query)
+        return self._begin_query(text, self._encode)
+
+    def embed_query_with_tokens(self, text: str) -> Awaitable[EmbeddedText]:
+        return self._begin_query(text, self._encode_query_with_tokens)
 
     def at_once(self, texts: Sequence[str]) -> int:
         """A few per thread: even a model that takes a second per text finishes them soon."""
         return min(len(texts), _TEXTS_A_THREAD * self._side_by_side)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        return await self._embed_all(texts, self._encode)
+
+    async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        return await self._embed_all(texts, self._encode_with_tokens)
+
+    async def _embed_all(
+        self, texts: Sequence[str], encode: Callable[[TextEncoder, str], Result]
+    ) -> list[Result]:
         encoder = await self._loaded()
         turns = asyncio.Semaphore(self._side_by_side)
 
-        async def embedded(text: str) -> list[float]:
+        async def embedded(text: str) -> Result:
             async with turns:
                 await self._give_way()
-                return await self._embed(self._documents, encoder, text)
+                return await self._embed(self._documents, encode, encoder, text)
 
         tasks = [asyncio.create_task(embedded(text)) for text in texts]
         try:
@@ -134,18 +148,46 @@ class LocalEmbedder:
             for task in tasks:
                 task.cancel()
 
-    async def _embed_when_loaded(self, query: str) -> list[float]:
-        return await self._embed(
-            self._queries, await self._loaded(self._timeouts.model_load), query
-        )
+    def _begin_query(
+        self, text: str, encode: Callable[[TextEncoder, str], Result]
+    ) -> Awaitable[Result]:
+        query, loading = self._space.query_instruction + text, self._loading
+        if loading is None or not loading.done() or loading.exception() or self._closing.is_set():
+            return self._embed_when_loaded(query, encode)
+        return self._embed(self._queries, encode, loading.result(), query)
+
+    async def _embed_when_loaded(
+        self, query: str, encode: Callable[[TextEncoder, str], Result]
+    ) -> Result:
+        encoder = await self._loaded(self._timeouts.model_load)
+        return await self._embed(self._queries, encode, encoder, query)
 
     def _embed(
-        self, pool: ThreadPoolExecutor, encoder: TextEncoder, text: str
-    ) -> asyncio.Future[list[float]]:
-        return asyncio.get_running_loop().run_in_executor(pool, self._encode, encoder, text)
+        self,
+        pool: ThreadPoolExecutor,
+        encode: Callable[[TextEncoder, str], Result],
+        encoder: TextEncoder,
+        text: str,
+    ) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(pool, encode, encoder, text)
 
     def _encode(self, encoder: TextEncoder, text: str) -> list[float]:
         vector = encoder.encode(text)
+        self._check(vector)
+        return vector
+
+    def _encode_with_tokens(self, encoder: TextEncoder, text: str) -> EmbeddedText:
+        embedded = encoder.encode_with_tokens(text)
+        self._check(embedded.vector)
+        return embedded
+
+    def _encode_query_with_tokens(self, encoder: TextEncoder, query: str) -> EmbeddedText:
+        embedded = self._encode_with_tokens(encoder, query)
+        if embedded.tokens is None:
+            return embedded
+        return replace(embedded, tokens=embedded.tokens.after(len(self._space.query_instruction)))
+
+    def _check(self, vector: Sequence[float]) -> None:
         if len(vector) != self._space.dimension:
             raise ModelUnavailable(
                 f"{self._space.model} returned {len(vector)} numbers instead of "
@@ -153,7 +195,6 @@ class LocalEmbedder:
                 remedy="Its files are not those of the named model: name the right folder, or run "
                 "`recollect reembed` with this model.",
             )
-        return vector
 
     async def _loaded(self, wait_seconds: float | None = None) -> TextEncoder:
         loading = self._begin()
@@ -199,8 +240,12 @@ def local_embedder(
     progress: Progress = lambda _step, _share: None,
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
+    *,
+    may_fetch: bool = True,
 ) -> LocalEmbedder:
-    """The embedder of a model that is built on this machine, in the folder `models`."""
+    """The embedder of a model that is built on this machine, in the folder `models`. Unless it
+    `may_fetch`, a model that is not there is an error.
+    """
     doing = "it is loading"
 
     def load(closing: threading.Event) -> TextEncoder:
@@ -214,7 +259,10 @@ def local_embedder(
                 )
             progress(step, share)
 
-        built = fetch(model, models, go_on) if model.at_first_use else require_built(model, models)
+        if may_fetch and model.at_first_use:
+            built = fetch(model, models, go_on)
+        else:
+            built = require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
 
     return LocalEmbedder(

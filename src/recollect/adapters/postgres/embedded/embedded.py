@@ -7,14 +7,16 @@ last user stops the server; one whose users were all killed is found by the next
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
 
+from recollect.adapters.postgres.access import create_roles
 from recollect.adapters.postgres.embedded.account import account_for
-from recollect.adapters.postgres.embedded.cluster import Cluster
+from recollect.adapters.postgres.embedded.cluster import Cluster, ping_server
 from recollect.adapters.postgres.embedded.errors import ClusterNotStarted, explaining_os_errors
 from recollect.adapters.postgres.embedded.installation import install
 from recollect.adapters.postgres.embedded.locations import postgres_folder
@@ -40,6 +42,7 @@ class EmbeddedPostgres:
         account: str = "nobody",
         installation: Path | None = None,
         probe: Probe = probe_halfvec,
+        ping: Callable[[Path], pq.Ping] = ping_server,
         timeout: float = 120.0,
     ) -> None:
         """`account` counts only for root. `installation` may be shared by several homes."""
@@ -47,6 +50,7 @@ class EmbeddedPostgres:
         self._folder = postgres_folder(home, self._account)
         self._installation = installation or self._folder / "installation"
         self._probe = probe
+        self._ping = ping
         self._timeout = timeout
         self._prepared: tuple[Cluster, Verdict] | None = None
         self._use: FileLock | None = None
@@ -120,7 +124,7 @@ class EmbeddedPostgres:
     def _prepare(self) -> tuple[Cluster, Verdict]:
         if self._prepared is None:
             binaries, verdict = install(self._installation, self._account, self._probe)
-            self._prepared = Cluster(self._folder, binaries, self._account), verdict
+            self._prepared = Cluster(self._folder, binaries, self._account, self._ping), verdict
         return self._prepared
 
 
@@ -163,6 +167,7 @@ def _ensure_role_and_database(cluster: Cluster) -> None:
             connection.execute(
                 sql.SQL("create role {} login password {}").format(role, sql.Literal(secret))
             )
+        create_roles(connection, ROLE)
         known = "select 1 from pg_database where datname = %s"
         if not connection.execute(known, [DATABASE]).fetchone():
             connection.execute(sql.SQL("create database {} owner {}").format(database, role))

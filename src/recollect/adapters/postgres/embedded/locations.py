@@ -36,7 +36,7 @@ SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_PATH_BYTES = 103
 
 
-def postgres_folder(home: Path, account: Account) -> Path:
+def postgres_folder(home: Path, account: Account, system: Path = SYSTEM_FOLDER) -> Path:
     """The folder for this home, made if need be. A cluster that exists is never left behind."""
     with explaining_os_errors(home):
         home = home.expanduser().absolute()
@@ -53,7 +53,7 @@ def postgres_folder(home: Path, account: Account) -> Path:
             " your own.",
         )
     near = home / "postgres"
-    far = SYSTEM_FOLDER / _digest(home)
+    far = system / _digest(home)
     if account.is_switched and _was_made(far):
         folder = far
     elif _was_made(near) or account.can_enter(home):
@@ -78,12 +78,12 @@ def _was_made(folder: Path) -> bool:
     return any((folder / name).exists() for name in ("data", "pgpass"))
 
 
-def has_cluster(home: Path, *, with_data: bool = False) -> bool:
+def has_cluster(home: Path, *, with_data: bool = False, system: Path = SYSTEM_FOLDER) -> bool:
     """Whether this home has one, near or far; nothing is made to find out. An installation alone
     counts, too, unless it must be one `with_data`.
     """
     inside = "data" if with_data else ""
-    return any(os.path.exists(folder / inside) for folder in _folders(home))  # noqa: PTH110  # raises for nobody's home
+    return any(os.path.exists(folder / inside) for folder in _folders(home, system))  # noqa: PTH110  # raises for nobody's home
 
 
 def runs(home: Path) -> bool:
@@ -93,10 +93,10 @@ def runs(home: Path) -> bool:
     return False
 
 
-def _folders(home: Path) -> tuple[Path, Path]:
+def _folders(home: Path, system: Path = SYSTEM_FOLDER) -> tuple[Path, Path]:
     """Near the home, and far from it."""
     home = home.expanduser().absolute().resolve()
-    return home / "postgres", SYSTEM_FOLDER / _digest(home)
+    return home / "postgres", system / _digest(home)
 
 
 def socket_folder(folder: Path, account: Account) -> Path:

@@ -7,17 +7,12 @@ since is read again, by the rules, and the names that the graph still knows coun
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from recollect.adapters.postgres.pool import Connection
-from recollect.core.graph.extraction import ExtractionJob, read_by_rules
-
-MAX_FORMER: Final = 2_000
-"""Former texts that are read for one query; those changed last come first."""
+from recollect.core.graph.extraction import ExtractionJob
+from recollect.core.graph.snapshot import FormerText, PastMentions, past_mentions, read_former
 
 # Memories that existed then and were changed since, each with its state at that moment. One that is
 # sensitive now, or was then, mentions nothing.
@@ -42,40 +37,20 @@ select key, concept_id from concept_names where owner = %(owner)s and key = any(
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PastMentions:
-    """`outdated`: memories whose present mentions say nothing of that moment. `mentioned`: what
-    some of them mentioned then.
-    """
-
-    outdated: frozenset[UUID] = frozenset()
-    mentioned: dict[UUID, list[UUID]] = field(default_factory=dict)
-
-
 async def read_past_mentions(connection: Connection, owner: str, as_of: datetime) -> PastMentions:
     params = {"owner": owner, "as_of": as_of}
     cursor = await connection.execute(_CHANGED, params)
     rows = [row for row in await cursor.fetchall() if not (row["is_known"] and row["is_same"])]
-    former = [row for row in rows if row["is_known"]][:MAX_FORMER]
-    keys = await asyncio.to_thread(_read_all, former)
+    former = [FormerText(row["id"], _to_job(row) if row["is_known"] else None) for row in rows]
+    keys = await asyncio.to_thread(read_former, former)
     params = {"owner": owner, "keys": list({key for found in keys.values() for key in found})}
     cursor = await connection.execute(_NAMED, params)
     known = {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
-    mentioned = {
-        id: sorted({known[key] for key in found if key in known}) for id, found in keys.items()
-    }
-    return PastMentions(
-        frozenset(row["id"] for row in rows),
-        {id: found for id, found in mentioned.items() if found},
-    )
+    return past_mentions(former, keys, known)
 
 
-def _read_all(former: Sequence[dict[str, Any]]) -> dict[UUID, list[str]]:
-    return {row["id"]: _read(row) for row in former}
-
-
-def _read(row: dict[str, Any]) -> list[str]:
-    job = ExtractionJob(
+def _to_job(row: dict[str, Any]) -> ExtractionJob:
+    return ExtractionJob(
         row["id"],
         row["owner"],
         "",
@@ -83,4 +58,3 @@ def _read(row: dict[str, Any]) -> list[str]:
         tuple(row["tags"]),
         tuple(row["expanded_keywords"]),
     )
-    return [mention.key for mention in read_by_rules(job).mentions]

@@ -6,19 +6,15 @@ nor what was erased since affects them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from recollect.adapters.postgres.pool import Connection
-from recollect.core.graph.extraction import Fact, is_single_valued
-from recollect.core.graph.periods import Statement, edges_of, periods
-
-Group = tuple[UUID, str]
-"""A source and a single-valued relation: one target holds at a time."""
+from recollect.core.graph.extraction import is_single_valued
+from recollect.core.graph.periods import Statement
+from recollect.core.graph.stated import Group, StatedFact, assign_edges, each_once
 
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],
@@ -131,20 +127,6 @@ select recollect_graph_settle(%(owner)s, %(sources)s::uuid[], %(relations)s::tex
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StatedFact:
-    """A fact with the memory that says it and when."""
-
-    memory: UUID
-    fact: Fact
-    stated_at: datetime
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        fact = self.fact
-        return self.memory, fact.source, fact.relation, fact.target, fact.valid_from
-
-
 async def write_facts(connection: Connection, owner: str, said: Sequence[StatedFact]) -> None:
     many = [each for each in said if not is_single_valued(each.fact.relation)]
     single = [each for each in said if is_single_valued(each.fact.relation)]
@@ -171,10 +153,7 @@ async def _write_single(connection: Connection, owner: str, said: Sequence[State
 
 
 async def regroup(connection: Connection, owner: str, groups: Collection[Group]) -> None:
-    """Move every statement of these single-valued relations to the edge of its period. What a
-    concept is said to be to itself, after two names were merged, is kept on an edge of its own, and
-    ends nothing.
-    """
+    """Move every statement of these single-valued relations to the edge of its period."""
     params = {
         "owner": owner,
         "sources": [source for source, _ in groups],
@@ -200,15 +179,8 @@ async def regroup(connection: Connection, owner: str, groups: Collection[Group])
 def _assign_edges(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], UUID]]:
     """The rows of one group, each with the edge it belongs to."""
     by_statement = {_to_statement(row): row for row in rows}
-    loops = [each for each, row in by_statement.items() if each.target == row["source"]]
-    found = periods(each for each in by_statement if each not in loops)
-    found += [loops] if loops else []
-    return [
-        (by_statement[statement], edge or new_edge)
-        for period, edge in zip(found, edges_of(found), strict=True)
-        for new_edge in (uuid4(),)
-        for statement in period
-    ]
+    assigned = assign_edges(rows[0]["source"], list(by_statement))
+    return [(by_statement[statement], edge) for statement, edge in assigned]
 
 
 def _to_statement(row: dict[str, Any]) -> Statement:
@@ -224,13 +196,7 @@ def _to_statement(row: dict[str, Any]) -> Statement:
 
 
 def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
-    """Statements as columns, each once: of two that differ in their end alone, the later end."""
-    unique: dict[tuple[object, ...], tuple[StatedFact, datetime | None]] = {}
-    for statement in said:
-        _, end = unique.get(statement.key, (statement, None))
-        known = [each for each in (end, statement.fact.valid_to) if each is not None]
-        unique[statement.key] = (statement, max(known, default=None))
-    statements = [statement for statement, _ in unique.values()]
+    statements = each_once(said)
     facts = [statement.fact for statement in statements]
     return {
         "fact_memories": [statement.memory for statement in statements],
@@ -238,6 +204,6 @@ def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
         "relations": [fact.relation for fact in facts],
         "targets": [fact.target for fact in facts],
         "froms": [fact.valid_from for fact in facts],
-        "untils": [end for _, end in unique.values()],
+        "untils": [fact.valid_to for fact in facts],
         "stated": [statement.stated_at for statement in statements],
     }

@@ -120,7 +120,7 @@ class GraphEditor(PostgresComponent):
         longer exists, or when `gone` was edited by hand and this is not by hand.
         """
         params = {"owner": owner, "into": into, "gone": gone, "by_hand": by_hand}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             await connection.execute(LOCK, {"owner": owner})
             both = await read_concepts(connection, owner, {into, gone})
             if len(both) != 2:
@@ -144,7 +144,7 @@ class GraphEditor(PostgresComponent):
         """Make one of a concept's names a concept of its own, by hand. Returns its id."""
         id = uuid4()
         params = {"owner": owner, "id": id, "key": key, "name": name, "from": concept}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             await connection.execute(LOCK, {"owner": owner})
             await connection.execute(_MARK_ALL, params)
             # It may be the concept's main name, and a key belongs to one concept.

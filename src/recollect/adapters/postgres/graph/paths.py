@@ -7,8 +7,7 @@ stated; a memory that mentions both only says that they belong together somehow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -18,11 +17,14 @@ from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, SAID
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.model import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
-
-MAX_STEPS: Final = 6
-MAX_SEEN: Final = 20_000
-"""Concepts a search looks at before it gives up."""
-_EVIDENCE_SHOWN: Final = 5
+from recollect.core.graph.paths import (
+    EVIDENCE_SHOWN,
+    MAX_SEEN,
+    MAX_STEPS,
+    Link,
+    to_step,
+    trace_back,
+)
 
 _STATED: Final = f"""
 select c.source as here, c.target as there, c.relation, false as is_back, c.id as edge
@@ -86,17 +88,6 @@ where owner = %(owner)s and memory_id = any(%(ids)s)
 _KNOWN: Final = "select id from concepts where owner = %(owner)s and id = any(%(ids)s)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    """How a concept was reached."""
-
-    here: UUID
-    there: UUID
-    relation: str
-    is_back: bool
-    edge: UUID | None
-
-
 class PathFinder(PostgresComponent):
     """The shortest paths, for people and for the explanation of a hit."""
 
@@ -104,7 +95,7 @@ class PathFinder(PostgresComponent):
         self, owner: str, source: UUID, target: UUID, as_of: datetime | None = None
     ) -> GraphPath | None:
         """From one concept to another; None when there is none of six steps."""
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             search = _Search(connection, owner, as_of)
             found = await search.find({source}, {target}, MAX_STEPS, _SEARCHES)
             return None if found is None else await search.explain(found[1])
@@ -116,7 +107,7 @@ class PathFinder(PostgresComponent):
         """From each of some memories or concepts to a memory, over at most two relationships."""
         starts = list(dict.fromkeys(from_ids))
         params = {"owner": owner, "ids": [*starts, memory_id]}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_CONCEPTS_OF, params)
             mentioned: dict[UUID, set[UUID]] = {}
             for row in await cursor.fetchall():
@@ -155,30 +146,30 @@ class _Search:
 
     async def find(
         self, begins: set[UUID], goals: set[UUID], max_steps: int, searches: Collection[str]
-    ) -> tuple[UUID, list[_Link]] | None:
+    ) -> tuple[UUID, list[Link]] | None:
         """A shortest path from any beginning to any goal: where it begins, and its links."""
         if met := sorted(begins & goals):
             return met[0], []
-        reached: dict[UUID, _Link] = {}
+        reached: dict[UUID, Link] = {}
         frontier = set(begins)
         for _ in range(max_steps):
-            found: dict[UUID, _Link] = {}
+            found: dict[UUID, Link] = {}
             for search in searches:
                 params = {"owner": self._owner, "frontier": list(frontier), "as_of": self._as_of}
                 cursor = await self._connection.execute(search, params)
                 for row in await cursor.fetchall():
                     if row["there"] not in reached and row["there"] not in begins:
-                        found.setdefault(row["there"], _Link(**row))
+                        found.setdefault(row["there"], Link(**row))
             reached |= found
             if ends := sorted(goals & found.keys()):
-                links = _trace_back(reached, ends[0])
+                links = trace_back(reached, ends[0])
                 return links[0].here, links
             frontier = set(found)
             if not frontier or len(reached) > MAX_SEEN:
                 return None
         return None
 
-    async def explain(self, links: list[_Link]) -> GraphPath:
+    async def explain(self, links: list[Link]) -> GraphPath:
         """The links with names and with the memories that say them."""
         label = await self.read_labels({id for link in links for id in (link.here, link.there)})
         edges = [link.edge for link in links if link.edge is not None]
@@ -190,11 +181,7 @@ class _Search:
             evidence = [] if link.edge is None else said.get(link.edge, [])
             if link.relation == MENTIONED_TOGETHER:
                 evidence = await self._read_common_memories(link)
-            source, target = (link.there, link.here) if link.is_back else (link.here, link.there)
-            shown = tuple(sorted(evidence)[:_EVIDENCE_SHOWN])
-            steps.append(
-                PathStep(source, label[source], link.relation, target, label[target], shown)
-            )
+            steps.append(to_step(link, label, evidence))
         return GraphPath(tuple(steps))
 
     async def read_labels(self, ids: Collection[UUID]) -> dict[UUID, str]:
@@ -202,21 +189,13 @@ class _Search:
         cursor = await self._connection.execute(_LABELS, params)
         return {row["id"]: row["name"] for row in await cursor.fetchall()}
 
-    async def _read_common_memories(self, link: _Link) -> list[UUID]:
+    async def _read_common_memories(self, link: Link) -> list[UUID]:
         params = {
             "owner": self._owner,
             "here": link.here,
             "there": link.there,
-            "limit": _EVIDENCE_SHOWN,
+            "limit": EVIDENCE_SHOWN,
             "as_of": self._as_of,
         }
         cursor = await self._connection.execute(_BOTH, params)
         return [row["memory_id"] for row in await cursor.fetchall()]
-
-
-def _trace_back(reached: Mapping[UUID, _Link], end: UUID) -> list[_Link]:
-    links: list[_Link] = []
-    while end in reached:
-        links.append(reached[end])
-        end = reached[end].here
-    return links[::-1]

@@ -12,11 +12,14 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Pool
-from recollect.adapters.postgres.vectors.queue import (
+from recollect.core.graph.extraction import Extraction, ExtractionJob
+from recollect.core.graph.model import ExtractionProgress
+from recollect.core.jobs import (
     DELAY_GROWTH,
     FIRST_DELAY,
     GIVEN_BACK,
@@ -25,8 +28,6 @@ from recollect.adapters.postgres.vectors.queue import (
     SILENCE,
     to_storable,
 )
-from recollect.core.graph.extraction import Extraction, ExtractionJob
-from recollect.core.graph.model import ExtractionProgress
 
 CHANNEL: Final = "recollect_graph"
 """Where Postgres notifies workers of memories to read; the triggers use the same name."""
@@ -165,7 +166,7 @@ class ExtractionQueue(ListeningQueue):
             "most": MAX_ATTEMPTS,
             "silence": SILENCE,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             while True:
                 cursor = await connection.execute(_CLAIM, params)
                 rows = await cursor.fetchall()
@@ -174,7 +175,7 @@ class ExtractionQueue(ListeningQueue):
                     return jobs
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_PRESENT, {"owner": owner, "ids": list(ids)})
             return [_to_job(row) for row in await cursor.fetchall()]
 
@@ -182,7 +183,7 @@ class ExtractionQueue(ListeningQueue):
         written = 0
         for owner in sorted({job.owner for job, _ in done}):
             theirs = [(job, found) for job, found in done if job.owner == owner]
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(owner) as connection:
                 written += await write_extractions(connection, owner, theirs, by)
         return written
 
@@ -195,26 +196,26 @@ class ExtractionQueue(ListeningQueue):
             "growth": DELAY_GROWTH,
             "longest": LONGEST_DELAY,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_FAIL, params)
 
     async def give_back(self, jobs: Sequence[ExtractionJob]) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_GIVE_BACK, _to_params(jobs))
 
     async def retry_parked(self) -> int:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_RETRY)
             return cursor.rowcount
 
     async def read_again(self, most: int) -> int:
         """Queue again all that a reader up to `most` has read."""
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_AGAIN, {"most": most})
             return cursor.rowcount
 
     async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
             cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
             row = await cursor.fetchone() or {}
         return ExtractionProgress(
@@ -229,23 +230,23 @@ class ExtractionQueue(ListeningQueue):
         )
 
     async def spend(self, most: int) -> bool:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SPEND, {"most": most})
             return await cursor.fetchone() is not None
 
     async def spent(self, tokens: int) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_SPENT, {"tokens": tokens})
 
     async def answers(self, owner: str, by: str, tickets: Sequence[str]) -> dict[str, object]:
         params = {"owner": owner, "by": by, "tickets": list(tickets)}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_ANSWERS, params)
             return {row["ticket"]: row["answer"] for row in await cursor.fetchall()}
 
     async def keep_answer(self, job: ExtractionJob, by: str, answer: object) -> None:
         params = {**_to_params([job]), "by": by, "answer": Jsonb(answer)}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(job.owner) as connection:
             await connection.execute(_KEEP_ANSWER, params)
 
 

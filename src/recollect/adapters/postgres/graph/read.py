@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from psycopg.rows import DictRow
-
 from recollect.adapters.postgres.component import PostgresComponent
-from recollect.adapters.postgres.graph.as_of import PastMentions, read_past_mentions
+from recollect.adapters.postgres.graph.as_of import read_past_mentions
+from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.extraction import BY_MODEL
 from recollect.core.graph.model import Concept, GraphSnapshot
+from recollect.core.graph.snapshot import PastMentions, to_snapshot
 from recollect.core.graph.walk import UNWALKED_KINDS
 
 MAX_MEMORIES: Final = 500
@@ -83,19 +82,19 @@ class GraphReader(PostgresComponent):
 
     @retry_on_disconnect
     async def version(self, owner: str) -> int:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             return await read_version(connection, owner)
 
     @retry_on_disconnect
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_NAMED, {"owner": owner, "keys": list(keys)})
             return {row["key"]: row["concept_id"] for row in await cursor.fetchall()}
 
     @retry_on_disconnect
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         params = {"owner": owner, "keys": list(keys), "unnamed": list(UNWALKED_KINDS)}
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_NAMED_AS_WRITTEN, params)
             rows = await cursor.fetchall()
         return {row["key"]: (row["concept_id"], row["name"]) for row in rows}
@@ -104,19 +103,24 @@ class GraphReader(PostgresComponent):
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
         past = PastMentions()
-        async with self._pool.transaction() as connection:
-            # One snapshot for all of it: an edge must not refer to a concept that is missing.
-            await connection.execute("set transaction isolation level repeatable read")
+        # One snapshot for all of it: an edge must not refer to a concept that is missing.
+        async with self._pool.transaction(owner, is_snapshot=True) as connection:
             version = await read_version(connection, owner)
             concepts = await (await connection.execute(_LABELS, params)).fetchall()
             if as_of is not None:
                 past = await read_past_mentions(connection, owner, as_of)
             mentions = await (await connection.execute(_MENTIONS, params)).fetchall()
             edges = await (await connection.execute(_EDGES, params)).fetchall()
-        return _to_snapshot(version, concepts, mentions, past, edges)
+        return to_snapshot(
+            version,
+            [(row["id"], row["name"], row["kind"]) for row in concepts],
+            [(row["id"], row["concepts"], row["is_by_model"]) for row in mentions],
+            past,
+            [(row["source"], row["target"], row["weight"], row["is_near"]) for row in edges],
+        )
 
 
-async def read_version(connection: Connection, owner: str) -> int:
+async def read_version(connection: Session, owner: str) -> int:
     cursor = await connection.execute(_VERSION, {"owner": owner})
     row = await cursor.fetchone()
     return 0 if row is None else int(row["version"])
@@ -130,38 +134,3 @@ async def read_concepts(connection: Connection, owner: str, ids: Collection[UUID
         )
         for row in await cursor.fetchall()
     ]
-
-
-def _to_snapshot(
-    version: int,
-    concepts: Sequence[DictRow],
-    mentions: Sequence[DictRow],
-    past: PastMentions,
-    edges: Sequence[DictRow],
-) -> GraphSnapshot:
-    labels = {row["id"]: row["name"] for row in concepts}
-    places = {id: place for place, id in enumerate(labels)}
-    present = [row for row in mentions if row["id"] not in past.outdated]
-    by_model = sum(row["is_by_model"] for row in present)
-    memories: list[UUID] = []
-    mentioning, mentioned = array("i"), array("i")
-    said = [(row["id"], row["concepts"]) for row in present]
-    for memory, ids in (*said, *past.mentioned.items()):
-        mentioned.extend([places[id] for id in ids])
-        mentioning.extend([len(memories)] * len(ids))
-        memories.append(memory)
-    return GraphSnapshot(
-        version=version,
-        memories=tuple(memories),
-        concepts=tuple(labels),
-        labels=tuple(labels.values()),
-        kinds=tuple(row["kind"] for row in concepts),
-        mention_memories=mentioning,
-        mention_concepts=mentioned,
-        mention_weights=array("f", [1.0]) * len(mentioned),
-        edge_sources=array("i", [places[row["source"]] for row in edges]),
-        edge_targets=array("i", [places[row["target"]] for row in edges]),
-        edge_weights=array("f", [row["weight"] for row in edges]),
-        near=sum(row["is_near"] for row in edges),
-        by_model=by_model / len(memories) if memories else 0.0,
-    )

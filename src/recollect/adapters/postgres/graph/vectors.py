@@ -11,6 +11,7 @@ from typing import Final, LiteralString
 
 from psycopg import sql
 
+from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
 from recollect.adapters.postgres.limits import Limits
@@ -115,12 +116,12 @@ class ConceptComparison(PostgresComponent):
     async def comparing_space(self) -> StoredSpace | None:
         if not self._has_vectors:
             return None
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(WORKER) as connection:
             (found,) = await execute_many(connection, {}, ACTIVE)
         return to_active(found)
 
     async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             while True:
                 cursor = await connection.execute(_WAITING, {"limit": limit})
                 found = await cursor.fetchall()
@@ -155,8 +156,11 @@ class ConceptComparison(PostgresComponent):
             "ids": [concept.id for concept, _ in named],
             "vectors": [vector_text(space.space, vector) for _, vector in named],
         }
-        async with self._pool.transaction() as connection:
-            await _prepare_space(connection, space)
+        async with self._pool.transaction(WORKER) as connection:
+            if not await _is_prepared(connection, space):
+                await self._pool.act_for(connection, ADMIN)
+                await _prepare_space(connection, space)
+                await self._pool.act_for(connection, WORKER)
             await connection.execute(_KEEP, params)
 
     async def nearest(
@@ -178,7 +182,7 @@ class ConceptComparison(PostgresComponent):
             "owners": [concept.owner for concept, _ in named],
             "vectors": [vector_text(space.space, vector) for _, vector in named],
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_SETTINGS)
             cursor = await connection.execute(query, params)
             rows = await cursor.fetchall()
@@ -199,7 +203,7 @@ class ConceptComparison(PostgresComponent):
                 for neighbour in found
             ]
             ids = [concept.id for concept, _ in theirs]
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(owner) as connection:
                 await connection.execute(LOCK, {"owner": owner})
                 if pairs:
                     params = {
@@ -213,17 +217,22 @@ class ConceptComparison(PostgresComponent):
                 await connection.execute(_COMPARED, {"owner": owner, "space": space.id, "ids": ids})
 
 
+async def _is_prepared(connection: Connection, space: StoredSpace) -> bool:
+    cursor = await connection.execute(_HAS_INDEX, (_index_name(space),))
+    return bool((await cursor.fetchone() or {})["is_there"])
+
+
 async def _prepare_space(connection: Connection, space: StoredSpace) -> None:
     """Create the index of names in this space, and drop the vectors of other spaces."""
-    name = f"concept_vectors_space_{space.id}"
-    cursor = await connection.execute(_HAS_INDEX, (name,))
-    if (await cursor.fetchone() or {})["is_there"]:
-        return
     await connection.execute(_OLD_VECTORS, {"space": space.id})
     await connection.execute(
         sql.SQL(_INDEX).format(
-            name=sql.Identifier(name),
+            name=sql.Identifier(_index_name(space)),
             dimension=sql.Literal(space.space.dimension),
             space=sql.Literal(space.id),
         )
     )
+
+
+def _index_name(space: StoredSpace) -> str:
+    return f"concept_vectors_space_{space.id}"

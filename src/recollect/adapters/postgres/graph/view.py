@@ -98,7 +98,7 @@ class GraphViewer(PostgresComponent):
     """Implements what the `GraphView` port reads."""
 
     async def concepts(self, owner: str, ids: Collection[UUID]) -> list[Concept]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             return await read_concepts(connection, owner, ids)
 
     async def neighbourhood(
@@ -114,7 +114,7 @@ class GraphViewer(PostgresComponent):
         text says any more.
         """
         params = {"owner": owner, "id": id, "limit": limit, "as_of": as_of, "all": history}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             found = await read_concepts(connection, owner, [id])
             if not found:
                 return None
@@ -140,7 +140,7 @@ class GraphViewer(PostgresComponent):
     async def stats(self, owner: str) -> GraphStats:
         params = {"owner": owner, "limit": _MAX_NAMES}
         tables: list[dict[str, int]] = []
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_COUNTS, params)
             counts: dict[str, int] = await cursor.fetchone() or {}
             for query in (_BY_KIND, _BY_RELATION, _MOST_MENTIONED):

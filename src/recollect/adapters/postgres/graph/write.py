@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from recollect.adapters.postgres.graph.facts import RETRACT, StatedFact, to_columns, write_facts
+from recollect.adapters.postgres.graph.facts import RETRACT, to_columns, write_facts
 from recollect.adapters.postgres.pool import Connection
 from recollect.core.graph.extraction import Extraction, ExtractionJob
+from recollect.core.graph.stated import StatedFact
 
 LOCK: Final = "select recollect_graph_alone(%(owner)s)"
 INCREMENT_VERSION: Final = "select recollect_graph_grew(%(owner)s)"

@@ -18,6 +18,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_ledger import TOMBSTONE, ErasureLedger
 from recollect.adapters.postgres.identity import read_identity
@@ -136,7 +137,7 @@ class PostgresChanges:
         self._remembered = remembered
 
     async def peer(self, owner: str) -> Peer:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             server, epoch = await read_identity(connection)
         return Peer(server, owner, epoch)
 
@@ -153,7 +154,7 @@ class PostgresChanges:
     ) -> list[Answer]:
         ids = sorted({item.id for item in items})
         written: dict[UUID, Decision] = {}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             await connection.execute(_LOCK, (owner, ids))
             rows = await _rows(connection, owner, store, ids)
             for item in items:
@@ -182,7 +183,7 @@ class PostgresChanges:
         if not revisions:
             return []
         ids = sorted(revision.id for revision in revisions)
-        async with self._pool.transaction() as connection, connection.cursor() as cursor:
+        async with self._pool.transaction(owner) as connection, connection.cursor() as cursor:
             await cursor.execute(_HOLD, (owner, [revision.memory_id for revision in revisions]))
             await cursor.execute(_LOCK_REVISIONS, (owner, ids))
             await cursor.executemany(_KEEP_REVISION, [_revision_row(owner, r) for r in revisions])
@@ -195,9 +196,8 @@ class PostgresChanges:
     ) -> ChangePage:
         peer = await self.peer(owner)
         params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
-        async with self._pool.transaction() as connection:
-            # One snapshot for all: a revision must not overtake the memory it belongs to.
-            await connection.execute("set transaction isolation level repeatable read")
+        # One snapshot for all: a revision must not overtake the memory it belongs to.
+        async with self._pool.transaction(owner, is_snapshot=True) as connection:
             cursor = await connection.execute(_LAST_POSITION, (owner,))
             last = await cursor.fetchone() or {"position": 0}
             if after > last["position"]:
@@ -236,7 +236,7 @@ class PostgresChanges:
 
     async def revisions(self, owner: str) -> list[Revision]:
         query = "select * from revisions where owner = %s and resolved_at is null order by id"
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(query, (owner,))
             return [_to_revision(row) for row in await cursor.fetchall()]
 
@@ -245,7 +245,7 @@ class PostgresChanges:
             update revisions set resolved_at = %s
             where owner = %s and id = %s and resolved_at is null
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             await connection.execute(_HOLD, (owner, [revision.memory_id]))
             cursor = await connection.execute(query, (revision.resolved_at, owner, revision.id))
             if cursor.rowcount == 0:

@@ -16,7 +16,7 @@ with gone as (
     where s.owner = gone.owner
         and s.lexeme = any(tsvector_to_array(gone.search_vector)) and s.ndoc <= 1000
         and not exists (
-            select from memories m
+            select from own_memories m
             where m.owner = gone.owner and m.id <> gone.id and not m.is_sensitive
                 and m.search_vector
                 @@ ('''' || replace(replace(s.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery

@@ -11,10 +11,13 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 from uuid import UUID
 
 from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.identity import NEW_EPOCH, read_identity
 from recollect.adapters.postgres.pool import Connection, Pool
@@ -106,7 +109,7 @@ class ErasureLedger:
         """
         erased = revoked = 0
         async with self._lock:
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(WORKER) as connection:
                 server, _ = await read_identity(connection)
                 file = await asyncio.to_thread(logs.open, server)
                 cursor = await connection.execute(_APPLIED, (file.id,))
@@ -115,7 +118,7 @@ class ErasureLedger:
                 start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
                 if start != applied:
                     entries, end = await asyncio.to_thread(file.read, applied)
-                    erased, revoked = await _apply(connection, entries)
+                    erased, revoked = await self._apply(connection, entries)
                     if row is not None and len(entries) > len(new):
                         await connection.execute(NEW_EPOCH)
                 await connection.execute(_APPLY, {"log": file.id, "applied": end})
@@ -132,12 +135,36 @@ class ErasureLedger:
         """Log what a server committed and was killed before logging."""
         if self._logs is None:
             return
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             server, _ = await read_identity(connection)
             noted = await asyncio.to_thread(_all_entries, self._logs, server)
             cursor = await connection.execute(_KNOWN)
             known = [_to_entry(row) for row in await cursor.fetchall()]
         await self.note([entry for entry in known if entry not in noted])
+
+    async def _apply(self, connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
+        """How many memories and keys had come back."""
+        erasures = {entry for entry in entries if isinstance(entry, Erasure)}
+        ordered = sorted(erasures, key=lambda erasure: (erasure.owner, erasure.id))
+        params = {
+            "owners": [erasure.owner for erasure in ordered],
+            "ids": [erasure.id for erasure in ordered],
+        }
+        cursor = await connection.execute(_PRESENT, params)
+        present = await cursor.fetchall()
+        for owner, theirs in groupby(present, itemgetter("owner")):
+            await self._pool.act_for(connection, owner)
+            for row in theirs:
+                await connection.execute(ERASE, row)
+        for owner, missing in groupby(ordered, attrgetter("owner")):
+            await self._pool.act_for(connection, owner)
+            for erasure in missing:
+                await connection.execute(TOMBSTONE, {"id": erasure.id, "owner": owner})
+        await self._pool.act_for(connection, WORKER)
+        revoked = [entry for entry in entries if isinstance(entry, Revocation)]
+        values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}
+        cursor = await connection.execute(_REVOKE, values)
+        return len(present), cursor.rowcount
 
 
 def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:
@@ -149,23 +176,3 @@ def _to_entry(row: Mapping[str, Any]) -> Entry:
     if row["owner"] is None:
         return Revocation(row["id"], utc(row["at"]))
     return Erasure(row["id"], row["owner"])
-
-
-async def _apply(connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
-    """How many memories and keys had come back."""
-    erasures = {entry for entry in entries if isinstance(entry, Erasure)}
-    ordered = sorted(erasures, key=lambda erasure: (erasure.owner, erasure.id))
-    params = {
-        "owners": [erasure.owner for erasure in ordered],
-        "ids": [erasure.id for erasure in ordered],
-    }
-    cursor = await connection.execute(_PRESENT, params)
-    present = await cursor.fetchall()
-    for row in present:
-        await connection.execute(ERASE, row)
-    for erasure in ordered:
-        await connection.execute(TOMBSTONE, {"id": erasure.id, "owner": erasure.owner})
-    revoked = [entry for entry in entries if isinstance(entry, Revocation)]
-    values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}
-    cursor = await connection.execute(_REVOKE, values)
-    return len(present), cursor.rowcount

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.recall.successors import Fetched, Resolution
 
@@ -66,7 +67,7 @@ from ways w left join lateral (
 """  # noqa: S608  # composed of constants
 
 
-async def fetch(connection: AsyncConnection[Any], owner: str, ids: Collection[UUID]) -> Fetched:
+async def fetch(connection: Session, owner: str, ids: Collection[UUID]) -> Fetched:
     cursor = await connection.execute(_FETCH, {"owner": owner, "ids": list(ids)})
     rows = await cursor.fetchall()
     superseded = {row["id"] for row in rows if row["is_superseded"]}

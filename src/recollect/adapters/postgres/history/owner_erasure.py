@@ -1,7 +1,8 @@
 """Erases all that one owner has on a server, and searches the database for what is left.
 
 The search knows no table by name: it reads the catalogue, so that a table added later is searched
-as well. It also reads the planner's statistics, which quote values of the tables.
+as well. It also reads the planner's statistics, which quote values of the tables, if the login is a
+superuser: of tables with row-level security Postgres shows them to no one else.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
+from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.vectors.hnsw import drop_owner_indexes
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 from recollect.core.text.terms import analyze
 
@@ -87,6 +90,8 @@ select n from unnest(%(needles)s::text[]) n
 where exists (select from {table} t
     where {whose} <> %(owner)s and strpos(lower(t.{column}::text), lower(n)) > 0)
 """
+# Of tables with row-level security only a superuser is shown them.
+_SHOWS_STATISTICS: Final = "select not row_security_active('memories') as is_shown"
 _STATISTICS: Final = """
 select tablename || '.' || attname as name from pg_stats
 where schemaname = current_schema() and exists (select from unnest(%(needles)s::text[]) n
@@ -158,7 +163,7 @@ class PostgresOwnerErasure:
         return self._unsearched
 
     async def erase_owner(self, owner: str) -> Erased:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             # All rows before anything else, in one order, as every writer does it.
             locked = "select from memories where owner = %s order by id for update"
             await connection.execute(locked, (owner,))
@@ -167,6 +172,7 @@ class PostgresOwnerErasure:
             gone = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
             await connection.execute("delete from lexeme_stats where owner = %s", (owner,))
+            await self._pool.act_for(connection, WORKER)
             await connection.execute(
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)
             )
@@ -175,6 +181,7 @@ class PostgresOwnerErasure:
         await self._remembered.note([Erasure(id, owner) for id in gone])
         if gone or not self._is_light:
             async with self._cleaning:
+                await drop_owner_indexes(self._pool, owner)
                 await self._clean()
         return Erased(len(gone), counts["reported"], counts["keys"])
 
@@ -202,7 +209,7 @@ class PostgresOwnerErasure:
         found: list[Remain] = []
         if self._is_light and not marks.ids:
             return searched, found
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(ADMIN) as connection:
             cursor = await connection.execute(_COLUMNS)
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
@@ -227,7 +234,9 @@ class PostgresOwnerErasure:
                 if count:
                     what = "ids" if row["is_id"] else "texts or words"
                     found.append(Remain(".".join(place), what, count))
-            searched.append("pg_stats")
+            cursor = await connection.execute(_SHOWS_STATISTICS)
+            if (await cursor.fetchone() or {})["is_shown"]:
+                searched.append("pg_stats")
             cursor = await connection.execute(_STATISTICS, values)
             found += [
                 Remain(f"pg_stats of {row['name']}", "values", 1) for row in await cursor.fetchall()

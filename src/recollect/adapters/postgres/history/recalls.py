@@ -48,13 +48,13 @@ class PostgresRecalls:
         self._pool = pool
 
     async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             # No one waits for it, and a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE, {"owner": owner, "ids": sorted(ids), "at": at})
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_RECALLED, (owner,))
             shown = {row["memory_id"] for row in await cursor.fetchall()}
             cursor = await connection.execute(_SINCE)
@@ -63,7 +63,7 @@ class PostgresRecalls:
         return shown, since.astimezone(UTC)
 
     async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute("select to_regclass('spaces') is not null as there")
             if not (await cursor.fetchone() or {"there": False})["there"]:
                 return []

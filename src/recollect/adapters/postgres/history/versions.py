@@ -14,6 +14,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
@@ -46,13 +47,14 @@ Connection = AsyncConnection[Any]
 
 
 async def search(
-    connection: Connection, owner: str, scope: Scope, query: WordQuery, as_of: datetime
+    connection: Session, owner: str, scope: Scope, query: WordQuery, as_of: datetime
 ) -> list[Candidate]:
     condition, params = within(owner, scope, query.exclude)
     return await lexical.search(
         connection,
-        clean_query(f"{query.text} {query.expanded}"),
+        clean_query(query.text),
         lexical.LexicalSearch(condition, {**params, "as_of": as_of}, query.depth, source=_THEN),
+        clean_query(query.expanded),
     )
 
 

@@ -12,11 +12,11 @@ Pure arithmetic from document frequencies to ``tsquery`` text: no I/O, so it is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.adapters.postgres.search_vector import quote
+from recollect.core.recall.rarity import idf
 
 # Figures: 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries each,
 # two cores under others' load. All were chosen on these two corpora.
@@ -53,11 +53,12 @@ LENGTH_CELLS: Final = 20
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of the query: the lexemes it may stand in the index as, and in how many rows each of
-    them occurs; 0 is unknown.
+    them occurs; 0 is unknown. One that is not `is_asked` only expands the query.
     """
 
     forms: tuple[str, ...]
     frequencies: tuple[int, ...]
+    is_asked: bool = True
 
     @property
     def frequency(self) -> int:
@@ -89,10 +90,15 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The words that score, with a weight for each form, and the arms that find candidates."""
+    """The words that score, with a weight for each form, and the arms that find candidates.
+    `information` is what each word weighs, whichever of its forms a row holds, and `ceiling` what
+    the words of the query itself weigh together: no text can hold more of what is asked.
+    """
 
     words: tuple[Word, ...]
     weights: tuple[tuple[float, ...], ...]
+    information: tuple[float, ...]
+    ceiling: float
     any_word: str
     arms: tuple[Arm, ...]
     scope_first: bool
@@ -102,27 +108,33 @@ class Plan:
 Expression: TypeAlias = "str | tuple[str, list[Expression]]"
 
 
-def idf(rows: int, frequency: int) -> float:
-    """How much a word says: the BM25 form, never negative."""
-    return log(1 + (rows - frequency + 0.5) / (frequency + 0.5))
-
-
 def any_of(words: Sequence[Word]) -> str:
     return " | ".join(word.match for word in words)
 
 
-def plan(words: Sequence[Word], statistics: Statistics, scope_rows: int) -> Plan:
-    """How to answer these words inside a scope of about `scope_rows` rows."""
+def plan(
+    words: Sequence[Word],
+    statistics: Statistics,
+    scope_rows: int,
+    small_scope: int = SMALL_SCOPE,
+) -> Plan:
+    """How to answer these words inside a scope of about `scope_rows` rows; one of at most
+    `small_scope` is read whole.
+    """
     # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
     rows = max(statistics.rows, 1)
     rarest = tuple(
-        Word(each.forms, tuple(min(max(known, 1), rows) for known in each.frequencies))
+        replace(each, frequencies=tuple(min(max(known, 1), rows) for known in each.frequencies))
         for each in bounded(words)
     )
-    scope_first = scope_rows <= SMALL_SCOPE
+    information = tuple(idf(rows, each.frequency) for each in rarest)
+    asked = [known for each, known in zip(rarest, information, strict=True) if each.is_asked]
+    scope_first = scope_rows <= small_scope
     return Plan(
         words=rarest,
         weights=tuple(tuple(idf(rows, known) for known in each.frequencies) for each in rarest),
+        information=information,
+        ceiling=sum(asked or information),
         any_word=any_of(rarest),
         arms=(
             (Arm(any_of(rarest)),)

@@ -18,7 +18,7 @@ _LOCK: Final = f"""
 select pg_advisory_xact_lock(hashtextextended(%(owner)s, {_KEY.format(text="%(content)s")}))
 """
 _SAME_KEY: Final = f"""
-select {MEMORY_COLUMNS} from memories m
+select {MEMORY_COLUMNS} from own_memories m
 where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
     and {_KEY.format(text="m.content")} = {_KEY.format(text="%(content)s")}
 order by m.created_at, m.id
@@ -26,7 +26,7 @@ order by m.created_at, m.id
 
 
 _SAME_KEYS: Final = f"""
-select {MEMORY_COLUMNS} from memories m
+select {MEMORY_COLUMNS} from own_memories m
 where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
     and {_KEY.format(text="m.content")} = any(
         array(

@@ -18,15 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncConnection
-
-from recollect.adapters.postgres.lexical.plan import Arm, Plan, Statistics, Word, plan
+from recollect.adapters.postgres.lexical.plan import (
+    SMALL_SCOPE,
+    Arm,
+    Plan,
+    Statistics,
+    Word,
+    plan,
+)
 from recollect.adapters.postgres.lexical.statistics import (
     FREQUENCIES,
     LIVE_FREQUENCIES,
     known_of,
 )
-from recollect.adapters.postgres.pipeline import execute_many
+from recollect.adapters.postgres.pipeline import Session, execute_many
 from recollect.adapters.postgres.rows import Condition
 from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.request import Candidate
@@ -79,7 +84,7 @@ where m.search_vector @@ {match}::tsquery
 # The LIMIT is a fence as well: without it the score would be computed before the scope is checked.
 _ARM: Final[LiteralString] = """
 (select m.id, m.importance, m.created_at, m.search_vector
-from memories m
+from own_memories m
 where {where} and m.search_vector @@ {match}::tsquery{bound}
 limit {most})
 """
@@ -94,19 +99,27 @@ _NOT_BEFORE: Final[LiteralString] = " and not m.search_vector @@ {match}::tsquer
 # these same sets, so part of that is luck. Only ts_rank knows that length, and divides by it. Of
 # two words that a text does not hold it says the same small number, whatever the text: that number,
 # over itself divided by the length, is the length, and costs no more than looking for two words.
+# Of the best, and only of them: the weight of the words that the row holds, over the weight of all
+# that are asked.
 _BY_IDF: Final[LiteralString] = """
-select c.id,
-    ({score}) / sqrt(sqrt(
-        ts_rank('one:1', {absent}::tsquery) / ts_rank(c.search_vector, {absent}::tsquery, 2)
-    )) as score,
-    c.importance, c.created_at
-from ({candidates}) c
-order by score desc, c.id
-limit {depth}
+select b.id, b.score, b.importance, b.created_at, least(({held}) / {ceiling}::float8, 1)
+from (
+    select c.id,
+        ({score}) / sqrt(sqrt(
+            ts_rank('one:1', {absent}::tsquery) / ts_rank(c.search_vector, {absent}::tsquery, 2)
+        )) as score,
+        c.importance, c.created_at, c.search_vector
+    from ({candidates}) c
+    order by score desc, c.id
+    limit {depth}
+) b
+order by b.score desc, b.id
 """
 _BEST_FORM: Final[LiteralString] = "greatest({scores})"
 _FORM_SCORE: Final[LiteralString] = """
 {weight}::float8 * ts_rank(c.search_vector, {form}::tsquery)"""
+_WORD_HELD: Final[LiteralString] = """
+case when b.search_vector @@ {word}::tsquery then {weight}::float8 else 0 end"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,35 +135,43 @@ class LexicalSearch:
     depth: int
     is_exhaustive: bool = False
     source: LiteralString = _TABLE
+    small_scope: int = SMALL_SCOPE
 
     @property
     def reads_whole_scope(self) -> bool:
         return self.is_exhaustive or self.source != _TABLE
 
 
-async def search(conn: AsyncConnection[Any], query: str, wanted: LexicalSearch) -> list[Candidate]:
-    """The `depth` best memories for any text, best first. No text raises."""
-    words, statistics, rows = await _known(conn, query, wanted)
+async def search(
+    conn: Session, query: str, wanted: LexicalSearch, expanded: str = ""
+) -> list[Candidate]:
+    """The `depth` best memories for any text, best first. No text raises. Words of `expanded` find
+    memories too, but are not what is asked.
+    """
+    words, statistics, rows = await _known(conn, query, expanded, wanted)
     if not words or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
-    planned = plan(words, statistics, 0 if wanted.reads_whole_scope else rows)
+    scope_rows = 0 if wanted.reads_whole_scope else rows
+    planned = plan(words, statistics, scope_rows, wanted.small_scope)
     return await _by_idf(conn, planned, wanted)
 
 
 async def _known(
-    conn: AsyncConnection[Any], query: str, wanted: LexicalSearch
+    conn: Session, query: str, expanded: str, wanted: LexicalSearch
 ) -> tuple[list[Word], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
     (spoken,) = await execute_many(conn, wanted.params, _LANGUAGES)
     languages = {language for (each,) in spoken for language in each.split()}
     asked = query_forms(query, languages)
-    lexemes = list(dict.fromkeys(form for forms in asked for form in forms))
+    sought = dict.fromkeys((*asked, *query_forms(expanded, languages)))
+    lexemes = list(dict.fromkeys(form for forms in sought for form in forms))
     values = {**wanted.params, "lexical_lexemes": lexemes}
     statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
     holding, statistics = known_of(frequencies, live)
-    words = [Word(forms, tuple(holding[form] for form in forms)) for forms in asked]
+    own = frozenset(asked)
+    words = [Word(forms, tuple(holding[form] for form in forms), forms in own) for forms in sought]
     return words, statistics, rows_of(explained)
 
 
@@ -163,9 +184,7 @@ def rows_of(explained: Sequence[Any]) -> int:
     return int(explained[0][0][0]["Plan"]["Plan Rows"])
 
 
-async def _by_idf(
-    conn: AsyncConnection[Any], planned: Plan, wanted: LexicalSearch
-) -> list[Candidate]:
+async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[Candidate]:
     values: dict[str, object] = dict(wanted.params)
 
     def bind(value: object) -> LiteralString:
@@ -183,6 +202,10 @@ async def _by_idf(
         )
         for word, weights in zip(planned.words, planned.weights, strict=True)
     )
+    held = " + ".join(
+        _WORD_HELD.format(weight=bind(weight), word=bind(word.match))
+        for word, weight in zip(planned.words, planned.information, strict=True)
+    )
     if planned.scope_first:
         candidates = _SCOPE_FIRST.format(
             source=wanted.source, where=wanted.where, match=bind(planned.any_word)
@@ -198,7 +221,12 @@ async def _by_idf(
             for place, arm in enumerate(planned.arms)
         )
     statement = _BY_IDF.format(
-        score=score, absent=bind(_ABSENT), candidates=candidates, depth=bind(wanted.depth)
+        score=score,
+        held=held,
+        ceiling=bind(planned.ceiling),
+        absent=bind(_ABSENT),
+        candidates=candidates,
+        depth=bind(wanted.depth),
     )
     _, rows = await execute_many(conn, values, _UNCOMPILED, statement)
     found = [Candidate(*row) for row in rows]

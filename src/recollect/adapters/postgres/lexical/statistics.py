@@ -16,6 +16,7 @@ from psycopg import AsyncConnection, sql
 
 from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Statistics
 from recollect.adapters.postgres.pipeline import execute_many
+from recollect.core.recall.rarity import FEWEST_ROWS
 
 STATISTICS_SAMPLE: Final = 100_000
 """Rows a rebuild reads at most: at 300k rows 2.8 s, not 8.6 s, and 98.4% of the same top tens."""
@@ -26,7 +27,7 @@ GROWTH: Final = 1.5
 LOCK_TIMEOUT: Final = "100ms"
 """How long frequencies may keep a write waiting."""
 
-_LOCK: Final = 0x5EC0_11EC
+REBUILD_LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, with the owner, so that no two rebuild at once."""
 
 # Rows of lexeme_stats that are no words: no term is empty or holds a space.
@@ -35,8 +36,8 @@ STORED_KEY: Final = " stored"
 """How many memories there were, sensitive ones too: what growth is measured by, and no score."""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
 
-# How common each lexeme of the query is. A word without a row was in no
-# memory, or in one, when the frequencies were taken.
+# How common each lexeme of the query is. One without a row was in no memory, or in one, when the
+# frequencies were taken.
 FREQUENCIES: Final = f"""
 select w.lexeme, s.ndoc
 from unnest(
@@ -50,10 +51,6 @@ LIVE_SAMPLE: Final = 1_000
 """Memories of one owner that a query counts words in, at most, and as many sensitive ones. R@10
 with all memories sensitive, against none: 59.3 and 59.3 (360 of them), 90.5 and 90.0 (994), 59.7
 and 60.4 (5,000, of which 2,000 were counted)."""
-
-FEWEST_ROWS: Final = 20
-"""An owner with fewer memories counts as one with so many: a word that two of three memories hold
-is not known to be a common one. A background that says nothing of any owner."""
 
 # How many memories are counted live (''), and how many of them hold each word: the sensitive ones,
 # and all others of an owner without frequencies.
@@ -127,9 +124,10 @@ def known_of(
     frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
 ) -> tuple[dict[str, int], Statistics]:
     """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: how many memories hold each lexeme of the
-    query, and what is known of all.
+    query, and what is known of the owner's.
     """
-    found, counted = dict(frequencies), dict(live)
+    found = dict(frequencies)
+    counted = dict(live)
     rows = max((found.pop(_ROWS_KEY) or 0) + counted[_ROWS_KEY], FEWEST_ROWS)
     lengths = [found.pop(key) for key in _LENGTH_KEYS]
     holding = {text: (kept or 0) + counted.get(text, 0) for text, kept in found.items()}
@@ -142,7 +140,7 @@ async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
     Fails with the driver's LockNotAvailable when the table stays locked.
     """
     async with conn.transaction():
-        lock = {"lock": _LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
+        lock = {"lock": REBUILD_LOCK, "owner": owner, "lock_timeout": LOCK_TIMEOUT}
         (locked,) = await execute_many(conn, lock, _TRY_LOCK)
         if not locked[0][0]:
             return False

@@ -1,4 +1,9 @@
-"""The HNSW index of a space, built and dropped while the table is in use.
+"""The HNSW indexes of a space: one for each owner with many vectors, built while the table is used.
+
+An index walks towards a query and knows nothing of owners: in one that all shared, a large owner
+would pay for everybody's vectors, and a small one would miss rows. So every index covers one owner,
+the vectors of smaller owners are compared exactly, and there are only so many indexes, because each
+makes every statement on the table a little slower (docs/adr/0041).
 
 An advisory lock lets one of several workers build or drop while the others check again; storing and
 recalling never wait for any of them.
@@ -7,27 +12,67 @@ recalling never wait for any of them.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
 
 from psycopg import errors, sql
 
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pool import Connection, has_own_session
-from recollect.core.recall.space import StoredSpace
+from recollect.adapters.postgres.pool import Connection, Pool, has_own_session
 
 _BUILD_LOCK: Final = 7_305
 _CHECK_AGAIN_SECONDS: Final = 0.5
 _TRY_LOCK = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
 
-_INDEX = """
-create index {concurrently} {name} on embeddings
+_PREFIX: Final = "embeddings_hnsw"
+_HASH_DIGITS: Final = 32
+
+# The conditions are those of a search, with constants: otherwise the index is not used.
+_CREATE = """
+create index concurrently {name} on embeddings
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 128)
-where space_id = {id}
+where owner = {owner} and space_id = {space}
 """
+_DROP = "drop index concurrently if exists {}"
 # A build holds this lock to its end, even when its client was killed: once we have had it, an
 # unfinished index is a leftover.
 _WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
-_IS_VALID = "select indisvalid from pg_index where indexrelid = to_regclass(%s)"
+_BUILT = """
+select c.relname as name
+from pg_index i join pg_class c on c.oid = i.indexrelid
+where i.indrelid = to_regclass('embeddings') and starts_with(c.relname, %s)
+"""
+# The position of an owner is at least the number of its memories, so few owners are counted, and
+# none further than needed. An index that is there counts double: it is kept until its owner has
+# half as many vectors, and an owner of nearly the same size does not replace it.
+_WANTED = f"""
+select s.owner, s.is_valid
+from (
+    select o.owner, coalesce(i.indisvalid, false) as is_valid, f.factor,
+        f.factor * o.position as most
+    from owners o
+    left join pg_index i on i.indexrelid = to_regclass(
+        '{_PREFIX}_' || %(space)s::text || '_'
+        || left(encode(sha256(convert_to(o.owner, 'UTF8')), 'hex'), {_HASH_DIGITS}))
+    cross join lateral (select case when i.indisvalid then 2 else 1 end as factor) f
+    where 2 * o.position > %(rows)s
+    order by most desc, o.owner
+) s
+cross join lateral (
+    select count(*) as found from (
+        select from embeddings e
+        where e.owner = s.owner and e.space_id = %(space)s and e.vector is not null
+        limit %(rows)s + 1
+    ) v
+) c
+where s.factor * c.found > %(rows)s
+    and exists (select from spaces where id = %(space)s and state <> 'retired')
+order by s.most desc, s.owner
+limit %(indexes)s
+"""  # noqa: S608  # composed of constants
 
 _NUMBER_BYTES: Final = 2
 # During a build pgvector keeps the graph in maintenance_work_mem; what does not fit is added on
@@ -36,126 +81,181 @@ _NUMBER_BYTES: Final = 2
 _SET_MEMORY = """
 with wanted as (
     select least(1 + count(*) * {bytes} / 1048576, {most}) as mb
-    from embeddings where space_id = {id} and vector is not null
+    from embeddings where owner = {owner} and space_id = {space} and vector is not null
 )
 select set_config('maintenance_work_mem', mb || 'MB', false)
 from wanted, pg_settings s
 where s.name = 'maintenance_work_mem' and s.setting::bigint < mb * 1024
 """
-_IS_WANTED = "select from spaces where id = %s and state <> 'retired'"
 _STOP_BUILDERS = """
 select pg_cancel_backend(pid) from pg_stat_progress_create_index
-where index_relid = to_regclass(%s)
+where index_relid = any(select to_regclass(name) from unnest(%s::text[]) name)
 """
 
 
-class SpaceIndex:
-    """The index of one space, on two connections that commit each statement."""
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """`missing`: owners that should have an index and have no complete one, the largest first.
+    `surplus`: the names of indexes that are incomplete, or no longer needed.
+    """
 
-    def __init__(
-        self, guard: Connection, connection: Connection, space: StoredSpace, limits: Limits
-    ) -> None:
+    missing: Sequence[str]
+    surplus: Sequence[str]
+
+
+class SpaceIndexes:
+    """The indexes of one space, on two connections that commit each statement."""
+
+    def __init__(self, guard: Connection, connection: Connection, space_id: int) -> None:
         """`guard` holds the lock, and `connection` builds or drops."""
         self._guard = guard
         self._connection = connection
-        self._space = space
-        self._limits = limits
-        self._name = _index_name(space)
+        self._space_id = space_id
 
-    async def build(self) -> None:
-        """Build the index if it is missing, after dropping what a killed build left behind.
+    async def build(self, dimension: int, limits: Limits) -> None:
+        """Build the indexes that are missing, after dropping what a killed build left behind, and
+        drop those that are no longer wanted. The owners are looked at again after each build.
+        """
+        async with self._locked():
+            own_session = await has_own_session(self._connection)
+            while (owner := await self._find_missing(limits)) is not None:
+                if own_session:  # a pooler would leave the setting to other clients
+                    await self._set_memory(owner, dimension, limits)
+                await self._create(owner, dimension)
 
-        Of two builders one builds and the other checks again now and then. It must not wait inside
-        Postgres: a build ends by waiting for every older snapshot, its rival's too, and the
+    async def drop(self, owner: str | None = None) -> None:
+        """Drop all indexes, so that adding or removing many vectors is fast, or that of one owner;
+        a build of one in progress is cancelled.
+
+        Dropped concurrently: a plain drop locks the table, also while it waits for a backup that
+        reads it, and every store call and every recall would wait as long.
+        """
+        prefix = index_name(self._space_id, owner)
+        while True:
+            names = await find_built(self._connection, prefix)
+            await self._connection.execute(_STOP_BUILDERS, ([*names],))
+            async with self._guard.transaction():
+                if await self._try_lock():
+                    await self._wait_for_builders()
+                    for name in await find_built(self._connection, prefix):
+                        await self._drop(name)
+                    return
+            await asyncio.sleep(_CHECK_AGAIN_SECONDS)
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[None]:
+        """Of two builders one builds and the other checks again now and then. It must not wait
+        inside Postgres: a build ends by waiting for every older snapshot, its rival's too, and the
         deadlock would end the one that is nearly done.
         """
         while True:
             async with self._guard.transaction():
                 if await self._try_lock():
-                    await self._set_memory()
-                    while await self._is_missing():
-                        await self._create()
-                    return
-            await asyncio.sleep(_CHECK_AGAIN_SECONDS)
-
-    async def drop(self) -> None:
-        """Drop the index, so that adding or removing many vectors is fast; a build in progress is
-        cancelled.
-
-        Dropped concurrently: a plain drop locks the table, also while it waits for a backup that
-        reads it, and every store call and every recall would wait as long.
-        """
-        while True:
-            name = self._name.as_string(self._connection)
-            await self._connection.execute(_STOP_BUILDERS, (name,))
-            async with self._guard.transaction():
-                if await self._try_lock():
-                    await self._wait_for_builders()
-                    await self._connection.execute(_drop_index(self._space))
+                    yield
                     return
             await asyncio.sleep(_CHECK_AGAIN_SECONDS)
 
     async def _try_lock(self) -> bool:
-        """Whether the guard's transaction alone may build or drop this index."""
+        """Whether the guard's transaction alone may build or drop indexes of this space."""
         # As plain text: a statement with parameters keeps its snapshot until the next one, and a
         # build would wait for it.
-        numbers = sql.Literal(_BUILD_LOCK), sql.Literal(self._space.id)
+        numbers = sql.Literal(_BUILD_LOCK), sql.Literal(self._space_id)
         cursor = await self._guard.execute(sql.SQL(_TRY_LOCK).format(*numbers))
         row = await cursor.fetchone() or {}
         return bool(row["is_mine"])
 
-    async def _set_memory(self) -> None:
-        """Only in a session of our own: a pooler would leave the setting to other clients."""
-        if await has_own_session(self._connection):
-            dimension = self._space.space.dimension
-            bytes_each = self._limits.index_element_bytes + _NUMBER_BYTES * dimension
-            await self._connection.execute(
-                sql.SQL(_SET_MEMORY).format(
-                    bytes=sql.Literal(bytes_each),
-                    most=sql.Literal(self._limits.index_memory_mb),
-                    id=sql.Literal(self._space.id),
-                )
-            )
-
-    async def _is_missing(self) -> bool:
-        """Whether a space that is in use or being filled has no complete index."""
+    async def _find_missing(self, limits: Limits) -> str | None:
+        """The largest owner that lacks its index, after dropping what no one needs."""
         await self._wait_for_builders()
-        name = self._name.as_string(self._connection)
-        cursor = await self._connection.execute(_IS_VALID, (name,))
-        row = await cursor.fetchone()
-        if row is not None and row["indisvalid"]:
-            return False
-        if row is not None:
-            await self._connection.execute(_drop_index(self._space))
-        cursor = await self._connection.execute(_IS_WANTED, (self._space.id,))
-        return await cursor.fetchone() is not None
+        found = await find_outdated(self._connection, self._space_id, limits)
+        for name in found.surplus:
+            await self._drop(name)
+        return next(iter(found.missing), None)
 
-    async def _create(self) -> None:
+    async def _set_memory(self, owner: str, dimension: int, limits: Limits) -> None:
+        bytes_each = limits.index_element_bytes + _NUMBER_BYTES * dimension
+        await self._connection.execute(
+            sql.SQL(_SET_MEMORY).format(
+                bytes=sql.Literal(bytes_each),
+                most=sql.Literal(limits.index_memory_mb),
+                owner=sql.Literal(owner),
+                space=sql.Literal(self._space_id),
+            )
+        )
+
+    async def _create(self, owner: str, dimension: int) -> None:
+        name = index_name(self._space_id, owner)
+        create = sql.SQL(_CREATE).format(
+            name=sql.Identifier(name),
+            dimension=sql.Literal(dimension),
+            owner=sql.Literal(owner),
+            space=sql.Literal(self._space_id),
+        )
         try:
-            await self._connection.execute(create_index(self._space, concurrently=True))
+            await self._connection.execute(create)
         except (errors.DiskFull, errors.OutOfMemory):
             # The shared memory of a container may be smaller. The failed build left a leftover.
             await self._connection.execute("reset maintenance_work_mem")
-            await self._connection.execute(_drop_index(self._space))
-            await self._connection.execute(create_index(self._space, concurrently=True))
+            await self._drop(name)
+            await self._connection.execute(create)
+
+    async def _drop(self, name: str) -> None:
+        await self._connection.execute(sql.SQL(_DROP).format(sql.Identifier(name)))
 
     async def _wait_for_builders(self) -> None:
         async with self._connection.transaction():
             await self._connection.execute(_WAIT_FOR_BUILDERS)
 
 
-def create_index(space: StoredSpace, *, concurrently: bool) -> sql.Composed:
-    return sql.SQL(_INDEX).format(
-        concurrently=sql.SQL("concurrently" if concurrently else ""),
-        name=_index_name(space),
-        dimension=sql.Literal(space.space.dimension),
-        id=sql.Literal(space.id),
-    )
+async def find_outdated(connection: Connection, space_id: int, limits: Limits) -> Outdated:
+    params = {"space": space_id, "rows": limits.index_rows, "indexes": limits.most_indexes}
+    cursor = await connection.execute(_WANTED, params)
+    wanted = {row["owner"]: row["is_valid"] for row in await cursor.fetchall()}
+    names = {index_name(space_id, owner) for owner, is_valid in wanted.items() if is_valid}
+    built = await find_built(connection, index_name(space_id))
+    missing = [owner for owner, is_valid in wanted.items() if not is_valid]
+    return Outdated(missing, [name for name in built if name not in names])
 
 
-def _index_name(space: StoredSpace) -> sql.Identifier:
-    return sql.Identifier(f"embeddings_space_{space.id}")
+async def find_built(connection: Connection, prefix: str) -> list[str]:
+    """The indexes whose names begin so, complete or not."""
+    cursor = await connection.execute(_BUILT, (prefix,))
+    return [row["name"] for row in await cursor.fetchall()]
 
 
-def _drop_index(space: StoredSpace) -> sql.Composed:
-    return sql.SQL("drop index concurrently if exists {}").format(_index_name(space))
+async def drop_owner_indexes(pool: Pool, owner: str) -> None:
+    """In every space. Most owners have none."""
+    async with pool.dedicated() as connection:
+        names = await find_built(connection, _PREFIX)
+        theirs = [name for name in names if name.endswith(_hash(owner))]
+        if theirs:
+            async with pool.dedicated() as guard:
+                for name in theirs:
+                    space_id = int(name.removeprefix(f"{_PREFIX}_").partition("_")[0])
+                    await SpaceIndexes(guard, connection, space_id).drop(owner)
+
+
+def index_name(space_id: int, owner: str | None = None) -> str:
+    """Of the owner's hash: a name may be longer than an identifier, and hold any character.
+    Without an owner, how the names of all indexes of the space begin.
+    """
+    return f"{_PREFIX}_{space_id}_{'' if owner is None else _hash(owner)}"
+
+
+def index_params(owner: str) -> dict[str, Any]:
+    """What `INDEX_SIZE` needs."""
+    return {"index_suffix": f"_{_hash(owner)}"}
+
+
+INDEX_SIZE: Final = f"""
+select greatest(c.reltuples, 0)
+from spaces s
+join pg_class c on c.oid = to_regclass('{_PREFIX}_' || s.id || %(index_suffix)s)
+join pg_index i on i.indexrelid = c.oid
+where s.state = 'active' and i.indisvalid
+"""  # noqa: S608  # composed of constants
+"""About how many vectors the index of an owner holds in the active space; no row if none."""
+
+
+def _hash(owner: str) -> str:
+    return sha256(owner.encode()).hexdigest()[:_HASH_DIGITS]

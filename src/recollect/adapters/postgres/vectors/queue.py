@@ -14,14 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import ListeningQueue
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.core.jobs import (
+    DELAY_GROWTH,
+    FIRST_DELAY,
+    GIVEN_BACK,
+    LONGEST_DELAY,
+    MAX_ATTEMPTS,
+    OFTEN,
+    SILENCE,
+    SOON,
+    select_batch,
+    to_storable,
+)
 from recollect.core.memory.memory import EPISODE
 from recollect.core.recall.space import (
     TURNS_BEFORE,
@@ -30,22 +44,6 @@ from recollect.core.recall.space import (
     StoredSpace,
     context_of,
 )
-
-MAX_ATTEMPTS: Final = 8
-FIRST_DELAY: Final = 5.0
-DELAY_GROWTH: Final = 4.0
-LONGEST_DELAY: Final = 3_600.0
-"""Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
-a job is parked, so that a model that is down for an hour parks nothing."""
-
-GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
-"""The error of a text that failed and was claimed since: without any it would look like one that
-crashed its worker."""
-
-LONGEST_ERROR: Final = 500
-OFTEN: Final = 3
-SOON: Final = 30.0
-"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
 
 _DUE: Final = """
 select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
@@ -72,8 +70,6 @@ from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, m
 where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
 returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
-SILENCE: Final = "its workers ended without an answer"
-
 # Turns that are being changed are skipped: without their words the vector is a good one, too. Two
 # projects may have a session of one name; no project has an empty name, so the index is used.
 _BEFORE: Final = """
@@ -268,7 +264,7 @@ class EmbeddingQueue(ListeningQueue):
 
     async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
         while True:
-            async with self._pool.transaction() as connection:
+            async with self._pool.transaction(WORKER) as connection:
                 jobs = await self._claim(connection, space, limit)
             if jobs or not await self.sweep(space):
                 return jobs
@@ -280,7 +276,7 @@ class EmbeddingQueue(ListeningQueue):
             **_to_params(space, [job for job, _ in done]),
             "vectors": [vector_text(space.space, vector) for _, vector in done],
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_FINISH, params)
             if cursor.rowcount:
                 await connection.execute(_CLEAR_ERROR, {"space": space.id})
@@ -289,7 +285,7 @@ class EmbeddingQueue(ListeningQueue):
     async def unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_UNCHANGED, _to_params(space, jobs))
             mine = {_key_of(row) for row in await cursor.fetchall()}
         return [job for job in jobs if (job.owner, job.memory_id) in mine]
@@ -303,13 +299,13 @@ class EmbeddingQueue(ListeningQueue):
             "growth": DELAY_GROWTH,
             "longest": LONGEST_DELAY,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_FAIL, params)
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
     ) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_GIVE_BACK, _to_params(space, jobs))
             if error is not None:
                 params = {"space": space.id, "error": to_storable(error)}
@@ -318,25 +314,25 @@ class EmbeddingQueue(ListeningQueue):
                 await notify(connection)
 
     async def recovered(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_RECOVERED, {"space": space.id})
 
     async def retry_parked(self, space: StoredSpace) -> int:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_RETRY, {"space": space.id})
             await notify(connection)
             return cursor.rowcount
 
     async def parked(self, owner: str, id: UUID) -> str | None:
         """The last error of a memory that failed too often to be embedded; None when it did not."""
-        async with self._pool.reading() as connection:
+        async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_PARKED, {"owner": owner, "id": id})
             row = await cursor.fetchone()
         return None if row is None else str(row["last_error"])
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
             cursor = await connection.execute(_PROGRESS, params)
             row = await cursor.fetchone() or {}
         return EmbeddingProgress(
@@ -356,7 +352,7 @@ class EmbeddingQueue(ListeningQueue):
             found = await cursor.fetchall()
             if not found:
                 return []
-            due = sorted(_select_batch(found), key=_key_of)
+            due = sorted(select_batch(found, itemgetter("is_suspect")), key=_key_of)
             turns = {_key_of(row): row["content"] for row in due if row["category"] == EPISODE}
             contexts = await _record_contexts(connection, space, turns) if turns else {}
             params = {
@@ -383,7 +379,7 @@ class EmbeddingQueue(ListeningQueue):
         A memory whose writer began before the space was opened has no row, and may not be visible
         yet. So a sweep that began while such writers were active is followed by a second one.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SWEEP_STATE, {"space": space.id})
             row = await cursor.fetchone()
             if row is None or (row["swept_to"] == _END and not row["is_final"]):
@@ -410,16 +406,6 @@ Key = tuple[str, UUID]
 
 def _key_of(row: Mapping[str, Any]) -> Key:
     return row["owner"], row["memory_id"]
-
-
-def _select_batch(due: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Which of the due rows, in order, are claimed together. One that was claimed before without a
-    result may have crashed its worker: it goes alone, so that it takes no other job with it, and
-    the jobs that were with it are soon cleared.
-    """
-    if due[0]["is_suspect"]:
-        return due[:1]
-    return [row for row in due if not row["is_suspect"]]
 
 
 def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
@@ -469,7 +455,3 @@ def _to_params(space: StoredSpace, jobs: Sequence[EmbeddingJob]) -> dict[str, ob
         "ids": [job.memory_id for job in jobs],
         "tickets": [job.ticket for job in jobs],
     }
-
-
-def to_storable(error: str) -> str:
-    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

@@ -1,9 +1,11 @@
-"""The dense leg on pgvector: the scope decides how the nearest vectors are found.
+"""The dense leg on pgvector: owner and scope decide how the nearest vectors are found.
 
-An HNSW index walks towards the query and knows nothing of scopes: what it meets outside is thrown
-away, so in a small scope it walks far and still misses rows. There every vector of the scope is
-compared instead. In a large scope it walks until enough is found; if it gives up before, the scope
-is compared after all: never fewer rows than exist. See docs/adr/0009 for the figures.
+Only owners with many vectors have an HNSW index (`hnsw.py`); those of the others are compared one
+by one. An index walks towards the query and knows nothing of scopes: what it meets outside is
+thrown away, so in a small scope it walks far and still misses rows. There every vector of the scope
+is compared instead. In a large scope it walks until enough is found; if it gives up before, the
+scope is compared after all: never fewer rows than exist. See docs/adr/0009 and 0041 for the
+figures.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from typing import Any, Final, LiteralString
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
-from recollect.adapters.postgres.pipeline import execute_many
-from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.pipeline import Reading, execute_many
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
+from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZE, index_params
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
-from recollect.core.memory.memory import Scope
+from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Survey
 from recollect.ports.recall import VectorQuery
@@ -56,7 +58,21 @@ from (
 ) c
 join memories m on m.owner = %(owner)s and m.id = c.memory_id
 """
-# The same cast and the same space as in the definition of the index, or it is not used.
+# Where the scope is all of the owner's memories, none needs to be looked up: what is forgotten or
+# sensitive has no vector. That takes a third less time.
+_ALL_COMPARED: Final[LiteralString] = """
+select m.id, c.score, m.importance, m.created_at
+from (
+    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
+    from embeddings e
+    where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null
+        and e.memory_id <> all(%(dense_exclude)s::uuid[])
+    order by score desc, e.memory_id
+    limit {most}
+) c
+join memories m on m.owner = %(owner)s and m.id = c.memory_id
+"""
+# The same cast, owner and space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
 select w.id, 1 - w.distance as score, w.importance, w.created_at
 from (
@@ -82,9 +98,18 @@ class VectorSearch(PostgresComponent):
     @retry_on_disconnect
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
-        async with self._pool.reading() as connection:
-            found, plan = await execute_many(connection, params, ACTIVE, scope_size(condition))
-        return Survey(to_active(found), rows_of(plan))
+        async with self._pool.reading(owner) as connection:
+            found, plan, indexed = await execute_many(
+                connection,
+                {**params, **index_params(owner)},
+                ACTIVE,
+                scope_size(condition),
+                INDEX_SIZE,
+            )
+        rows = rows_of(plan)
+        if indexed and scope == EVERYWHERE:  # the planner may not know this owner
+            rows = max(rows, int(indexed[0][0]))
+        return Survey(to_active(found), bool(indexed) and rows > self._limits.exact_rows)
 
     @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
@@ -100,21 +125,23 @@ class VectorSearch(PostgresComponent):
             "dense_depth": depth,
             "dense_ef": min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX),
             "dense_most": limits.max_scan,
+            "dense_exclude": list(query.exclude),
         }
-        async with self._pool.reading() as connection:
-            if depth <= EF_MAX and query.rows > limits.exact_rows:
+        async with self._pool.reading(owner) as connection:
+            if depth <= EF_MAX and query.use_index:
                 walk = WALK_PER_ROW * depth
                 values["dense_walk"] = walk
                 rows = await _search(connection, _WALKED, query, condition, values)
                 if rows and rows[0][-1] == walk:
                     return [Candidate(*row[:-1]) for row in rows]
             values["dense_walk"] = depth
-            rows = await _search(connection, _COMPARED, query, condition, values)
+            compared = _ALL_COMPARED if scope == EVERYWHERE else _COMPARED
+            rows = await _search(connection, compared, query, condition, values)
         return [Candidate(*row[:-1]) for row in rows]
 
 
 async def _search(
-    connection: Connection,
+    connection: Reading,
     statement: LiteralString,
     query: VectorQuery,
     where: Condition,

@@ -1,6 +1,6 @@
 """The spaces of a database: opened, switched, dropped.
 
-All spaces share one table of vectors, and each has an HNSW index of its own at its own dimension.
+All spaces share one table of vectors, and each has HNSW indexes of its own at its own dimension.
 So a new model can fill a space while the old one serves, and switching changes two rows.
 """
 
@@ -10,9 +10,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.vectors.hnsw import SpaceIndex, create_index
+from recollect.adapters.postgres.vectors.hnsw import Outdated, SpaceIndexes, find_outdated
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.recall.space import Gap, Space, StoredSpace
 
@@ -52,7 +53,7 @@ _OPEN = f"""
 insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
 select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
     case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
-returning {_COLUMNS}, not exists (select from spaces) as is_first
+returning {_COLUMNS}
 """  # noqa: S608  # composed of constants
 # While it was retired it was not kept up to date, so every memory must be looked at again.
 _WAKE = """
@@ -98,12 +99,11 @@ class SpaceStore(PostgresComponent):
     """Implements the `Spaces` port."""
 
     async def spaces(self) -> list[StoredSpace]:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_SPACES)
             return [_to_space(row) for row in await cursor.fetchall()]
 
     async def open_space(self, embedder: str, space: Space) -> StoredSpace:
-        """The first space of a database gets its index at once, while that costs nothing."""
         if space.dimension > MAX_DIMENSION:
             raise InvalidInput(
                 f"{space.name} has vectors of {space.dimension:,} numbers; pgvector indexes up to"
@@ -119,7 +119,7 @@ class SpaceStore(PostgresComponent):
             "distance": space.distance,
             "query_instruction": space.query_instruction,
         }
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(ADMIN) as connection:
             await connection.execute(_LOCK)
             cursor = await connection.execute(_FIND, params)
             found = await cursor.fetchone()
@@ -130,19 +130,17 @@ class SpaceStore(PostgresComponent):
                 cursor = await connection.execute(_OPEN, params)
             row: Mapping[str, Any] = await cursor.fetchone() or {}
             opened = _to_space(row)
-            if row.get("is_first"):
-                await connection.execute(create_index(opened, concurrently=False))
             await notify(connection)
         return opened
 
     async def gap(self, space: StoredSpace) -> Gap:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_GAP, {"space": space.id})
             row = await cursor.fetchone() or {}
         return Gap(row["missing"], row["failed"])
 
     async def activate(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             state = (await _lock_existing(connection, space)).state
             if state == "active":  # by another process: the one before is the former one already
@@ -158,31 +156,41 @@ class SpaceStore(PostgresComponent):
             await notify(connection)
 
     async def retire(self, space: StoredSpace) -> None:
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             await connection.execute(_RETIRE, (space.id,))
 
     async def drop_space(self, space: StoredSpace) -> None:
         await self.give_up(space)
-        await self.drop_index(space)
+        await self.drop_indexes(space)
         while (removed := await self.remove_some(space)) is not None:
             if not removed:
                 await asyncio.sleep(_DROP_AGAIN_SECONDS)
 
-    async def build_index(self, space: StoredSpace) -> None:
-        async with self._pool.dedicated() as guard, self._pool.dedicated() as connection:
-            await SpaceIndex(guard, connection, space, self._limits).build()
+    async def pending_indexes(self, space: StoredSpace) -> int:
+        return len((await self._find_outdated(space)).missing)
 
-    async def drop_index(self, space: StoredSpace) -> None:
-        """Makes adding very many vectors fast; `build_index` makes search fast again."""
+    async def build_indexes(self, space: StoredSpace) -> None:
+        found = await self._find_outdated(space)
+        if found.missing or found.surplus:
+            async with self._pool.dedicated() as guard, self._pool.dedicated() as connection:
+                indexes = SpaceIndexes(guard, connection, space.id)
+                await indexes.build(space.space.dimension, self._limits)
+
+    async def drop_indexes(self, space: StoredSpace) -> None:
+        """Makes adding very many vectors fast; `build_indexes` makes search fast again."""
         async with self._pool.dedicated() as guard, self._pool.dedicated() as connection:
-            await SpaceIndex(guard, connection, space, self._limits).drop()
+            await SpaceIndexes(guard, connection, space.id).drop()
+
+    async def _find_outdated(self, space: StoredSpace) -> Outdated:
+        async with self._pool.transaction(ADMIN) as connection:
+            return await find_outdated(connection, space.id, self._limits)
 
     async def give_up(self, space: StoredSpace) -> None:
         """From now on the space cannot be filled, indexed, activated or rolled back to. Conflict
         when it is active, or when it was given up and has been opened again since.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             await connection.execute(_LOCK)
             current = await _lock_existing(connection, space)
             if space.is_given_up and not current.is_given_up:
@@ -202,7 +210,7 @@ class SpaceStore(PostgresComponent):
         """Remove a part of a space that was given up. How many rows; 0 when all that are left are
         locked. None when nothing is left, not even its row, or when it was opened again meanwhile.
         """
-        async with self._pool.transaction() as connection:
+        async with self._pool.transaction(WORKER) as connection:
             current = await _lock(connection, space)
             if current is None or not current.is_given_up:
                 return None

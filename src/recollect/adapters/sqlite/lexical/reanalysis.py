@@ -1,4 +1,5 @@
-"""Analyzes again what an earlier version of the analyzer has left, some of it with each opening.
+"""Analyzes again what an earlier version of the analyzer has left: the worker all of it, and every
+opening of the store some.
 
 Recall goes on meanwhile: a memory is found by its old terms until it has new ones.
 """
@@ -29,8 +30,10 @@ def has_outdated(reader: sqlite3.Connection) -> bool:
     return reader.execute(_ANY_OUTDATED, (VERSION,)).fetchone() is not None
 
 
-def reanalyze(writer: sqlite3.Connection) -> None:
+def reanalyze(writer: sqlite3.Connection, limit: int = BATCH) -> int:
+    """Up to so many; how many there were."""
     with transaction(writer):
-        rows = writer.execute(_OUTDATED, (VERSION, BATCH)).fetchall()
+        rows = writer.execute(_OUTDATED, (VERSION, limit)).fetchall()
         new = [{**analyzed(from_row(row)), "number": row["number"]} for row in rows]
         writer.executemany(_UPDATE, new)
+        return len(rows)

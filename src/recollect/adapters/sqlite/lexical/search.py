@@ -11,12 +11,14 @@ scores cannot use.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
+from recollect.core.recall.rarity import FEWEST_ROWS, idf
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 
@@ -30,13 +32,18 @@ _SCORE: Final = f"-bm25(memory_words, {', '.join(map(str, WEIGHTS))})"
 _FORM: Final = f"""
 SELECT rowid, {{place}}, {_SCORE} FROM memory_words WHERE memory_words MATCH :form{{number}}
 """  # noqa: S608  # built from constants
-# Materialized: `bm25()` works only where the match is made.
+# Materialized: `bm25()` works only where the match is made. Of each memory the places of the words
+# it holds, and once for all, how many memories hold each word and how many there are.
 _MATCH: Final = """
 WITH forms (number, place, score) AS MATERIALIZED ({forms}),
-words (number, place, score) AS (
+words (number, place, score) AS MATERIALIZED (
     SELECT number, place, max(score) FROM forms GROUP BY number, place
 )
-SELECT m.id, sum(words.score) AS score, m.importance, m.created_at
+SELECT m.id, sum(words.score) AS score, m.importance, m.created_at,
+    json_group_array(words.place) AS held,
+    (SELECT json_group_object(place, rows) FROM (
+        SELECT place, count(*) AS rows FROM words GROUP BY place)) AS holding,
+    (SELECT count(*) FROM memories WHERE deleted_at IS NULL) AS rows
 FROM words JOIN memories m ON m.number = words.number
 WHERE {condition}
 GROUP BY words.number
@@ -98,8 +105,28 @@ def _match(
     )
     matches = {f"form{number}": f'"{form}"' for number, (_, form) in enumerate(asked)}
     statement = _MATCH.format(forms=forms, condition=condition)
-    found = _candidates(connection.execute(statement, {**parameters, **matches}))
+    rows = connection.execute(statement, {**parameters, **matches}).fetchall()
+    evidence = _evidence(rows, len(words), parameters["every"])
+    found = [
+        candidate._replace(evidence=share)
+        for candidate, share in zip(_candidates(rows), evidence, strict=True)
+    ]
     return sorted(found, key=lambda candidate: (-candidate.score, candidate.id))
+
+
+def _evidence(rows: Sequence[sqlite3.Row], words: int, asked: int) -> list[float]:
+    """How much of what is asked each memory holds: the information of its words, in any form, over
+    that of all words of the query. The words that only expand it come after these.
+    """
+    if not rows:
+        return []
+    total = max(rows[0]["rows"], FEWEST_ROWS)
+    holding = json.loads(rows[0]["holding"])
+    weights = [idf(total, min(holding.get(str(place), 1), total)) for place in range(words)]
+    ceiling = sum(weights[:asked] or weights)
+    return [
+        min(sum(weights[place] for place in json.loads(row["held"])) / ceiling, 1.0) for row in rows
+    ]
 
 
 def _scan(
@@ -121,7 +148,7 @@ def _scan(
         SELECT m.id, 1.0, m.importance, m.created_at FROM memories m
         WHERE {condition} AND ({likes}) ORDER BY m.id LIMIT :depth
     """  # noqa: S608  # built from constants; every value is a parameter
-    return _candidates(connection.execute(statement, {**parameters, **patterns}))
+    return _candidates(connection.execute(statement, {**parameters, **patterns}).fetchall())
 
 
 def _escaped(text: str) -> str:
@@ -130,10 +157,7 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _candidates(rows: sqlite3.Cursor) -> list[Candidate]:
+def _candidates(rows: Sequence[sqlite3.Row]) -> list[Candidate]:
     from recollect.core.recall.request import Candidate
 
-    return [
-        Candidate(UUID(id), score, importance, moment(created_at))
-        for id, score, importance, created_at in rows
-    ]
+    return [Candidate(UUID(row[0]), row[1], row[2], moment(row[3])) for row in rows]

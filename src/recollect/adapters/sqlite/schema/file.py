@@ -12,7 +12,12 @@ from typing import Final
 
 from recollect.adapters.files.new_files import place
 from recollect.adapters.sqlite.errors import damaged
-from recollect.adapters.sqlite.schema.tables import APPLICATION_ID, SCHEMA, VERSION
+from recollect.adapters.sqlite.schema.tables import (
+    APPLICATION_ID,
+    SCHEMA,
+    UPGRADES,
+    VERSION,
+)
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import StoreUnavailable
 
@@ -71,8 +76,8 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is a store; False for one without any table. StoreUnavailable for a file of
-    another program or of another version.
+    """Whether the file is a store of this version; False for one without any table, and for one of
+    an older version. StoreUnavailable for a file of another program or of a newer version.
     """
     # The tables before the marks: another process may be creating them, and commits both at once,
     # so that one who has seen its tables also sees its marks.
@@ -86,6 +91,8 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is the database of another program",
             remedy="Move it away, or set RECOLLECT_HOME to another folder.",
         )
+    if version in UPGRADES:
+        return False
     if version != VERSION:
         raise StoreUnavailable(
             f"{path} was written by another version of Recollect (its format is {version}, this "
@@ -97,13 +104,14 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Make an empty file a store. Several processes may try: one does it, the others wait for the
-    lock and find it done.
+    """Make an empty file a store, and one of an older version one of this. Several processes may
+    try: one does it, the others wait for the lock and find it done.
     """
     _keep_a_log(connection)
     with transaction(connection):
-        if not has_tables(connection, path):
-            for statement in SCHEMA:
+        while not has_tables(connection, path):
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            for statement in UPGRADES.get(version, SCHEMA):
                 connection.execute(statement)
 
 

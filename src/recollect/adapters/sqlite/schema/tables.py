@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from recollect.adapters.sqlite.schema.graph import GRAPH
+from recollect.adapters.sqlite.schema.vectors import VECTORS
+
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-VERSION: Final = 1
+VERSION: Final = 2
 
 # What a memory is made of, as far as another side has to know it.
 STATE_COLUMNS: Final = (
@@ -219,7 +222,7 @@ CREATE TABLE sync_link (
     remote_owner TEXT,
     cursor INTEGER NOT NULL DEFAULT 0,
     last_sync_at INTEGER,
-    trouble TEXT,
+    last_error TEXT,
     remedy TEXT,
     key_refused INTEGER NOT NULL DEFAULT 0,
     epoch TEXT
@@ -414,5 +417,10 @@ SCHEMA: Final[tuple[str, ...]] = (
     _ERASURES,
     _ERASURES_KEPT,
     _ERASURES_UNDONE,
+    *VECTORS,
+    *GRAPH,
     f"PRAGMA user_version = {VERSION}",
 )
+
+UPGRADES: Final[dict[int, tuple[str, ...]]] = {1: (*VECTORS, *GRAPH, "PRAGMA user_version = 2")}
+"""What makes a store of an older version one of the next."""

@@ -74,13 +74,20 @@ class SqliteSync:
     """Implements the `SyncStore` port for one owner. `sensitive`: such memories travel, too."""
 
     def __init__(
-        self, store: SqliteStore, owner: str, clock: Clock, *, sensitive: bool = False
+        self,
+        store: SqliteStore,
+        owner: str,
+        clock: Clock,
+        *,
+        sensitive: bool = False,
+        default_settings: RecallSettings | None = None,
     ) -> None:
         self._writer, self._reader = store.threads.writer, store.threads.reader
         self._settings: SettingsStore = store
         self._owner = owner
         self._clock = clock
         self._sensitive = sensitive
+        self._default_settings = default_settings or RecallSettings()
         self.request_characters = REQUEST_CHARACTERS
 
     async def store_id(self) -> UUID:
@@ -221,21 +228,21 @@ class SqliteSync:
         return await self._write(lambda writer: writer.execute(statement, (self._owner,)).rowcount)
 
     async def follow_settings(self, said: Mapping[str, object]) -> None:
-        here = RecallSettings.stored(await self._settings.read_settings())
+        here = self._default_settings.with_stored(await self._settings.read_settings())
         if changes := here.to_follow(said):
             await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
 
     async def record_success(self, at: datetime) -> None:
         statement = """
-            UPDATE sync_link SET last_sync_at = ?, trouble = NULL, remedy = NULL, key_refused = 0
+            UPDATE sync_link SET last_sync_at = ?, last_error = NULL, remedy = NULL, key_refused = 0
             WHERE owner = ?
         """
         await self._write(lambda writer: writer.execute(statement, (microseconds(at), self._owner)))
 
     async def record_error(self, error: str, remedy: str, *, key_refused: bool) -> bool:
         statement = """
-            UPDATE sync_link SET trouble = ?1, remedy = ?2, key_refused = ?3
-            WHERE owner = ?4 AND trouble IS NOT ?1
+            UPDATE sync_link SET last_error = ?1, remedy = ?2, key_refused = ?3
+            WHERE owner = ?4 AND last_error IS NOT ?1
         """
         values = (error, remedy, key_refused, self._owner)
         return await self._write(lambda writer: writer.execute(statement, values).rowcount == 1)
@@ -256,7 +263,7 @@ class SqliteSync:
                 conflicts=conflicts,
                 parked=tuple(Parked(UUID(id), why, remedy) for id, why, remedy in parked),
                 last_sync_at=None if last is None else moment(last),
-                trouble=None if link is None else link["trouble"],
+                last_error=None if link is None else link["last_error"],
                 remedy=None if link is None else link["remedy"],
                 key_refused=link is not None and bool(link["key_refused"]),
             )

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
 from recollect.core.text.analysis import counted
@@ -51,7 +52,7 @@ def _checks(
         yield "permissions", lambda: health.check_permissions(settings)
         yield "local store", lambda: check_local_store(settings, full=full)
     if settings.api_url is None:
-        yield "recall", check_recall
+        yield "recall", lambda: check_recall(settings)
     else:
         yield "key", lambda: health.check_key(settings)
         yield "server", lambda: check_server(settings)
@@ -118,8 +119,14 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
     return Check("local store", "ok", f"{path} is intact and holds {counted(memories, 'memory')}")
 
 
-def check_recall() -> Check:
-    return Check("recall", "ok", "by words only: no server is configured", MORE_THAN_WORDS)
+def check_recall(settings: Settings) -> Check:
+    from recollect.wiring.local import has_model
+
+    if settings.embedder == NO_EMBEDDER:
+        return Check("recall", "ok", f"by words only: RECOLLECT_EMBEDDER is {NO_EMBEDDER}")
+    if has_model(settings):
+        return Check("recall", "ok", f"by words, by meaning ({settings.embedder}) and by concepts")
+    return Check("recall", "ok", "by words only: the model is not here", MORE_THAN_WORDS)
 
 
 def check_server(settings: Settings) -> Check:
@@ -129,22 +136,22 @@ def check_server(settings: Settings) -> Check:
         return Check("server", "fail", f"{settings.api_url}: {error}", error.remedy)
     found = f"{settings.api_url} accepts the key; {counted(stats.memories, 'memory')}"
     parked = 0
-    trouble: str | None = None
+    last_error: str | None = None
     if stats.embedding is None:
         found += ", found by words only"
     else:
-        parked, trouble = stats.embedding.parked, stats.embedding.last_error
+        parked, last_error = stats.embedding.parked, stats.embedding.last_error
         found += f"; {stats.embedding.waiting} waiting to be embedded, {parked} parked"
     if stats.graph is not None and stats.graph.waiting:
         found += f"; {stats.graph.waiting} waiting to be read for the graph"
     if stats.graph is not None and stats.graph.parked:
-        parked, trouble = parked + stats.graph.parked, trouble or stats.graph.last_error
+        parked, last_error = parked + stats.graph.parked, last_error or stats.graph.last_error
         found += f"; {stats.graph.parked} parked that could not be read for the graph"
-    if trouble is None:
+    if last_error is None:
         return Check("server", "ok", found)
     by_itself = "Fix the cause on the server; waiting memories are then embedded automatically."
     remedy = PARKED_REMEDY if parked else by_itself
-    return Check("server", "warn", f"{found}; last error: {trouble}", remedy)
+    return Check("server", "warn", f"{found}; last error: {last_error}", remedy)
 
 
 def check_egress(settings: Settings) -> Check:
@@ -155,17 +162,37 @@ def check_egress(settings: Settings) -> Check:
     return Check("egress", "ok", found)
 
 
-def check_database(settings: Settings, *, full: bool) -> Check:
+def check_database(settings: Settings, *, full: bool) -> Iterator[Check]:
     if not full:
         found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
-        return Check("database", "ok", found)
+        yield Check("database", "ok", found)
+        return
     try:
-        vector_note = asyncio.run(_open_server(settings))
+        vector_note, barrier_note, pending = asyncio.run(_open_server(settings))
     except RecollectError as error:
-        return Check("database", "fail", str(error), error.remedy)
+        yield Check("database", "fail", str(error), error.remedy)
+        return
+    yield _check_vectors(vector_note, pending)
+    yield _check_barrier(barrier_note)
+
+
+def _check_barrier(note: str) -> Check:
+    name = "row-level security"
+    if not note:
+        return Check(name, "ok", "in force: each transaction sees the rows of one owner")
+    what, _, remedy = note.partition(": ")
+    return Check(
+        name, "warn", f"in force for the login role; {what}", f"{remedy[:1].upper()}{remedy[1:]}."
+    )
+
+
+def _check_vectors(vector_note: str, pending: int) -> Check:
     found = "the database at RECOLLECT_DATABASE_URL answers and is migrated"
     if not vector_note:
-        return Check("database", "ok", f"{found}; pgvector with halfvec is available")
+        found += "; pgvector with halfvec is available"
+        if pending:
+            found += f"; an index of vectors is still to be built for {counted(pending, 'owner')}"
+        return Check("database", "ok", found)
     remedy = (
         "Recall uses words only until pgvector 0.8 or newer is installed: `create "
         "extension vector`."
@@ -202,12 +229,20 @@ def _local(settings: Settings) -> Settings:
 async def _stats(settings: Settings) -> Stats:
     from recollect.wiring import open_service
 
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> str:
+async def _open_server(settings: Settings) -> tuple[str, str, int]:
+    """Why the database cannot hold vectors, and why row-level security is slow, if so; and how many
+    indexes are still to be built.
+    """
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
-        return server.vector_note
+        if server.embedding is None:
+            return server.vector_note, server.barrier_note, 0
+        queue = server.embedding.queue
+        spaces = [space for space in await queue.spaces() if space.state == "active"]
+        pending = sum([await queue.pending_indexes(space) for space in spaces])
+        return "", server.barrier_note, pending

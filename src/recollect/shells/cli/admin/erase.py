@@ -54,7 +54,7 @@ def erase(
         )
     else:
         report = run_async(_erase_local(owner, dry_run=dry_run))
-        if report.erased.told:
+        if report.erased.notified:
             note_write()
     if as_json:
         print_json({**asdict(report), "dry_run": dry_run})
@@ -140,9 +140,10 @@ def _report(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:
         show(f"would erase {counted(erased.memories, 'memory')} of {report.owner}")
         return
     show(f"erased {counted(erased.memories, 'memory')} of {report.owner}")
-    if erased.told:
+    if erased.notified:
         whom = "synced clients know" if is_server else "the server knows"
-        show(f"{counted(erased.told, 'id')} kept, without any text, until {whom} about the erasure")
+        kept = counted(erased.notified, "id")
+        show(f"{kept} kept, without any text, until {whom} about the erasure")
     if erased.keys:
         usable = f"{counted(erased.keys, 'key')} of {report.owner} still valid"
         show(f"{usable}; revoke with `recollect keys revoke`")

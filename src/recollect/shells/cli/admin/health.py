@@ -27,8 +27,6 @@ from recollect.core.sync.model import SyncStatus
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 
-_LITTLE_ROOM: Final = 500_000_000
-_NO_ROOM: Final = 20_000_000
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SKEW: Final = timedelta(minutes=5)
 _EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
@@ -37,14 +35,15 @@ _QUESTION: Final = "what was decided about the release, and why"
 _HOOK_SECONDS: Final = 60
 
 
-def check_room(home: Path) -> Check:
+def check_room(home: Path, *, warn_below: int = 500_000_000, fail_below: int = 20_000_000) -> Check:
+    """Whether the disk of this home has enough bytes left."""
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
     found = f"{free / 1e9:.1f} GB free on the disk of {home}"
-    if free >= _LITTLE_ROOM:
+    if free >= warn_below:
         return Check("room", "ok", found)
     remedy = f"Free some space on the disk of {nearest}, or set RECOLLECT_HOME to another disk."
-    return Check("room", "fail" if free < _NO_ROOM else "warn", found, remedy)
+    return Check("room", "fail" if free < fail_below else "warn", found, remedy)
 
 
 def check_permissions(settings: Settings) -> Check:
@@ -103,8 +102,8 @@ def check_sync(settings: Settings) -> Check:
     found += f"{counted(status.held, 'sensitive memory')} kept on this machine"
     last = status.last_sync_at
     found += f"; last synced {last:%Y-%m-%d %H:%M} UTC" if last else "; never synced yet"
-    if status.trouble is not None:
-        return Check("sync", "fail", f"{found}; {status.trouble}", status.remedy or "Try again.")
+    if status.last_error is not None:
+        return Check("sync", "fail", f"{found}; {status.last_error}", status.remedy or "Try again.")
     if status.parked:
         remedy = "Run `recollect status` for the reasons, then `recollect sync --retry`."
         return Check("sync", "warn", f"{found}; {len(status.parked)} parked", remedy)
@@ -166,7 +165,7 @@ async def _recall_times(settings: Settings) -> list[float]:
     from recollect.wiring import open_service
 
     times: list[float] = []
-    async with open_service(settings) as recollect:
+    async with open_service(settings, by_meaning=False) as recollect:
         for _ in range(_RUNS):
             started = time.perf_counter()
             await recollect.recall(RecallRequest(_QUESTION))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
     from recollect.core.sync.model import SyncStatus
     from recollect.ports.service import Service
+    from recollect.settings import Settings
 
 
 def status(*, as_json: AsJson = False) -> None:
@@ -21,13 +22,15 @@ def status(*, as_json: AsJson = False) -> None:
     from recollect.settings import load
 
     settings = load()
-    stats, sync = ask(_look_at_both if settings.mode == "cached" else _look)
+    look = _look_at_both if settings.mode == "cached" else _look
+    stats, sync = ask(look, by_meaning=True)
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
     document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
     if as_json:
         from recollect.wire.answers import StatsOut
 
+        document |= _sizes(settings) if store == "local" else {}
         document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
         if sync is not None:
             document |= {"server": settings.api_url, "sync": status_fields(sync)}
@@ -35,15 +38,33 @@ def status(*, as_json: AsJson = False) -> None:
         return
     from recollect.shells.cli.render.tables import facts, stats_rows
 
+    sizes = _sizes(settings) if store == "local" else {}
     rows = {
         "recollect": __version__,
         "mode": settings.mode,
         "store": f"{store}, {location}",
         "server": str(settings.api_url) if sync is not None else "",
+        "size": _size_text(sizes),
         **stats_rows(stats),
         **({} if sync is None else status_rows(sync)),
     }
     show(facts(rows))
+
+
+def _sizes(settings: Settings) -> dict[str, int]:
+    """What the local store takes on disk, and about how much of that are vectors."""
+    from recollect.shells.cli.framework.shell import run_async
+    from recollect.wiring.local import measure_store
+
+    return run_async(measure_store(settings))
+
+
+def _size_text(sizes: dict[str, int]) -> str:
+    if not sizes:
+        return ""
+    vectors = sizes["vector_bytes"]
+    of_which = f", about {vectors / 1e6:.1f} MB of it vectors" if vectors else ""
+    return f"{sizes['file_bytes'] / 1e6:.1f} MB{of_which}"
 
 
 async def _look(recollect: Service) -> tuple[Stats, SyncStatus | None]:
@@ -67,7 +88,7 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
             for write in status.parked
         ],
         "last_sync_at": status.last_sync_at and status.last_sync_at.isoformat(),
-        "trouble": status.trouble,
+        "last_error": status.last_error,
         "remedy": status.remedy,
     }
 
@@ -83,5 +104,5 @@ def status_rows(status: SyncStatus) -> dict[str, str]:
         "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
         "conflicts": conflicts,
         "parked": "\n".join(parked),
-        "sync error": f"{status.trouble}\n→ {status.remedy}" if status.trouble else "",
+        "sync error": f"{status.last_error}\n→ {status.remedy}" if status.last_error else "",
     }

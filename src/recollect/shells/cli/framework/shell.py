@@ -22,7 +22,7 @@ from recollect.shells.cli.framework.output import note
 if TYPE_CHECKING:
     from recollect.ports.service import Service
     from recollect.settings import Settings
-    from recollect.wiring import Server
+    from recollect.wiring import Local, Server
 
 Answer = TypeVar("Answer")
 Part = TypeVar("Part")
@@ -85,13 +85,22 @@ def run_async(work: Coroutine[object, object, Answer]) -> Answer:
     return asyncio.run(work)
 
 
-def ask(question: Callable[[Service], Awaitable[Answer]]) -> Answer:
-    """One question to the memory this process works with: the local store, or a server."""
+def ask(
+    question: Callable[[Service], Awaitable[Answer]],
+    *,
+    by_meaning: bool = False,
+    catching_up: bool = False,
+) -> Answer:
+    """One question to the memory this process works with: the local store, or a server. Only a
+    command that recalls `by_meaning` pays for what that needs.
+    """
     from recollect.settings import load
     from recollect.wiring import open_service
 
     async def asked() -> Answer:
-        async with open_service(load(), on_write=_written.set) as memory:
+        async with open_service(
+            load(), by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
+        ) as memory:
             return await question(memory)
 
     return run_async(asked())
@@ -116,6 +125,25 @@ def ask_part(
     async def asked() -> Answer:
         async with remote(settings) as part:
             return await question(part)
+
+    return run_async(asked())
+
+
+def ask_filled(question: Callable[[Server | Local], Awaitable[Answer]], *, start: bool) -> Answer:
+    """One question to the store whose vectors and graph a command works on: the database of a
+    server, when one is named, runs in this home or is to be started; else the local store.
+    """
+    from recollect.settings import load
+    from recollect.wiring import open_local
+    from recollect.wiring.postgres import is_database_running
+
+    settings = load()
+    if start or settings.api_url is not None or is_database_running(settings):
+        return ask_server(question, start=start)
+
+    async def asked() -> Answer:
+        async with open_local(settings) as local:
+            return await question(local)
 
     return run_async(asked())
 

@@ -18,12 +18,12 @@ from recollect.usecases.graph.import_facts import Imported, import_facts
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.graph import GraphStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import Server
+from recollect.wiring import Local, Server
 
 _MODEL_HUNDREDS = 999
 
 
-async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]:
+async def build(server: Server | Local, *, again: bool, retry: bool) -> dict[str, float]:
     """Extract from everything that waits. Can be interrupted and resumed at any time."""
     parts = server.graph
     if parts.mode == "off":
@@ -68,7 +68,7 @@ async def build(server: Server, *, again: bool, retry: bool) -> dict[str, float]
 
 
 async def import_into(
-    server: Server,
+    server: Server | Local,
     owner: str,
     lines: list[str],
     ids: Mapping[str, UUID] | None,

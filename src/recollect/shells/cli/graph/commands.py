@@ -15,14 +15,14 @@ from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.errors import ExitCode
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_moment
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask_part, ask_server
+from recollect.shells.cli.framework.shell import ask_filled, run_async
 from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
     from recollect.ports.graph import Graph
     from recollect.usecases.graph.import_facts import Imported
-    from recollect.wiring import Server
+    from recollect.wiring import Local, Server
 
 Answer = TypeVar("Answer")
 
@@ -177,10 +177,10 @@ def build(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Extract concepts from all waiting memories of the server's database and compare new names."""
+    """Extract concepts from all waiting memories of the store and compare new names."""
     from recollect.shells.cli.graph.build import build as fill
 
-    counts = ask_server(lambda server: fill(server, again=again, retry=retry), start=start)
+    counts = ask_filled(lambda server: fill(server, again=again, retry=retry), start=start)
     if as_json:
         print_json(counts)
         return
@@ -214,18 +214,18 @@ def import_file(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import ready-made facts into the graph of the server's database."""
+    """Import ready-made facts into the graph of the store."""
     from recollect.shells.cli.graph.build import import_into, read_ids, read_lines
 
     lines = read_lines(file)
     known = None if ids is None else read_ids(ids)
 
-    async def put_in(server: Server) -> Imported:
+    async def put_in(server: Server | Local) -> Imported:
         return await import_into(
             server, owner_or_default(owner, server.settings), lines, known, dry_run=dry_run
         )
 
-    done = ask_server(put_in, start=start)
+    done = ask_filled(put_in, start=start)
     errors = [{"line": error.line, "reason": error.reason} for error in done.errors]
     fields = ("lines", "memories", "mentions", "facts", "left_out")
     counts = {name: getattr(done, name) for name in fields}
@@ -245,12 +245,18 @@ def import_file(
 
 
 def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answer:
+    from recollect.settings import load
     from recollect.wiring import open_remote_graph
 
-    def own(server: Server) -> Graph:
-        return server.graph_of(server.settings.owner)
+    settings = load()
+    if settings.api_url is None:
+        return ask_filled(lambda store: question(store.graph_of(settings.owner)), start=start)
 
-    return ask_part(question, remote=open_remote_graph, own=own, start=start)
+    async def asked() -> Answer:
+        async with open_remote_graph(settings) as graph:
+            return await question(graph)
+
+    return run_async(asked())
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -59,6 +59,12 @@ Weights = Annotated[
     Option("--weight", help="Weight of a leg for this recall as LEG=NUMBER, 0 to 5; repeatable."),
 ]
 Expanded = Annotated[str, Option("--expanded", help="Extra words for the lexical leg to search.")]
+NoDense = Annotated[
+    bool,
+    Option(
+        "--no-dense", help="Recall from the local store by words only, without loading a model."
+    ),
+]
 SensitiveQuery = Annotated[
     bool,
     Option("--sensitive", help="Do not send the query to a model on another machine."),
@@ -99,6 +105,7 @@ def recall(
     *,
     request: RecallRequest,
     explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
+    no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
@@ -109,7 +116,7 @@ def recall(
         shown = [] if as_json else [id for hit in found.hits for id in _ids_of(hit)]
         return found, await recollect.short_ids(shown)
 
-    found, ids = ask(find)
+    found, ids = ask(find, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
         from recollect.wire.recall import RecollectionOut
 
@@ -126,6 +133,7 @@ def why(
         str, Option("--query", help="The query it should match; - reads it from stdin.")
     ],
     request: RecallRequest,
+    no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain why a memory is or is not recalled for a query, and what would change that."""
@@ -134,7 +142,7 @@ def why(
     async def explain(recollect: Service) -> WhyReport:
         return await recollect.why(id, await _resolve_project(recollect, asked))
 
-    report = ask(explain)
+    report = ask(explain, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
         from recollect.wire.why import WhyOut
 

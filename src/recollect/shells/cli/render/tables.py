@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from recollect.core.graph.model import ExtractionProgress
     from recollect.core.memory.memory import Memory
     from recollect.core.privacy.keys import Key
-    from recollect.core.recall.request import Hit, LegPlace, LegReport, Recollection, RerankReport
+    from recollect.core.recall.request import (
+        Hit,
+        LegName,
+        LegPlace,
+        LegReport,
+        Recollection,
+        RerankReport,
+    )
     from recollect.core.recall.space import EmbeddingStats
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -205,6 +212,8 @@ def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     """What the links of a hit lead to, one line each."""
     if hit.stands_for:
         yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
+    if hit.duplicates:
+        yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
         yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
     for pointer in hit.pointers:
@@ -215,7 +224,8 @@ def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
 def _why(hit: Hit) -> str:
     """The hit's score as a sum that a person can check."""
     shares = " + ".join(
-        f"{name} {amount(place.contribution)} ({_where(place)})" for name, place in hit.legs.items()
+        f"{name} {amount(place.contribution)} ({_where(name, place)})"
+        for name, place in hit.legs.items()
     )
     graph = hit.legs.get("graph")
     led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
@@ -225,8 +235,11 @@ def _why(hit: Hit) -> str:
     return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
 
 
-def _where(place: LegPlace) -> str:
-    return "not reached" if place.rank is None else f"rank {place.rank}, score {place.score:.3g}"
+def _where(name: LegName, place: LegPlace) -> str:
+    if place.rank is None:
+        return "not reached"
+    evidence = "" if name == "graph" else f", evidence {place.evidence:.2f}"
+    return f"rank {place.rank}, score {place.score:.3g}{evidence}"
 
 
 def _path(path: Sequence[str]) -> str:

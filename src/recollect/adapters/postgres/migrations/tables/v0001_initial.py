@@ -74,7 +74,7 @@ create index memories_length on memories (owner, length(search_vector));
 create index memories_languages on memories (owner, languages) where deleted_at is null;
 
 -- What an earlier version of the analyzer has left.
-create index memories_analyzer on memories (analyzer);
+create index memories_analyzer on memories (analyzer, owner, id);
 
 -- An owner's sensitive memories: their words are counted with each recall and kept nowhere.
 create index memories_sensitive on memories (owner) where is_sensitive and deleted_at is null;
@@ -165,7 +165,8 @@ create table memory_versions (
 
 create index memory_versions_then on memory_versions (owner, valid_from);
 
-create index memory_versions_analyzer on memory_versions (analyzer);
+create index memory_versions_analyzer on memory_versions
+    (analyzer, owner, memory_id, number);
 
 create function recollect_version() returns trigger language plpgsql as $$
 begin
@@ -761,6 +762,46 @@ create table settings_audit (
 create table erasure_logs (log uuid primary key, applied bigint not null);
 """
 
+# The second barrier (docs/adr/0040): a transaction sees the rows of the owner it names, and without
+# a name none. Forced, so that it holds for the owner of the tables as well. What workers and
+# administration may see besides is granted by `access.py`, which knows the names of the roles.
+OWN_ROWS = """
+alter table {table} enable row level security;
+
+alter table {table} force row level security;
+
+create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
+"""
+
+OWNED = (
+    "memories",
+    "lexeme_stats",
+    "memory_links",
+    "memory_versions",
+    "owners",
+    "changes",
+    "revisions",
+    "concepts",
+    "concept_names",
+    "memory_concepts",
+    "concept_edges",
+    "edge_evidence",
+    "near_concepts",
+    "graph_versions",
+    "extractions",
+    "recalls",
+    "keys",
+)
+
+# Under a policy Postgres checks the owner of a row before it calls any function that is not
+# leakproof, and then it cannot use an index on such a function: neither that of the words nor those
+# of a text's hash and length. Through this view it can. It reads the table as the view's owner, and
+# the condition is in the view itself.
+OWN_MEMORIES = """
+create view own_memories as
+select * from memories where owner = current_setting('recollect.owner', true);
+"""
+
 
 def upgrade() -> None:
     for feature in (
@@ -774,5 +815,7 @@ def upgrade() -> None:
         GRAPH_TRIGGERS,
         RECALLS,
         ADMIN,
+        *(OWN_ROWS.format(table=table) for table in OWNED),
+        OWN_MEMORIES,
     ):
         op.execute(feature)

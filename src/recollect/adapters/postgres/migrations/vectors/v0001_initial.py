@@ -250,7 +250,19 @@ create table concept_vectors (
 );
 """
 
+# As for the tables.
+OWN_ROWS = """
+alter table {table} enable row level security;
+
+alter table {table} force row level security;
+
+create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
+"""
+
+OWNED = ("embeddings", "embedding_context", "concept_vectors")
+
 
 def upgrade() -> None:
-    for feature in (SPACES, EMBEDDINGS, CONTEXT, CONCEPT_VECTORS):
+    policies = [OWN_ROWS.format(table=table) for table in OWNED]
+    for feature in (SPACES, EMBEDDINGS, CONTEXT, CONCEPT_VECTORS, *policies):
         op.execute(feature)

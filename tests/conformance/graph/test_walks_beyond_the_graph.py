@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 from uuid import UUID
 
 import pytest
-from tests.adapters.graphs import memory, read_all
+from tests.conformance.graphs import memory, read_all
+from tests.conformance.places import FullStore, Place, open_store
 from tests.conformance.samples import OWNER, fill
 from tests.recall_contexts import with_walker
 
-from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.walkers.matrix import WalkStart, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphSnapshot
@@ -50,10 +50,10 @@ def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
 
 @pytest.fixture
 async def context(
-    emptied_database_url: str,
-) -> AsyncIterator[tuple[Context, PageRank, PostgresStore]]:
+    place: Place,
+) -> AsyncIterator[tuple[Context, PageRank, FullStore]]:
     """What answers the query best is a memory that names nothing, or one that is sensitive."""
-    async with PostgresStore(emptied_database_url) as store:
+    async with open_store(place) as store:
         await fill(
             store,
             memory(1, "Verena moved to Porto"),
@@ -75,7 +75,7 @@ async def context(
     ],
 )
 async def test_recall_keeps_the_best_answer_first_when_the_graph_does_not_know_it(
-    context: tuple[Context, PageRank, PostgresStore], query: str, best: int
+    context: tuple[Context, PageRank, FullStore], query: str, best: int
 ) -> None:
     answer = await recall(context[0], OWNER, RecallRequest(query))
     assert answer.legs["graph"].status == "ran"
@@ -87,7 +87,7 @@ async def test_recall_keeps_the_best_answer_first_when_the_graph_does_not_know_i
 
 
 async def test_recall_finds_a_memory_that_is_not_read_yet(
-    context: tuple[Context, PageRank, PostgresStore],
+    context: tuple[Context, PageRank, FullStore],
 ) -> None:
     asked, pagerank, store = context
     fresh = memory(5, "Verena bought a violet accordion in Trieste")

@@ -1,4 +1,4 @@
-"""The worker of the concept graph, on a real Postgres: it reads, compares names, and goes on."""
+"""The worker of the concept graph, on real stores: it reads, compares names, and goes on."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.adapters.graphs import BEGAN, around, concept, memory
-from tests.adapters.vectors import SPACE, opened, rows
+from tests.conformance.graphs import BEGAN, around, concept, memory
+from tests.conformance.places import SPACE, FullStore, Place, opened, rows
 from tests.conformance.samples import OWNER, fill
 from tests.usecases.queues import Time
 
-from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelBusy, ModelUnavailable
 from recollect.core.graph.extraction import Extraction, ExtractionJob, read_by_rules
 from recollect.core.recall.space import Space
-from recollect.usecases.graph import extract
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphStep
@@ -66,17 +64,17 @@ class Compass:
 
 
 @pytest.fixture
-async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
-    async with opened(emptied_database_url) as (store, vectors):
+async def store(place: Place) -> AsyncIterator[FullStore]:
+    async with opened(place) as (store, vectors):
         await vectors.open_space("compass", SPACE)
         yield store
 
 
-async def work_off(store: PostgresStore, compass: Compass | None = None) -> None:
+async def work_off(store: FullStore, compass: Compass | None = None) -> None:
     await Worker(GraphStep(GraphContext(store.graph, embedders=compass))).work_off()
 
 
-async def test_names_that_are_nearly_the_same_become_one_concept(store: PostgresStore) -> None:
+async def test_names_that_are_nearly_the_same_become_one_concept(store: FullStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "We climbed Mount Blanc"))
     await work_off(store, Compass())
     assert await concept(store, "Mount Blanc") == await concept(store, "Mont Blanc")
@@ -86,7 +84,7 @@ async def test_names_that_are_nearly_the_same_become_one_concept(store: Postgres
     assert (await store.graph.progress(1)).to_compare == 0
 
 
-async def test_names_that_are_only_near_stay_two_and_are_joined(store: PostgresStore) -> None:
+async def test_names_that_are_only_near_stay_two_and_are_joined(store: FullStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
     await fill(store, memory(3, "They left Zermatt"))
     await work_off(store, Compass())
@@ -97,7 +95,7 @@ async def test_names_that_are_only_near_stay_two_and_are_joined(store: PostgresS
 
 
 async def test_a_batch_of_names_of_two_owners_is_compared_with_each_ones_own(
-    store: PostgresStore,
+    store: FullStore,
 ) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
     await fill(store, memory(3, "We climbed Mount Blanc", owner="you"))
@@ -109,13 +107,13 @@ async def test_a_batch_of_names_of_two_owners_is_compared_with_each_ones_own(
     assert [name for name, _ in (await around(store, "Mont Blanc")).near] == ["Monte Bianco"]
 
 
-async def test_another_number_is_another_thing_however_near(store: PostgresStore) -> None:
+async def test_another_number_is_another_thing_however_near(store: FullStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "We climbed Mont Blanc 2"))
     await work_off(store, Compass())
     assert await concept(store, "Mont Blanc 2") != await concept(store, "Mont Blanc")
 
 
-async def test_names_go_as_many_together_as_the_model_takes(store: PostgresStore) -> None:
+async def test_names_go_as_many_together_as_the_model_takes(store: FullStore) -> None:
     """The others are read afresh: meanwhile their memory may have become sensitive."""
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
     await work_off(store, Compass(most=1))
@@ -123,7 +121,7 @@ async def test_names_go_as_many_together_as_the_model_takes(store: PostgresStore
     assert (await store.graph.progress(1)).to_compare == 0
 
 
-async def test_a_busy_model_is_waited_for(store: PostgresStore) -> None:
+async def test_a_busy_model_is_waited_for(store: FullStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"))
     time = Time()
     context = GraphContext(store.graph, embedders=Compass(busy=2))
@@ -132,7 +130,7 @@ async def test_a_busy_model_is_waited_for(store: PostgresStore) -> None:
     assert (await store.graph.progress(1)).to_compare == 0
 
 
-async def test_a_name_is_compared_once(store: PostgresStore) -> None:
+async def test_a_name_is_compared_once(store: FullStore) -> None:
     compass = Compass()
     await fill(store, memory(1, "We saw Mont Blanc"))
     await work_off(store, compass)
@@ -141,7 +139,7 @@ async def test_a_name_is_compared_once(store: PostgresStore) -> None:
     assert compass.asked.count("Mont Blanc") == 1
 
 
-async def test_tags_and_keywords_are_given_to_no_model(store: PostgresStore) -> None:
+async def test_tags_and_keywords_are_given_to_no_model(store: FullStore) -> None:
     compass = Compass()
     await fill(store, memory(1, "nothing", tags=("Mont Blanc",), expanded_keywords=("Zermatt",)))
     await work_off(store, compass)
@@ -149,7 +147,7 @@ async def test_tags_and_keywords_are_given_to_no_model(store: PostgresStore) -> 
     assert compass.asked == []
 
 
-async def test_a_decision_by_hand_wins_over_what_comes_later(store: PostgresStore) -> None:
+async def test_a_decision_by_hand_wins_over_what_comes_later(store: FullStore) -> None:
     second = memory(2, "We climbed Mount Blanc")
     await fill(store, memory(1, "We saw Mont Blanc"), second)
     await work_off(store, Compass())
@@ -165,7 +163,7 @@ async def test_a_decision_by_hand_wins_over_what_comes_later(store: PostgresStor
     assert await concept(store, "Mount Blanc") == await concept(store, "Mont Blanc")
 
 
-async def test_reading_goes_on_where_no_name_can_be_compared(store: PostgresStore) -> None:
+async def test_reading_goes_on_where_no_name_can_be_compared(store: FullStore) -> None:
     await fill(store, memory(1, "We saw Mont Blanc"))
     with pytest.raises(ModelUnavailable):
         await work_off(store, Compass(fails=True))
@@ -175,24 +173,20 @@ async def test_reading_goes_on_where_no_name_can_be_compared(store: PostgresStor
     assert await concept(store, "Zermatt") is not None
 
 
-async def test_a_text_that_cannot_be_read_does_not_stop_the_others(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
+async def test_a_text_that_cannot_be_read_does_not_stop_the_others(store: FullStore) -> None:
     def stumble(job: ExtractionJob) -> Extraction:
         if "odd" in job.content:
             raise ValueError("odd text of a memory")
         return read_by_rules(job)
 
-    monkeypatch.setattr(extract, "read_by_rules", stumble)
     await fill(store, memory(1, "an odd one"), memory(2, "They left Zermatt"))
-    await work_off(store)
+    await Worker(GraphStep(GraphContext(store.graph, rules=stumble))).work_off()
     assert await concept(store, "Zermatt") is not None
     progress = await store.graph.progress(1)
     assert (progress.extracted, progress.waiting, progress.last_error) == (1, 1, "ValueError")
 
 
-async def test_storing_a_memory_wakes_a_graph_worker(store: PostgresStore) -> None:
+async def test_storing_a_memory_wakes_a_graph_worker(store: FullStore) -> None:
     done = asyncio.Event()
     worker = Worker(GraphStep(GraphContext(store.graph), lambda _: done.set()))
     running = asyncio.create_task(worker.run())

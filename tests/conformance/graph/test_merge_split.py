@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.adapters.graphs import BEGAN, around, at, concept, memory, read_as, stated, told
+from tests.conformance.graphs import BEGAN, around, at, concept, memory, read_as, stated, told
+from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER, fill, ids
 
-from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.graph.extraction import MAX_FACTS
 from recollect.usecases.graph.import_facts import import_facts
@@ -20,13 +19,7 @@ from recollect.usecases.graph.manage import LocalGraph
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(emptied_database_url) as opened:
-        yield opened
-
-
-async def test_merged_concepts_share_what_was_said_of_either(store: PostgresStore) -> None:
+async def test_merged_concepts_share_what_was_said_of_either(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in (1, 2, 3)))
     await read_as(
         store,
@@ -53,7 +46,7 @@ async def test_merged_concepts_share_what_was_said_of_either(store: PostgresStor
 
 @pytest.mark.parametrize("is_read_first", [True, False])
 async def test_what_a_merge_makes_a_loop_of_ends_nothing(
-    store: PostgresStore, is_read_first: bool
+    store: FullStore, is_read_first: bool
 ) -> None:
     """Read before the merge or after it: the same."""
     jobs = {
@@ -85,7 +78,7 @@ async def test_what_a_merge_makes_a_loop_of_ends_nothing(
     ]
 
 
-async def test_merged_employees_have_one_employer_at_a_time(store: PostgresStore) -> None:
+async def test_merged_employees_have_one_employer_at_a_time(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in (1, 2, 3)))
     await read_as(
         store,
@@ -108,7 +101,7 @@ async def test_merged_employees_have_one_employer_at_a_time(store: PostgresStore
     assert (edge.valid_from, edge.valid_to, edge.evidence) == (at(1), None, tuple(ids(1, 3)))
 
 
-async def test_a_split_gives_each_name_what_was_said_of_it(store: PostgresStore) -> None:
+async def test_a_split_gives_each_name_what_was_said_of_it(store: FullStore) -> None:
     graph = LocalGraph(store.graph, OWNER)
     await fill(store, *(memory(number) for number in (1, 2, 3)))
     await read_as(
@@ -130,7 +123,7 @@ async def test_a_split_gives_each_name_what_was_said_of_it(store: PostgresStore)
     assert ("Quicksilver", "is", "Metal") in told(await around(store, "Quicksilver"))
 
 
-async def test_the_name_a_concept_is_called_by_can_be_split_off(store: PostgresStore) -> None:
+async def test_the_name_a_concept_is_called_by_can_be_split_off(store: FullStore) -> None:
     graph = LocalGraph(store.graph, OWNER)
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Aa", "r", "Xx")), 2: stated(("Bb", "r", "Xx"))})
@@ -141,7 +134,7 @@ async def test_the_name_a_concept_is_called_by_can_be_split_off(store: PostgresS
     assert told(await around(store, "Aa")) == [("Aa", "r", "Xx")]
 
 
-async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: PostgresStore) -> None:
+async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: FullStore) -> None:
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Aa", "r", "Xx")), 2: stated(("Bb", "r", "Xx"))})
     await LocalGraph(store.graph, OWNER).merge("Aa", "Bb")
@@ -153,7 +146,7 @@ async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: Post
     assert await concept(store, "Aa") == await concept(store, "Bb") is not None
 
 
-async def test_merge_does_not_undo_an_edit_by_hand(store: PostgresStore) -> None:
+async def test_merge_does_not_undo_an_edit_by_hand(store: FullStore) -> None:
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Aa", "r", "Bb"), ("Cc", "r", "Dd"))})
     graph = LocalGraph(store.graph, OWNER)
@@ -179,7 +172,7 @@ async def test_merge_does_not_undo_an_edit_by_hand(store: PostgresStore) -> None
     ],
 )
 async def test_split_reports_why_it_is_refused(
-    store: PostgresStore, concept_name: str, alias: str, error: type[Exception]
+    store: FullStore, concept_name: str, alias: str, error: type[Exception]
 ) -> None:
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Aa", "r", "Bb"))})
@@ -203,7 +196,7 @@ LINES = [
 ]
 
 
-async def test_ready_made_facts_are_imported_once_however_often(store: PostgresStore) -> None:
+async def test_ready_made_facts_are_imported_once_however_often(store: FullStore) -> None:
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Old", "r", "Xx")), 2: stated(("Old", "r", "Xx"))})
     known = {"d1": UUID(int=1), "d2": UUID(int=2)}
@@ -224,7 +217,7 @@ async def test_ready_made_facts_are_imported_once_however_often(store: PostgresS
     assert await store.graph.claim(1_000, 10) == []  # no lesser reader reads them again
 
 
-async def test_import_reports_the_facts_it_skips(store: PostgresStore) -> None:
+async def test_import_reports_the_facts_it_skips(store: FullStore) -> None:
     await fill(store, memory(1))
     lines = [
         json.dumps({"memory": "d1", "triples": [["Ada", "knows", f"n{i}"] for i in first]})

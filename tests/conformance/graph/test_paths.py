@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.adapters.graphs import around, at, concept, memory, read_as, stated
+from tests.conformance.graphs import around, at, concept, memory, read_as, stated
+from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER, fill, ids
-
-from recollect.adapters.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(emptied_database_url) as opened:
-        yield opened
-
-
-async def test_the_paths_that_explain_a_hit(store: PostgresStore) -> None:
+async def test_the_paths_that_explain_a_hit(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in range(1, 4)))
     await read_as(
         store,
@@ -43,7 +35,7 @@ async def test_the_paths_that_explain_a_hit(store: PostgresStore) -> None:
     assert await store.graph.paths(OWNER, [UUID(int=9)], UUID(int=3)) == []
 
 
-async def test_how_two_concepts_connect(store: PostgresStore) -> None:
+async def test_how_two_concepts_connect(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in range(1, 4)))
     await read_as(
         store,
@@ -70,7 +62,7 @@ async def test_how_two_concepts_connect(store: PostgresStore) -> None:
     assert same.steps == ()
 
 
-async def test_a_text_that_says_it_no_more_is_no_evidence(store: PostgresStore) -> None:
+async def test_a_text_that_says_it_no_more_is_no_evidence(store: FullStore) -> None:
     first = memory(1)
     await fill(store, first, memory(2))
     fact = stated(("Ada", "knows", "Bob"))
@@ -87,7 +79,7 @@ async def test_a_text_that_says_it_no_more_is_no_evidence(store: PostgresStore) 
         assert path.steps[0].evidence == tuple(ids(*numbers))
 
 
-async def test_what_was_not_yet_stored_joins_nothing_then(store: PostgresStore) -> None:
+async def test_what_was_not_yet_stored_joins_nothing_then(store: FullStore) -> None:
     await fill(store, memory(1), memory(2))
     await read_as(
         store,

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from tests.conformance import samples
+from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER
 
-from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.graph.concepts import concept_key
 from recollect.core.graph.extraction import (
     BY_RULES,
@@ -51,7 +51,7 @@ def stated(
     return joined(tuple(one for one in mentions if one), tuple(facts))
 
 
-async def read_all(store: PostgresStore, by: int = BY_RULES) -> int:
+async def read_all(store: FullStore, by: int = BY_RULES) -> int:
     """Read every memory that waits, by the rules."""
     kept = 0
     while jobs := await store.graph.claim(by, 100):
@@ -59,7 +59,7 @@ async def read_all(store: PostgresStore, by: int = BY_RULES) -> int:
     return kept
 
 
-async def read_as(store: PostgresStore, said: Mapping[int, Extraction], by: int = BY_RULES) -> int:
+async def read_as(store: FullStore, said: Mapping[int, Extraction], by: int = BY_RULES) -> int:
     """Read every memory that waits, each as it is told here; in the order of the mapping."""
     jobs = {job.memory_id: job for job in await store.graph.claim(by, 100)}
     kept = 0
@@ -68,13 +68,13 @@ async def read_as(store: PostgresStore, said: Mapping[int, Extraction], by: int 
     return kept
 
 
-async def concept(store: PostgresStore, name: str, owner: str = OWNER) -> UUID | None:
+async def concept(store: FullStore, name: str, owner: str = OWNER) -> UUID | None:
     found = await store.graph.named(owner, [concept_key(name)])
     return found.get(concept_key(name))
 
 
 async def around(
-    store: PostgresStore, name: str, as_of: datetime | None = None, *, history: bool = False
+    store: FullStore, name: str, as_of: datetime | None = None, *, history: bool = False
 ) -> Neighbourhood:
     id = await concept(store, name)
     assert id is not None, name

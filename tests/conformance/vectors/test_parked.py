@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from tests.adapters.vectors import SPACE, opened, rows
+from tests.conformance.places import SPACE, Place, make_due, opened, rows
 from tests.conformance.samples import OWNER, memory
+
+from recollect.core.jobs import MAX_ATTEMPTS
 
 pytestmark = pytest.mark.anyio
 
-_PARK = "update embeddings set due_at = 'infinity', last_error = 'the model choked'"
 
-
-async def test_parked_reports_the_error_to_the_owner_alone(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url) as (store, vectors):
+async def test_parked_reports_the_error_to_the_owner_alone(place: Place) -> None:
+    async with opened(place) as (store, vectors):
         poison = memory(1, "poison")
-        await vectors.open_space("compass", SPACE)
+        space = await vectors.open_space("compass", SPACE)
         await store.add(poison)
         assert await vectors.parked(OWNER, poison.id) is None
-        await rows(store, _PARK)
+        for _ in range(MAX_ATTEMPTS):
+            await vectors.fail(space, await vectors.claim(space, 1), "the model choked")
+            await make_due(store)
         assert await vectors.parked(OWNER, poison.id) == "the model choked"
         assert await vectors.parked("somebody else", poison.id) is None
         # Parked in a space that nobody asks, it is not kept from anything.

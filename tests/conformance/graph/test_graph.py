@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from itertools import permutations
@@ -11,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.adapters.graphs import (
+from tests.conformance.graphs import (
     BEGAN,
     around,
     at,
@@ -22,22 +21,15 @@ from tests.adapters.graphs import (
     stated,
     told,
 )
-from tests.adapters.vectors import rows
+from tests.conformance.places import FullStore, make_due, rows
 from tests.conformance.samples import OWNER, fill, ids
 
-from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.graph.extraction import BY_IMPORT, BY_MODEL, BY_RULES
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def store(emptied_database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(emptied_database_url) as opened:
-        yield opened
-
-
-async def test_what_a_memory_mentions_is_read_once(store: PostgresStore) -> None:
+async def test_what_a_memory_mentions_is_read_once(store: FullStore) -> None:
     await fill(store, memory(1, "Ada Lovelace met Charles Babbage"), memory(2, "Babbage's engine"))
     assert await store.graph.version(OWNER) == 0
     assert await read_all(store) == 2
@@ -47,14 +39,14 @@ async def test_what_a_memory_mentions_is_read_once(store: PostgresStore) -> None
     assert ("Ada Lovelace", 1) in found.together
 
 
-async def test_two_spellings_are_one_concept(store: PostgresStore) -> None:
+async def test_two_spellings_are_one_concept(store: FullStore) -> None:
     await fill(store, memory(1, "We met Zoë Kravitz"), memory(2, "Then ZOE KRAVITZ's film"))
     await read_all(store)
     assert (await around(store, "zoe kravitz")).concept.mentions == 2
 
 
 async def test_names_are_found_as_they_are_written_and_phrases_are_none(
-    store: PostgresStore,
+    store: FullStore,
 ) -> None:
     await fill(store, memory(1, "the street music of Anna Berg"))
     await read_all(store)
@@ -65,7 +57,7 @@ async def test_names_are_found_as_they_are_written_and_phrases_are_none(
     assert await store.graph.written("somebody else", keys) == {}
 
 
-async def test_a_memory_of_another_owner_is_another_graph(store: PostgresStore) -> None:
+async def test_a_memory_of_another_owner_is_another_graph(store: FullStore) -> None:
     await fill(store, memory(1, "about Zanzibar"), memory(2, "about Zanzibar", owner="bob"))
     await read_all(store)
     assert await concept(store, "Zanzibar") != await concept(store, "Zanzibar", "bob")
@@ -73,7 +65,7 @@ async def test_a_memory_of_another_owner_is_another_graph(store: PostgresStore) 
     assert await store.graph.version("carol") == 0
 
 
-async def test_a_changed_text_is_not_used_and_is_read_again(store: PostgresStore) -> None:
+async def test_a_changed_text_is_not_used_and_is_read_again(store: FullStore) -> None:
     first = memory(1, "about Zanzibar")
     await fill(store, first)
     await read_all(store)
@@ -86,7 +78,7 @@ async def test_a_changed_text_is_not_used_and_is_read_again(store: PostgresStore
     assert await concept(store, "Timbuktu") is not None
 
 
-async def test_what_was_read_in_an_older_text_is_dropped(store: PostgresStore) -> None:
+async def test_what_was_read_in_an_older_text_is_dropped(store: FullStore) -> None:
     first = memory(1, "about Zanzibar")
     await fill(store, first)
     (job,) = await store.graph.claim(1, 10)
@@ -96,7 +88,7 @@ async def test_what_was_read_in_an_older_text_is_dropped(store: PostgresStore) -
 
 
 @pytest.mark.parametrize("field", ["tags", "expanded_keywords"])
-async def test_tags_and_keywords_are_read_as_well(store: PostgresStore, field: str) -> None:
+async def test_tags_and_keywords_are_read_as_well(store: FullStore, field: str) -> None:
     first = memory(1, "something")
     await fill(store, first)
     await read_all(store)
@@ -106,7 +98,7 @@ async def test_tags_and_keywords_are_read_as_well(store: PostgresStore, field: s
     assert await concept(store, "zanzibar") is not None
 
 
-async def test_an_importance_is_no_reason_to_read_again(store: PostgresStore) -> None:
+async def test_an_importance_is_no_reason_to_read_again(store: FullStore) -> None:
     first = memory(1, "about Zanzibar")
     await fill(store, first)
     await read_all(store)
@@ -116,7 +108,7 @@ async def test_an_importance_is_no_reason_to_read_again(store: PostgresStore) ->
     assert await store.graph.version(OWNER) == before
 
 
-async def test_forgotten_leaves_the_graph_and_comes_back(store: PostgresStore) -> None:
+async def test_forgotten_leaves_the_graph_and_comes_back(store: FullStore) -> None:
     first = memory(1, "about Zanzibar")
     await fill(store, first)
     await read_all(store)
@@ -129,7 +121,7 @@ async def test_forgotten_leaves_the_graph_and_comes_back(store: PostgresStore) -
     assert await concept(store, "Zanzibar") is not None
 
 
-async def test_an_edge_goes_with_its_last_evidence(store: PostgresStore) -> None:
+async def test_an_edge_goes_with_its_last_evidence(store: FullStore) -> None:
     await fill(store, memory(1), memory(2))
     fact = stated(("Ada", "knows", "Bob"))
     await read_as(store, {1: fact, 2: fact})
@@ -145,7 +137,7 @@ async def test_an_edge_goes_with_its_last_evidence(store: PostgresStore) -> None
         assert await rows(store, f"select * from {table}") == []
 
 
-async def test_an_edited_text_takes_back_what_it_said(store: PostgresStore) -> None:
+async def test_an_edited_text_takes_back_what_it_said(store: FullStore) -> None:
     first = memory(1)
     await fill(store, first)
     await read_as(store, {1: stated(("Ada", "knows", "Bob"))})
@@ -162,7 +154,7 @@ async def test_an_edited_text_takes_back_what_it_said(store: PostgresStore) -> N
 
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
 async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
-    store: PostgresStore, order: tuple[int, ...]
+    store: FullStore, order: tuple[int, ...]
 ) -> None:
     jobs = {
         1: stated(("Ada", "works at", "Initech")),
@@ -184,7 +176,7 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
 @pytest.mark.parametrize("relation", ["knows", "works at"])
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
 async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
-    store: PostgresStore, order: tuple[int, ...], relation: str
+    store: FullStore, order: tuple[int, ...], relation: str
 ) -> None:
     """The end that a text names holds, whoever says the same without one; it does not outlive its
     text, and who says it after that end says that it begins again.
@@ -212,7 +204,7 @@ async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
     assert await dates() == again
 
 
-async def test_as_of_shows_what_was_said_at_that_moment(store: PostgresStore) -> None:
+async def test_as_of_shows_what_was_said_at_that_moment(store: FullStore) -> None:
     first = memory(1)
     await fill(store, first, memory(3))
     fact = stated(("Ada", "knows", "Bob"))
@@ -225,9 +217,7 @@ async def test_as_of_shows_what_was_said_at_that_moment(store: PostgresStore) ->
 
 
 @pytest.mark.parametrize("way", ["erased", "edited", "forgotten", "sensitive"])
-async def test_a_contradiction_that_is_taken_back_ends_nothing(
-    store: PostgresStore, way: str
-) -> None:
+async def test_a_contradiction_that_is_taken_back_ends_nothing(store: FullStore, way: str) -> None:
     second = memory(2)
     await fill(store, memory(1), second)
     await read_as(
@@ -252,7 +242,7 @@ async def test_a_contradiction_that_is_taken_back_ends_nothing(
     assert edge.valid_to is None
 
 
-async def test_a_better_reader_replaces_what_a_lesser_one_found(store: PostgresStore) -> None:
+async def test_a_better_reader_replaces_what_a_lesser_one_found(store: FullStore) -> None:
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Ada", "knows", "Bob"), ("Ada", "likes", "Tea"))})
     await read_as(store, {1: stated(("Ada", "likes", "Tea"))}, by=1_000)
@@ -261,10 +251,10 @@ async def test_a_better_reader_replaces_what_a_lesser_one_found(store: PostgresS
     assert await store.graph.claim(1, 10) == []
 
 
-async def test_a_failing_text_is_parked_and_tried_again_when_asked(store: PostgresStore) -> None:
+async def test_a_failing_text_is_parked_and_tried_again_when_asked(store: FullStore) -> None:
     await fill(store, memory(1))
     for _ in range(8):
-        await rows(store, "update extractions set due_at = now() where due_at < 'infinity'")
+        await make_due(store, "extractions")
         jobs = await store.graph.claim(1, 10)
         await store.graph.fail(jobs, "it is odd")
     progress = await store.graph.progress(1)
@@ -273,14 +263,14 @@ async def test_a_failing_text_is_parked_and_tried_again_when_asked(store: Postgr
     assert await read_all(store) == 1
 
 
-async def test_two_workers_never_have_the_same_memory(store: PostgresStore) -> None:
+async def test_two_workers_never_have_the_same_memory(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in range(1, 21)))
     claims = await asyncio.gather(*(store.graph.claim(1, 5) for _ in range(6)))
     taken = [job.memory_id for jobs in claims for job in jobs]
     assert len(taken) == len(set(taken)) <= 20
 
 
-async def test_versions_grow_under_many_writers(store: PostgresStore) -> None:
+async def test_versions_grow_under_many_writers(store: FullStore) -> None:
     await fill(store, *(memory(number) for number in range(1, 21)))
     jobs = await store.graph.claim(1, 20)
     fact = stated(("Ada", "knows", "Bob"), ("Ada", "lives in", "Rome"))
@@ -292,7 +282,7 @@ async def test_versions_grow_under_many_writers(store: PostgresStore) -> None:
     assert {len(edge.evidence) for edge in edges} == {15}
 
 
-async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: PostgresStore) -> None:
+async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: FullStore) -> None:
     await fill(store, memory(1), memory(2))
     await read_as(store, {1: stated(("Ada", "knows", "Bob")), 2: stated(("Bob", "likes", "Tea"))})
     ada, tea = await concept(store, "Ada"), await concept(store, "Tea")
@@ -327,13 +317,13 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: Postgres
     assert mentions == [2, 1, 0]
 
 
-async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -> None:
+async def test_reading_and_editing_do_not_wait_crosswise(store: FullStore) -> None:
     """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
     is refused, and what is left is what the memories still say.
     """
     numbers = range(1, 25)
     memories = {number: memory(number) for number in numbers}
-    await store.add_many(memories.values())
+    await fill(store, *memories.values())
     fact = stated(("Ada", "knows", "Bob"), ("Ada", "lives in", "Rome"))
 
     async def read() -> None:
@@ -359,7 +349,7 @@ async def test_reading_and_editing_do_not_wait_crosswise(store: PostgresStore) -
     assert len(knows.evidence) == 12
 
 
-async def test_a_snapshot_tells_how_much_a_language_model_has_read(store: PostgresStore) -> None:
+async def test_a_snapshot_tells_how_much_a_language_model_has_read(store: FullStore) -> None:
     await fill(store, memory(1), memory(2), memory(3), memory(4, "about Zanzibar", owner="bob"))
     jobs = await store.graph.present(OWNER, [UUID(int=number) for number in (1, 2, 3)])
     readers = {1: BY_MODEL, 2: BY_IMPORT, 3: BY_RULES}

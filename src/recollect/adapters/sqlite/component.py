@@ -1,0 +1,58 @@
+"""What every part of the local store beside its memories is made of: its threads and its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from recollect.adapters.sqlite.thread import Threads
+from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+
+PARKED: Final = 2**62
+"""When a parked job is due: never."""
+
+_LOOK_SECONDS: Final = 0.1
+
+
+def system_microseconds() -> int:
+    return time.time_ns() // 1_000
+
+
+class SqliteComponent:
+    """Shares the threads of its store; opened and closed by it."""
+
+    def __init__(
+        self,
+        threads: Threads,
+        timeouts: Timeouts = TIMEOUTS,
+        now: Callable[[], int] = system_microseconds,
+    ) -> None:
+        self._reader = threads.reader
+        self._writer = threads.writer
+        self._searcher = threads.searcher
+        self._background = threads.background
+        self._timeouts = timeouts
+        self._now = now
+        self._seen: int | None = None
+
+    async def wait_for_work(self, seconds: float) -> None:
+        """Return when any process has written to the file since the last wait, at the latest after
+        this long. A look costs microseconds.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            version = await self._reader.run(
+                lambda reader: int(reader.execute("PRAGMA data_version").fetchone()[0])
+            )
+            if version != self._seen:
+                self._seen = version
+                return
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            await asyncio.sleep(min(left, _LOOK_SECONDS))
+
+    def _lease_end(self) -> int:
+        return self._now() + int(self._timeouts.lease * 1_000_000)

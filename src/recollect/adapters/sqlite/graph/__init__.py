@@ -1,0 +1,1 @@
+"""The concept graph in SQLite."""

@@ -1,0 +1,203 @@
+"""Writes stated relationships into the local graph: each statement as evidence, with its own dates,
+on the edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading
+nor what was erased since affects them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from recollect.adapters.sqlite.rows import microseconds, moment
+from recollect.adapters.sqlite.schema.graph import SETTLE, UNDATED, UNSAID, WEIGH
+from recollect.core.graph.extraction import is_single_valued
+from recollect.core.graph.periods import Statement
+from recollect.core.graph.stated import Group, StatedFact, assign_edges, each_once
+
+_EDGE: Final = {"owner": ":owner", "edge": ":edge"}
+_WEIGH: Final = WEIGH.format(**_EDGE)
+_REMOVE_UNSAID: Final = f"DELETE FROM concept_edges WHERE {UNSAID.format(**_EDGE)}"  # noqa: S608  # constants
+_SETTLE: Final = SETTLE.format(owner=":owner", source=":source", relation=":relation")
+
+_CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"
+_FIND_EDGE: Final = """
+SELECT id FROM concept_edges
+WHERE owner = :owner AND source = :source AND relation = :relation AND target = :target LIMIT 1
+"""
+_ADD_EDGE: Final = """
+INSERT INTO concept_edges (owner, id, source, target, relation, is_single, valid_from, learned_at)
+VALUES (:owner, :edge, :source, :target, :relation, :is_single, :stated_at, :stated_at)
+"""
+_ADD_EVIDENCE: Final = """
+INSERT INTO edge_evidence (owner, edge_id, memory, source_key, target_key, said_from, said_until,
+    stated_at)
+VALUES (:owner, :edge, :memory, :source_key, :target_key, :said_from, :said_until, :stated_at)
+ON CONFLICT (owner, edge_id, memory, source_key, target_key, said_from)
+    DO UPDATE SET withdrawn_at = NULL, said_until = excluded.said_until
+"""
+# A single-valued relation: what was said before and withdrawn is said again where it was.
+_RESTATE: Final = """
+UPDATE edge_evidence SET withdrawn_at = NULL, said_until = :said_until
+WHERE owner = :owner AND memory = :memory AND source_key = :source_key
+    AND target_key = :target_key AND said_from = :said_from AND edge_id IN (
+        SELECT id FROM concept_edges WHERE owner = :owner AND relation = :relation AND is_single)
+"""
+_SAID_BY: Final = """
+SELECT e.edge_id, e.source_key, c.relation, e.target_key, e.said_from
+FROM edge_evidence e JOIN concept_edges c ON c.owner = e.owner AND c.id = e.edge_id
+WHERE e.owner = ? AND e.memory = ? AND e.withdrawn_at IS NULL
+"""
+_RETRACT: Final = """
+DELETE FROM edge_evidence
+WHERE owner = ? AND memory = ? AND edge_id = ? AND source_key = ? AND target_key = ?
+    AND said_from = ?
+"""
+_STATEMENTS: Final = """
+SELECT t.concept_id AS target, k.key, e.edge_id, e.memory, m.id AS memory_id, e.source_key,
+    e.target_key, e.said_from, e.said_until, e.starts_at, e.stated_at,
+    c.source = :source AND c.target = t.concept_id AS is_home
+FROM concept_names s
+JOIN edge_evidence e ON e.owner = s.owner AND e.source_key = s.key AND e.withdrawn_at IS NULL
+JOIN concept_edges c
+    ON c.owner = e.owner AND c.id = e.edge_id AND c.is_single AND c.relation = :relation
+JOIN concept_names t ON t.owner = e.owner AND t.key = e.target_key
+JOIN concepts k ON k.owner = t.owner AND k.id = t.concept_id
+JOIN memories m ON m.number = e.memory
+WHERE s.owner = :owner AND s.concept_id = :source
+"""
+_MOVE: Final = """
+UPDATE edge_evidence SET edge_id = :edge
+WHERE owner = :owner AND edge_id = :was AND memory = :memory AND source_key = :source_key
+    AND target_key = :target_key AND said_from = :said_from
+"""
+
+
+def write_facts(
+    writer: sqlite3.Connection,
+    owner: str,
+    said: Iterable[StatedFact],
+    numbers: Mapping[UUID, int],
+) -> None:
+    """`numbers`: of the memories that say it."""
+    touched: set[str] = set()
+    groups: dict[Group, None] = {}
+    for statement in each_once(said):
+        values = _values(writer, owner, statement, numbers[statement.memory])
+        if values is None:
+            continue
+        if is_single_valued(statement.fact.relation):
+            if not writer.execute(_RESTATE, values).rowcount:
+                # An edge of its own, until `regroup` moves it where it belongs.
+                _add_edge(writer, values)
+                writer.execute(_ADD_EVIDENCE, values)
+            groups[UUID(values["source"]), statement.fact.relation] = None
+        else:
+            found = writer.execute(_FIND_EDGE, values).fetchone()
+            if found is None:
+                _add_edge(writer, values)
+            else:
+                values["edge"] = found["id"]
+            writer.execute(_ADD_EVIDENCE, values)
+            touched.add(values["edge"])
+    weigh(writer, owner, touched)
+    regroup(writer, owner, groups)
+
+
+def retract(
+    writer: sqlite3.Connection, owner: str, memory: int, said: Collection[StatedFact]
+) -> None:
+    """Remove what this memory was once read to say, and does not."""
+    kept = {
+        (fact.source, fact.relation, fact.target, to_said_from(fact.valid_from))
+        for fact in (statement.fact for statement in said)
+    }
+    for row in writer.execute(_SAID_BY, (owner, memory)).fetchall():
+        edge, source, relation, target, said_from = row
+        if (source, relation, target, said_from) not in kept:
+            writer.execute(_RETRACT, (owner, memory, edge, source, target, said_from))
+
+
+def regroup(writer: sqlite3.Connection, owner: str, groups: Iterable[Group]) -> None:
+    """Move every statement of these single-valued relations to the edge of its period."""
+    wanted = [
+        {"owner": owner, "source": str(source), "relation": relation} for source, relation in groups
+    ]
+    touched: set[str] = set()
+    for group in wanted:
+        rows = writer.execute(_STATEMENTS, group).fetchall()
+        touched |= {row["edge_id"] for row in rows}
+        for row, edge in _assign_edges(UUID(group["source"]), rows):
+            if edge == row["edge_id"]:
+                continue
+            values = {**group, **dict(row), "edge": edge, "was": row["edge_id"]}
+            if edge not in touched:
+                writer.execute(_ADD_EDGE, {**values, "is_single": True})
+                touched.add(edge)
+            writer.execute(_MOVE, values)
+    weigh(writer, owner, touched)
+    # Only now: what has left a group ends nothing in it.
+    writer.executemany(_SETTLE, wanted)
+
+
+def weigh(writer: sqlite3.Connection, owner: str, edges: Iterable[str]) -> None:
+    """After evidence came or went: an edge without any is deleted, the dates of others follow."""
+    for edge in edges:
+        values = {"owner": owner, "edge": edge}
+        if not writer.execute(_REMOVE_UNSAID, values).rowcount:
+            writer.execute(_WEIGH, values)
+
+
+def to_said_from(valid_from: Any) -> int:  # noqa: ANN401  # a datetime or None
+    return UNDATED if valid_from is None else microseconds(valid_from)
+
+
+def _values(
+    writer: sqlite3.Connection, owner: str, statement: StatedFact, memory: int
+) -> dict[str, Any] | None:
+    """None when a name is gone from the graph."""
+    fact = statement.fact
+    ends = [
+        writer.execute(_CONCEPT_OF, (owner, key)).fetchone() for key in (fact.source, fact.target)
+    ]
+    if None in ends:
+        return None
+    return {
+        "owner": owner,
+        "memory": memory,
+        "source": ends[0]["concept_id"],
+        "target": ends[1]["concept_id"],
+        "relation": fact.relation,
+        "source_key": fact.source,
+        "target_key": fact.target,
+        "said_from": to_said_from(fact.valid_from),
+        "said_until": None if fact.valid_to is None else microseconds(fact.valid_to),
+        "stated_at": microseconds(statement.stated_at),
+        "is_single": is_single_valued(fact.relation),
+    }
+
+
+def _add_edge(writer: sqlite3.Connection, values: dict[str, Any]) -> None:
+    values["edge"] = str(uuid4())
+    writer.execute(_ADD_EDGE, values)
+
+
+def _assign_edges(source: UUID, rows: Sequence[sqlite3.Row]) -> list[tuple[sqlite3.Row, str]]:
+    by_statement = {_to_statement(row): row for row in rows}
+    return [
+        (by_statement[statement], str(edge))
+        for statement, edge in assign_edges(source, list(by_statement))
+    ]
+
+
+def _to_statement(row: sqlite3.Row) -> Statement:
+    names = (row["key"], row["target_key"], row["source_key"], row["memory_id"])
+    return Statement(
+        target=UUID(row["target"]),
+        start=moment(row["starts_at"]),
+        end=None if row["said_until"] is None else moment(row["said_until"]),
+        said_at=moment(row["stated_at"]),
+        said_by=(*names, str(row["said_from"])),
+        edge=UUID(row["edge_id"]) if row["is_home"] else None,
+    )

@@ -1,0 +1,1 @@
+"""Vectors in SQLite: spaces, the embedding queue and search."""

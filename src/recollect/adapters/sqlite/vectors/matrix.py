@@ -1,0 +1,193 @@
+"""The vectors of one owner in one space, in memory: what an exact search multiplies with.
+
+Beside each vector stand the columns that a scope asks for, so that the scope is applied before any
+vector is compared, without asking SQLite for a hundred thousand rows. Only what changed since is
+read again: `vector_changes` counts changes and removals.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recollect.adapters.sqlite.rows import inside, microseconds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.core.memory.memory import Scope
+
+_STATE: Final = "SELECT position, removed FROM vector_changes"
+_CHANGED: Final = """
+SELECT e.memory, m.project, m.session, m.category, m.created_at, e.vector
+FROM embeddings e JOIN memories m ON m.number = e.memory
+WHERE e.owner = ? AND e.space_id = ? AND e.position > ? AND e.vector IS NOT NULL
+"""
+_LEFT: Final = """
+SELECT memory FROM embeddings WHERE owner = ? AND space_id = ? AND vector IS NOT NULL
+"""
+_READ_AT_ONCE: Final = 4_096
+_LEAST_ROOM: Final = 64
+_GATHERED: Final = 8
+"""A scope of less than one in so many vectors is gathered first; for a larger one it is faster to
+compare them all and take what is in the scope."""
+
+
+class Matrix:
+    """Used from one thread."""
+
+    def __init__(self, owner: str, space_id: int, dimension: int) -> None:
+        self._owner = owner
+        self._space_id = space_id
+        self._dimension = dimension
+        self._position = self._removed = self._count = 0
+        self._places: dict[int, int] = {}
+        self._codes: dict[str | None, int] = {None: 0}
+        self._numbers = np.empty(0, np.int64)
+        self._created = np.empty(0, np.int64)
+        self._projects = np.empty(0, np.int32)
+        self._sessions = np.empty(0, np.int32)
+        self._categories = np.empty(0, np.int32)
+        self._vectors = np.empty((0, dimension), np.float32)
+
+    @property
+    def bytes(self) -> int:
+        return sum(column.nbytes for column in self._columns())
+
+    def refresh(self, connection: sqlite3.Connection) -> None:
+        """Read what changed. In a transaction of the caller's, so that all is of one moment."""
+        position, removed = connection.execute(_STATE).fetchone()
+        if position != self._position:
+            values = (self._owner, self._space_id, self._position)
+            cursor = connection.execute(_CHANGED, values)
+            while rows := cursor.fetchmany(_READ_AT_ONCE):
+                self._write(rows)
+        if removed != self._removed:
+            self._drop_missing(connection)
+        self._position, self._removed = position, removed
+
+    def nearest(
+        self,
+        connection: sqlite3.Connection,
+        scope: Scope,
+        vector: Sequence[float],
+        depth: int,
+        exclude: Iterable[int],
+    ) -> list[tuple[int, float]]:
+        """The memories of a scope by cosine, as numbers; at least `depth` of them if there are so
+        many, and more only where the last ones are equally near.
+        """
+        places = self._select(connection, scope, exclude)
+        query = np.asarray(vector, np.float32)
+        vectors = self._vectors[: self._count]
+        if places is None:
+            scores = vectors @ query
+        elif len(places) * _GATHERED < self._count:
+            scores = vectors[places] @ query
+        else:
+            scores = (vectors @ query)[places]
+        if len(scores) > depth:
+            least = np.partition(scores, len(scores) - depth)[len(scores) - depth]
+            best = np.flatnonzero(scores >= least)
+        else:
+            best = np.arange(len(scores))
+        found = best if places is None else places[best]
+        return list(zip(self._numbers[found].tolist(), scores[best].tolist(), strict=True))
+
+    def _select(
+        self, connection: sqlite3.Connection, scope: Scope, exclude: Iterable[int]
+    ) -> NDArray[np.int64] | None:
+        """The places of a scope; None for all."""
+        if scope.tags:
+            condition, values = inside(self._owner, scope)
+            statement = f"SELECT m.number FROM memories m WHERE {condition}"  # noqa: S608  # constants
+            found = (row[0] for row in connection.execute(statement, values))
+            inner = [self._places[number] for number in found if number in self._places]
+            mask = np.zeros(self._count, bool)
+            mask[inner] = True
+        else:
+            mask = self._mask(scope)
+        mask[[self._places[number] for number in exclude if number in self._places]] = False
+        return None if mask.all() else np.flatnonzero(mask)
+
+    def _mask(self, scope: Scope) -> NDArray[np.bool_]:
+        count = self._count
+        mask = np.ones(count, bool)
+        if scope.with_global or scope.project is not None:
+            named = [scope.project] if scope.project is not None else []
+            mask &= self._is_any(self._projects, [*named, *([None] if scope.with_global else [])])
+        if scope.sessions:
+            mask &= self._is_any(self._sessions, scope.sessions)
+        if scope.categories:
+            mask &= self._is_any(self._categories, scope.categories)
+        if scope.since is not None:
+            mask &= self._created[:count] >= microseconds(scope.since)
+        if scope.until is not None:
+            mask &= self._created[:count] < microseconds(scope.until)
+        return mask
+
+    def _is_any(self, column: NDArray[np.int32], texts: Iterable[str | None]) -> NDArray[np.bool_]:
+        codes = [self._codes[text] for text in texts if text in self._codes]
+        return np.isin(column[: self._count], codes)
+
+    def _write(self, rows: Sequence[Any]) -> None:
+        """Take rows in, each in the place that its memory has, or in a new one."""
+        new = [row[0] for row in rows if row[0] not in self._places]
+        self._make_room(len(new))
+        for number in new:
+            self._places[number] = self._count
+            self._count += 1
+        at = np.array([self._places[row[0]] for row in rows], np.int64)
+        self._numbers[at] = [row[0] for row in rows]
+        self._projects[at] = [self._code(row[1]) for row in rows]
+        self._sessions[at] = [self._code(row[2]) for row in rows]
+        self._categories[at] = [self._code(row[3]) for row in rows]
+        self._created[at] = [row[4] for row in rows]
+        stored = np.frombuffer(b"".join(row[5] for row in rows), "<f2")
+        self._vectors[at] = stored.reshape(len(rows), self._dimension)
+
+    def _code(self, text: str | None) -> int:
+        return self._codes.setdefault(text, len(self._codes))
+
+    def _make_room(self, more: int) -> None:
+        needed = self._count + more
+        if needed > len(self._numbers):
+            room = max(_LEAST_ROOM, needed, needed + needed // 4 if self._count else needed)
+            self._set_columns([_enlarged(column, room, self._count) for column in self._columns()])
+
+    def _drop_missing(self, connection: sqlite3.Connection) -> None:
+        left = {row[0] for row in connection.execute(_LEFT, (self._owner, self._space_id))}
+        kept = [place for number, place in self._places.items() if number in left]
+        if len(kept) < self._count:
+            self._set_columns([column[kept] for column in self._columns()])
+            self._count = len(kept)
+            self._places = {int(number): place for place, number in enumerate(self._numbers)}
+
+    def _columns(self) -> list[NDArray[Any]]:
+        return [
+            self._numbers,
+            self._created,
+            self._projects,
+            self._sessions,
+            self._categories,
+            self._vectors,
+        ]
+
+    def _set_columns(self, columns: Sequence[NDArray[Any]]) -> None:
+        (
+            self._numbers,
+            self._created,
+            self._projects,
+            self._sessions,
+            self._categories,
+            self._vectors,
+        ) = columns
+
+
+def _enlarged(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:
+    larger = np.empty((room, *column.shape[1:]), column.dtype)
+    larger[:count] = column[:count]
+    return larger

@@ -1,0 +1,351 @@
+"""Which memories a space of the local store still needs: the rows without a vector are the jobs.
+
+Triggers add such a row with the memory itself, in the same transaction, so nothing acknowledged can
+be missing. What was stored before a space was opened is found by a sweep, whenever no job is left.
+A claim is a lease that is committed before the model runs, so that processes share the work and
+what a dead one held is free again when its lease expires. See docs/adr/0008.
+
+A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim records whose
+words these are; when one of them changes, the ticket becomes invalid.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from hashlib import sha256
+from struct import pack
+from typing import Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.component import PARKED, SqliteComponent
+from recollect.adapters.sqlite.thread import transaction
+from recollect.core.jobs import (
+    GIVEN_BACK,
+    MAX_ATTEMPTS,
+    OFTEN,
+    SILENCE,
+    SOON,
+    retry_delay,
+    select_batch,
+    to_storable,
+)
+from recollect.core.memory.memory import EPISODE
+from recollect.core.recall.space import (
+    TURNS_BEFORE,
+    EmbeddingJob,
+    EmbeddingProgress,
+    Space,
+    StoredSpace,
+    context_of,
+    unit_vector,
+)
+
+SWEEP: Final = 1_000
+"""Memories one step of a sweep looks at: others want to write as well."""
+
+_IS_DUE: Final = "e.space_id = :space AND e.vector IS NULL AND e.due_at <= :now"
+_ANY_DUE: Final = f"SELECT 1 FROM embeddings e WHERE {_IS_DUE} LIMIT 1"  # noqa: S608  # constants
+_UNSWEPT: Final = "SELECT 1 FROM spaces WHERE id = ? AND swept_to IS NOT NULL"
+_DUE: Final = f"""
+SELECT e.id, e.edition, e.owner, e.memory, e.attempts, m.id AS memory_id, m.content, m.category,
+    m.project, m.session, m.created_at, e.attempts > 0 AND e.last_error IS NULL AS is_suspect
+FROM embeddings e JOIN memories m ON m.number = e.memory
+WHERE {_IS_DUE} AND NOT m.is_sensitive
+ORDER BY e.due_at, e.id LIMIT :limit
+"""  # noqa: S608  # composed of constants
+# Its former error is cleared when it is tried again, so that silence can be told from an answer.
+_CLAIM: Final = """
+UPDATE embeddings SET attempts = attempts + 1, due_at = :due_at, context_hash = :context,
+    last_error = :error
+WHERE id = :id
+"""
+_BEFORE: Final = """
+SELECT number, content, is_sensitive FROM memories
+WHERE owner = :owner AND session = :session AND project IS :project AND category = 'episode'
+    AND deleted_at IS NULL AND (created_at, id) < (:created_at, :memory_id)
+ORDER BY created_at DESC, id DESC LIMIT :turns
+"""
+_NO_CONTEXT: Final = "DELETE FROM embedding_context WHERE embedding = ?"
+_CONTEXT: Final = "INSERT INTO embedding_context (owner, before, embedding) VALUES (?, ?, ?)"
+_MINE: Final = """
+id = :id AND edition = :edition AND context_hash IS :context AND vector IS NULL
+"""
+_ATTEMPTS: Final = f"SELECT attempts FROM embeddings WHERE {_MINE}"  # noqa: S608  # constants
+_FINISH: Final = f"""
+UPDATE embeddings SET vector = :vector, attempts = 0, due_at = 0, last_error = NULL,
+    context_hash = NULL
+WHERE {_MINE} AND space_id = :space
+"""  # noqa: S608  # composed of constants
+_FAIL: Final = f"""
+UPDATE embeddings SET last_error = :error, due_at = :due_at WHERE {_MINE}
+"""  # noqa: S608  # composed of constants
+_GIVE_BACK: Final = f"""
+UPDATE embeddings SET attempts = max(attempts - 1, 0), due_at = 0,
+    last_error = CASE WHEN attempts > 1 THEN '{GIVEN_BACK}' END
+WHERE {_MINE}
+"""  # noqa: S608  # composed of constants
+_SET_ERROR: Final = "UPDATE spaces SET last_error = ? WHERE id = ?"
+_CLEAR_ERROR: Final = "UPDATE spaces SET last_error = NULL WHERE id = ? AND last_error IS NOT NULL"
+# A claimed job is no answer yet: a hosted model is known to work only by its vectors.
+_HAS_RECOVERED: Final = """
+SELECT 1 FROM spaces s WHERE s.id = ? AND s.last_error IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM embeddings e
+    WHERE e.space_id = s.id AND e.vector IS NULL AND e.last_error IS NULL)
+"""
+_RETRY: Final = """
+UPDATE embeddings SET attempts = 0, due_at = 0
+WHERE space_id = ? AND vector IS NULL AND due_at > ? AND last_error IS NOT NULL
+"""
+_PROGRESS: Final = """
+SELECT count(*) AS rows,
+    coalesce(sum(vector IS NULL), 0) AS pending,
+    coalesce(sum(vector IS NULL AND due_at = :parked), 0) AS parked,
+    coalesce(sum(is_failing), 0) AS failing,
+    coalesce(sum(is_failing AND attempts < :often AND due_at <= :soon), 0) AS soon
+FROM (
+    SELECT *, vector IS NULL AND due_at > :now AND due_at < :parked AND last_error IS NOT NULL
+        AS is_failing
+    FROM embeddings WHERE space_id = :space AND (:owner IS NULL OR owner = :owner)
+)
+"""
+_UNSEEN: Final = """
+SELECT count(*) FROM spaces s JOIN memories m ON m.number > s.swept_to
+WHERE s.id = :space AND NOT m.is_sensitive AND m.deleted_at IS NULL
+    AND (:owner IS NULL OR m.owner = :owner)
+    AND NOT EXISTS (SELECT 1 FROM embeddings e
+        WHERE e.owner = m.owner AND e.memory = m.number AND e.space_id = s.id)
+"""
+_LAST_ERROR: Final = """
+SELECT coalesce((SELECT last_error FROM spaces WHERE id = :space), (
+    SELECT last_error FROM embeddings
+    WHERE space_id = :space AND (:owner IS NULL OR owner = :owner) AND vector IS NULL
+        AND last_error IS NOT NULL
+    ORDER BY due_at DESC LIMIT 1))
+"""
+_SWEPT: Final = "SELECT swept_to FROM spaces WHERE id = ? AND state <> 'retired'"
+_SWEEP_SOME: Final = """
+INSERT OR IGNORE INTO embeddings (owner, memory, space_id)
+SELECT owner, number, :space FROM memories
+WHERE number > :after AND number <= :upto AND NOT is_sensitive AND deleted_at IS NULL
+"""
+_SWEPT_TO: Final = "UPDATE spaces SET swept_to = ? WHERE id = ?"
+_NUMBERS: Final = """
+SELECT max(number) FROM (SELECT number FROM memories WHERE number > ? ORDER BY number LIMIT ?)
+"""
+_PARKED_ERROR: Final = """
+SELECT coalesce(e.last_error, '') FROM embeddings e
+JOIN spaces s ON s.id = e.space_id AND s.state = 'active'
+JOIN memories m ON m.number = e.memory
+WHERE m.owner = ? AND m.id = ? AND e.vector IS NULL AND e.due_at = ?
+"""
+
+
+class EmbeddingQueue(SqliteComponent):
+    """Implements the queue of the `EmbeddingQueue` port."""
+
+    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+        while True:
+            if await self._reader.run_until_cancelled(
+                lambda reader: self._is_any_due(reader, space)
+            ):
+                jobs = await self._writer.run(lambda writer: self._claim(writer, space, limit))
+                if jobs:
+                    return jobs
+            if not await self.sweep(space):
+                return []
+
+    async def finish(
+        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+    ) -> int:
+        rows = [
+            {**_mine(job), "space": space.id, "vector": to_bytes(space.space, vector)}
+            for job, vector in done
+        ]
+
+        def work(writer: sqlite3.Connection) -> int:
+            with transaction(writer):
+                kept = sum(writer.execute(_FINISH, row).rowcount for row in rows)
+                if kept:
+                    writer.execute(_CLEAR_ERROR, (space.id,))
+                return kept
+
+        return await self._writer.run(work)
+
+    async def unchanged(
+        self,
+        space: StoredSpace,  # noqa: ARG002  # a ticket is of one space
+        jobs: Sequence[EmbeddingJob],
+    ) -> list[EmbeddingJob]:
+        def work(reader: sqlite3.Connection) -> list[EmbeddingJob]:
+            return [job for job in jobs if reader.execute(_ATTEMPTS, _mine(job)).fetchone()]
+
+        return await self._reader.run_until_cancelled(work)
+
+    async def fail(
+        self,
+        space: StoredSpace,  # noqa: ARG002  # a ticket is of one space
+        jobs: Sequence[EmbeddingJob],
+        error: str,
+    ) -> None:
+        def work(writer: sqlite3.Connection) -> None:
+            with transaction(writer):
+                for job in jobs:
+                    mine = _mine(job)
+                    found = writer.execute(_ATTEMPTS, mine).fetchone()
+                    if found is not None:
+                        due_at = due_after_failure(found["attempts"], self._now())
+                        values = {**mine, "error": to_storable(error), "due_at": due_at}
+                        writer.execute(_FAIL, values)
+
+        await self._writer.run(work)
+
+    async def give_back(
+        self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None
+    ) -> None:
+        def work(writer: sqlite3.Connection) -> None:
+            with transaction(writer):
+                writer.executemany(_GIVE_BACK, map(_mine, jobs))
+                if error is not None:
+                    writer.execute(_SET_ERROR, (to_storable(error), space.id))
+
+        await self._writer.run(work)
+
+    async def recovered(self, space: StoredSpace) -> None:
+        has_recovered = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_HAS_RECOVERED, (space.id,)).fetchone()
+        )
+        if has_recovered:
+            await self._writer.run(lambda writer: writer.execute(_CLEAR_ERROR, (space.id,)))
+
+    async def retry_parked(self, space: StoredSpace) -> int:
+        values = (space.id, self._now())
+        return await self._writer.run(lambda writer: writer.execute(_RETRY, values).rowcount)
+
+    async def parked(self, owner: str, id: UUID) -> str | None:
+        """The last error of a memory that failed too often to be embedded; None when it did not."""
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_PARKED_ERROR, (owner, str(id), PARKED)).fetchone()
+        )
+        return None if row is None else str(row[0])
+
+    async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+        now = self._now()
+        values = {
+            "space": space.id,
+            "owner": owner,
+            "now": now,
+            "parked": PARKED,
+            "often": OFTEN,
+            "soon": now + int(SOON * 1_000_000),
+        }
+
+        def work(reader: sqlite3.Connection) -> EmbeddingProgress:
+            row = reader.execute(_PROGRESS, values).fetchone()
+            (unseen,) = reader.execute(_UNSEEN, values).fetchone()
+            (last_error,) = reader.execute(_LAST_ERROR, values).fetchone()
+            return EmbeddingProgress(
+                embedded=row["rows"] - row["pending"],
+                waiting=row["pending"] - row["parked"] + unseen,
+                parked=row["parked"],
+                last_error=last_error,
+                failing=row["failing"],
+                soon=row["soon"],
+            )
+
+        return await self._reader.run_until_cancelled(work)
+
+    async def sweep(self, space: StoredSpace) -> bool:
+        """Add the rows that some more memories lack; False when all were looked at."""
+        unswept = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_UNSWEPT, (space.id,)).fetchone()
+        )
+        return bool(unswept) and await self._writer.run(lambda writer: _sweep(writer, space))
+
+    def _is_any_due(self, reader: sqlite3.Connection, space: StoredSpace) -> bool:
+        values = {"space": space.id, "now": self._now()}
+        return reader.execute(_ANY_DUE, values).fetchone() is not None
+
+    def _claim(
+        self, writer: sqlite3.Connection, space: StoredSpace, limit: int
+    ) -> list[EmbeddingJob]:
+        with transaction(writer):
+            while True:
+                values = {"space": space.id, "now": self._now(), "limit": limit}
+                due = writer.execute(_DUE, values).fetchall()
+                if not due:
+                    return []
+                jobs = [
+                    job
+                    for row in select_batch(due, lambda row: bool(row["is_suspect"]))
+                    if (job := self._claim_one(writer, row)) is not None
+                ]
+                if jobs:
+                    return jobs
+
+    def _claim_one(self, writer: sqlite3.Connection, row: sqlite3.Row) -> EmbeddingJob | None:
+        """The job; None when it was tried too often, and is parked now."""
+        context = _record_context(writer, row) if row["category"] == EPISODE else None
+        is_parked = row["attempts"] >= MAX_ATTEMPTS
+        values = {
+            "id": row["id"],
+            "context": _hash(context),
+            "due_at": PARKED if is_parked else self._lease_end(),
+            "error": SILENCE if is_parked else None,
+        }
+        writer.execute(_CLAIM, values)
+        return None if is_parked else _to_job(row, context)
+
+
+def due_after_failure(attempts: int, now: int) -> int:
+    """When a job that failed so often is due again, in microseconds."""
+    return PARKED if attempts >= MAX_ATTEMPTS else now + int(retry_delay(attempts) * 1_000_000)
+
+
+def to_bytes(space: Space, vector: Sequence[float]) -> bytes:
+    """A vector of length 1 in 16-bit numbers; ModelUnavailable for one of another space."""
+    return pack(f"<{space.dimension}e", *unit_vector(space, vector))
+
+
+def _sweep(writer: sqlite3.Connection, space: StoredSpace) -> bool:
+    with transaction(writer):
+        found = writer.execute(_SWEPT, (space.id,)).fetchone()
+        if found is None or found["swept_to"] is None:
+            return False
+        after = found["swept_to"]
+        (upto,) = writer.execute(_NUMBERS, (after, SWEEP)).fetchone()
+        if upto is not None:
+            writer.execute(_SWEEP_SOME, {"space": space.id, "after": after, "upto": upto})
+        writer.execute(_SWEPT_TO, (upto, space.id))
+        return upto is not None
+
+
+def _record_context(writer: sqlite3.Connection, turn: sqlite3.Row) -> str | None:
+    """What is embedded with a turn, after recording whose words these are."""
+    writer.execute(_NO_CONTEXT, (turn["id"],))
+    values = {name: turn[name] for name in ("owner", "session", "project", "created_at")}
+    values |= {"memory_id": turn["memory_id"], "turns": TURNS_BEFORE}
+    said = [row for row in writer.execute(_BEFORE, values) if not row["is_sensitive"]][::-1]
+    kept = context_of(turn["content"], [row["content"] for row in said])
+    if not kept:
+        return None
+    recorded = ((turn["owner"], row["number"], turn["id"]) for row in said[-len(kept) :])
+    writer.executemany(_CONTEXT, recorded)
+    return "\n".join(kept)
+
+
+def _to_job(row: sqlite3.Row, context: str | None) -> EmbeddingJob:
+    """A turn's own words come first: of a long text, a model leaves out the end."""
+    text = row["content"] if context is None else f"{row['content']}\n{context}"
+    ticket = f"{row['id']}.{row['edition']}.{(_hash(context) or b'').hex()}"
+    return EmbeddingJob(UUID(row["memory_id"]), row["owner"], ticket, text)
+
+
+def _hash(context: str | None) -> bytes | None:
+    return None if context is None else sha256(context.encode()).digest()
+
+
+def _mine(job: EmbeddingJob) -> dict[str, object]:
+    """What a row must still be for a job to be valid."""
+    id, edition, context = job.ticket.split(".")
+    return {"id": int(id), "edition": int(edition), "context": bytes.fromhex(context) or None}

@@ -1,0 +1,126 @@
+"""The dense leg of the local store: every vector of the scope is compared, so nothing is missed.
+
+The vectors are kept in memory, and read from the file only as far as they changed. `PRAGMA
+data_version` says whether any process wrote at all; then two counters say whether it was vectors. A
+search has its own connection and thread: it runs beside the lexical leg.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from recollect.adapters.sqlite.component import SqliteComponent
+from recollect.adapters.sqlite.rows import moment
+from recollect.adapters.sqlite.vectors.spaces import read_active
+from recollect.core.recall.request import Candidate
+from recollect.core.recall.space import Survey, unit_vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recollect.adapters.sqlite.vectors.matrix import Matrix
+    from recollect.core.memory.memory import Scope
+    from recollect.core.recall.space import StoredSpace
+    from recollect.ports.recall import VectorQuery
+
+MOST_MATRICES: Final = 4
+"""Of several owners in one file those who recalled last are kept."""
+
+_NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
+# CROSS JOIN is an order to the planner: by number, where it would rather read all of an owner's.
+_MEMORIES: Final = """
+SELECT m.number, m.id, m.importance, m.created_at
+FROM json_each(?) n CROSS JOIN memories m ON m.number = n.value
+WHERE m.owner = ? AND m.deleted_at IS NULL
+"""
+
+
+class _Kept:
+    """The matrices that were read over one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self._matrices: OrderedDict[tuple[str, int], tuple[int, Matrix]] = OrderedDict()
+
+    def matrix(self, owner: str, space: StoredSpace) -> Matrix:
+        """An owner's vectors in a space, as they are now."""
+        from recollect.adapters.sqlite.vectors.matrix import Matrix
+
+        key = (owner, space.id)
+        (version,) = self.connection.execute("PRAGMA data_version").fetchone()
+        seen, matrix = self._matrices.pop(key, (None, None))
+        if matrix is None:
+            matrix = Matrix(owner, space.id, space.space.dimension)
+        if seen != version:
+            self.connection.execute("BEGIN")
+            try:
+                matrix.refresh(self.connection)
+            finally:
+                self.connection.execute("ROLLBACK")
+        self._matrices[key] = version, matrix
+        while len(self._matrices) > MOST_MATRICES:
+            self._matrices.popitem(last=False)
+        return matrix
+
+
+class VectorSearch(SqliteComponent):
+    """Implements the `VectorIndex` port."""
+
+    _kept: _Kept | None = None
+
+    async def survey(self, owner: str, scope: Scope) -> Survey:  # noqa: ARG002  # the port's
+        """An exact search has no plan to choose, so no rows are counted."""
+        return Survey(await self._searcher.run_until_cancelled(read_active), use_index=False)
+
+    async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
+        if query.depth < 1:
+            return []
+        vector = unit_vector(query.space.space, query.vector)
+
+        # To its end, even when the caller's time is up: the next search needs it as well.
+        await self._searcher.run(lambda connection: self._matrix(connection, owner, query.space))
+
+        def work(connection: sqlite3.Connection) -> list[Candidate]:
+            matrix = self._matrix(connection, owner, query.space)
+            excluded = _numbers(connection, owner, query.exclude)
+            found = matrix.nearest(connection, scope, vector, query.depth, excluded)
+            return _candidates(connection, owner, found)[: query.depth]
+
+        return await self._searcher.run_until_cancelled(work)
+
+    async def load(self, owner: str) -> None:
+        """Read an owner's vectors now rather than with the first search."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            space = read_active(connection)
+            if space is not None:
+                self._matrix(connection, owner, space)
+
+        await self._searcher.run(work)
+
+    def _matrix(self, connection: sqlite3.Connection, owner: str, space: StoredSpace) -> Matrix:
+        if self._kept is None or self._kept.connection is not connection:
+            self._kept = _Kept(connection)
+        return self._kept.matrix(owner, space)
+
+
+def _numbers(connection: sqlite3.Connection, owner: str, ids: Iterable[UUID]) -> list[int]:
+    rows = (connection.execute(_NUMBER, (owner, str(id))).fetchone() for id in ids)
+    return [row[0] for row in rows if row is not None]
+
+
+def _candidates(
+    connection: sqlite3.Connection, owner: str, found: Iterable[tuple[int, float]]
+) -> list[Candidate]:
+    """What ranking needs to know of these, best first; equally near ones by their ids."""
+    scores = dict(found)
+    rows = connection.execute(_MEMORIES, (json.dumps(list(scores)), owner))
+    candidates = [
+        Candidate(UUID(id), scores[number], importance, moment(created_at))
+        for number, id, importance, created_at in rows
+    ]
+    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.id))

@@ -1,0 +1,47 @@
+"""When a job of a queue is tried again, on whichever store the queue is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+MAX_ATTEMPTS: Final = 8
+FIRST_DELAY: Final = 5.0
+DELAY_GROWTH: Final = 4.0
+LONGEST_DELAY: Final = 3_600.0
+"""Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
+a job is parked, so that a model that is down for an hour parks nothing."""
+
+GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
+"""The error of a text that failed and was claimed since: without any it would look like one that
+crashed its worker."""
+
+SILENCE: Final = "its workers ended without an answer"
+"""The error of a text that was tried often enough and is due once more: it crashed its workers."""
+
+OFTEN: Final = 3
+SOON: Final = 30.0
+"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
+
+LONGEST_ERROR: Final = 500
+
+T = TypeVar("T")
+
+
+def retry_delay(attempts: int) -> float:
+    """Seconds until a job that failed so often is due again."""
+    return float(min(FIRST_DELAY * DELAY_GROWTH ** max(attempts - 1, 0), LONGEST_DELAY))
+
+
+def select_batch(due: Sequence[T], is_suspect: Callable[[T], bool]) -> Sequence[T]:
+    """Which of the due jobs, in order, are claimed together. One that was claimed before without a
+    result may have crashed its worker: it goes alone, so that it takes no other job with it, and
+    the jobs that were with it are soon cleared.
+    """
+    if due and is_suspect(due[0]):
+        return due[:1]
+    return [job for job in due if not is_suspect(job)]
+
+
+def to_storable(error: str) -> str:
+    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]

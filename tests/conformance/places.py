@@ -1,0 +1,156 @@
+"""Stores that have a place for vectors and for the graph, and short ways to say what a test of
+these needs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, overload
+from uuid import UUID
+
+from tests.conformance.samples import OWNER
+
+from recollect.adapters.postgres.access import ADMIN
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.sqlite.vectors.index import SqliteVectors
+from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.space import EmbeddingJob, Space, StoredSpace
+from recollect.ports.recall import VectorQuery
+
+Place = str | Path
+"""Where a store is: the URL of a Postgres, or a file of SQLite."""
+FullStore = PostgresStore | SqliteStore
+Vectors = PostgresVectors | SqliteVectors
+
+SPACE = Space("compass", "1", 2)
+NORTH, EAST, SOUTH = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]
+
+
+def open_store(place: Place, **options: Any) -> FullStore:
+    if isinstance(place, Path):
+        return SqliteStore(place, **options)
+    return PostgresStore(place, **options)
+
+
+@overload
+def opened(
+    place: str, **options: Any
+) -> AbstractAsyncContextManager[tuple[PostgresStore, PostgresVectors]]: ...
+
+
+@overload
+def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
+
+
+def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+    """A store that has a place for vectors, and that place."""
+    return _opened(place, **options)
+
+
+@asynccontextmanager
+async def _opened(place: Place, **options: Any) -> AsyncIterator[tuple[Any, Any]]:
+    async with open_store(place, **options) as store:
+        assert store.vectors is not None
+        yield store, store.vectors
+
+
+async def embed_all(vectors: Vectors, space: StoredSpace, vector: Sequence[float] = NORTH) -> int:
+    """Do every job of a space, each with this vector, and build what indexes that asks for."""
+    kept = 0
+    while jobs := await vectors.claim(space, 100):
+        kept += await vectors.finish(space, [(job, vector) for job in jobs])
+    await vectors.build_indexes(space)
+    return kept
+
+
+async def embed_as(
+    vectors: Vectors, space: StoredSpace, wanted: Mapping[UUID, Sequence[float]]
+) -> None:
+    """Do every job of a space, each memory with its own vector, and build indexes as well."""
+    while jobs := await vectors.claim(space, 1_000):
+        await vectors.finish(space, [(job, wanted[job.memory_id]) for job in jobs])
+    await vectors.build_indexes(space)
+
+
+async def nearest(
+    vectors: Vectors,
+    space: StoredSpace,
+    vector: Sequence[float] = NORTH,
+    scope: Scope = EVERYWHERE,
+    owner: str = OWNER,
+    **query: Any,
+) -> list[UUID]:
+    use_index = (await vectors.survey(owner, scope)).use_index
+    found = await vectors.nearest(owner, scope, VectorQuery(space, vector, use_index, **query))
+    return [candidate.id for candidate in found]
+
+
+async def active(vectors: Vectors) -> StoredSpace | None:
+    """The space that recall asks."""
+    return (await vectors.survey(OWNER, EVERYWHERE)).space
+
+
+async def rows(store: FullStore, statement: str, *params: object) -> list[Any]:
+    """What plain SQL says, past everything the store guards."""
+    if isinstance(store, SqliteStore):
+        values = [str(value) if isinstance(value, UUID) else value for value in params]
+
+        def work(writer: sqlite3.Connection) -> list[Any]:
+            return writer.execute(statement.replace("%s", "?"), values).fetchall()
+
+        return await store.threads.writer.run(work)
+    async with store.pool.transaction(ADMIN) as connection:
+        cursor = await connection.execute(statement, params or None)
+        return await cursor.fetchall() if cursor.description else []
+
+
+async def make_due(store: FullStore, table: str = "embeddings") -> None:
+    """An hour later: what was claimed or failed is due again, but for what is parked."""
+    if isinstance(store, SqliteStore):
+        await rows(store, f"update {table} set due_at = 0 where due_at < {2**62}")
+    else:
+        await rows(store, f"update {table} set due_at = now() where due_at < 'infinity'")
+
+
+async def embedded(store: FullStore) -> set[int]:
+    """The memories that have a vector, as tests number them."""
+    return await _memories(store, "not null")
+
+
+async def waiting(store: FullStore) -> set[int]:
+    """The memories that are to be embedded."""
+    return await _memories(store, "null")
+
+
+async def held(store: FullStore) -> list[tuple[int, int]]:
+    """Whose vector is made with whose words."""
+    if isinstance(store, SqliteStore):
+        found = await rows(
+            store,
+            "select m.id, b.id from embedding_context c join embeddings e on e.id = c.embedding"
+            " join memories m on m.number = e.memory join memories b on b.number = c.before",
+        )
+        return sorted((UUID(one).int, UUID(other).int) for one, other in found)
+    found = await rows(store, "select memory_id, before_id from embedding_context")
+    return sorted((row["memory_id"].int, row["before_id"].int) for row in found)
+
+
+async def _memories(store: FullStore, vector: str) -> set[int]:
+    if isinstance(store, SqliteStore):
+        found = await rows(
+            store,
+            "select m.id from embeddings e join memories m on m.number = e.memory"
+            f" where e.vector is {vector}",
+        )
+        return {UUID(id).int for (id,) in found}
+    found = await rows(store, f"select memory_id from embeddings where vector is {vector}")
+    return {row["memory_id"].int for row in found}
+
+
+def texts(jobs: Sequence[EmbeddingJob]) -> list[str]:
+    return sorted(job.text for job in jobs)

@@ -1,0 +1,41 @@
+"""What a cosine means beside those of unrelated texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.core.recall.background import BACKGROUND, Unrelated
+
+
+def test_unrelated_texts_have_a_mean_and_a_nearest_cosine() -> None:
+    background = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]]
+    found = Unrelated.measure([1.0, 0.0], background)
+    assert found == pytest.approx(((1.0 + 0.0 + 0.6 - 1.0) / 4, (1.0 + 0.6) / 2))
+
+
+@pytest.mark.parametrize(
+    ("cosine", "expected"),
+    [(1.0, 1.0), (0.6, 0.75), (0.2, 0.5), (0.1, 0.25), (0.0, 0.0), (-0.02, 0.0)],
+)
+def test_evidence_runs_from_unrelated_to_identical(cosine: float, expected: float) -> None:
+    assert Unrelated(0.0, 0.2).evidence(cosine) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("unrelated", [Unrelated(1.0, 1.0), Unrelated(0.5, 0.5)])
+def test_evidence_is_between_0_and_1_for_any_background(unrelated: Unrelated) -> None:
+    assert all(0.0 <= unrelated.evidence(cosine) <= 1.0 for cosine in (-1.0, 0.5, 1.0))
+
+
+def test_a_model_with_high_cosines_gives_the_same_evidence() -> None:
+    """Cosines squeezed into the upper quarter mean what they meant before."""
+
+    def squeeze(cosine: float) -> float:
+        return 0.75 + cosine / 4
+
+    usual, squeezed = Unrelated(0.05, 0.2), Unrelated(squeeze(0.05), squeeze(0.2))
+    for cosine in (0.1, 0.3, 0.8):
+        assert squeezed.evidence(squeeze(cosine)) == pytest.approx(usual.evidence(cosine))
+
+
+def test_the_background_has_no_text_twice() -> None:
+    assert len(set(BACKGROUND)) == len(BACKGROUND)

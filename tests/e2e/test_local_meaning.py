@@ -1,0 +1,99 @@
+"""Recall by meaning and over the graph on the local store alone: the real model, no server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.shells.cli.commands import Cli, unhurried_home
+
+from recollect.core.admin.checks import WORDS_ONLY
+
+CAR = "My automobile is being repaired until Thursday"
+QUERY = "Has a mechanic fixed her car?"
+
+
+@pytest.fixture
+def cli(home_with_model: Path) -> Cli:
+    return Cli(unhurried_home(home_with_model))
+
+
+def texts(found: dict[str, Any]) -> list[str]:
+    return [hit["memory"]["content"] for hit in found["hits"]]
+
+
+def test_a_question_that_shares_no_word_finds_its_answer(cli: Cli) -> None:
+    for text in (CAR, "The violin hangs in the study", "Soup is served at noon"):
+        cli("remember", text)
+    assert texts(cli.json("recall", QUERY, "--no-dense")) == []
+    found = cli.json("recall", QUERY, "--explain")
+    assert texts(found)[0] == CAR
+    assert found["legs"]["dense"]["status"] == "ran"
+    assert found["hint"] is None
+    report = cli.json("why", found["hits"][0]["memory"]["id"], "--query", QUERY)
+    assert report["legs"]["dense"]["status"] == "ran"
+    status = cli.json("status")
+    assert status["stats"]["embedding"]["embedded"] == 3
+    assert status["vector_bytes"] > 3 * 2 * 384
+
+
+def test_the_graph_of_the_local_store(cli: Cli) -> None:
+    cli("remember", "Anna Berg works at Initech")
+    cli("remember", "Atlas uses Postgres")
+    cli("remember", "Initech sells Atlas to hospitals")
+    assert cli.json("graph", "build")["read"] == 3
+    steps = cli.json("graph", "path", "Anna Berg", "Postgres")["steps"]
+    assert steps[0]["relation"] == "works at"
+    assert cli.json("graph", "stats")["memories"] == 3
+    merged = cli.json("graph", "merge", "Initech", "Atlas")
+    assert "Atlas" in merged["aliases"]
+    assert cli.json("graph", "split", "Initech", "Atlas")["name"] == "Atlas"
+    found = cli.json("recall", "who has to do with Initech?", "--explain")
+    assert found["legs"]["graph"]["status"] == "ran"
+
+
+def test_the_worker_and_reembed_work_on_the_local_store(cli: Cli) -> None:
+    lines = [json.dumps({"content": f"note {number} about the harbour"}) for number in range(40)]
+    cli("import", "-", input="\n".join(lines))
+    done = cli("worker", "--local", "--once", "--json")
+    assert json.loads(done.stdout)["embedded"] == 40
+    (space,) = cli.json("reembed", "--status")["spaces"]
+    assert (space["embedder"], space["embedded"], space["waiting"]) == ("minilm", 40, 0)
+
+
+@pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])
+def test_without_a_whole_model_words_answer(cli: Cli, tmp_path: Path, damage: str) -> None:
+    """In an order that is exactly that of the words."""
+    for text in (CAR, "The car is red", "A red violin"):
+        cli("remember", text)
+    expected = texts(cli.json("recall", "red car", "--no-dense"))
+    models = tmp_path / "models"
+    if damage != "missing":
+        shutil.copytree(cli.home / "models", models, symlinks=False)
+        (file,) = models.rglob("model.onnx")
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2] if damage == "partial" else data[::-1])
+    broken = Cli(cli.home, {"RECOLLECT_MODELS": str(models)})
+    found = broken.json("recall", "red car")
+    assert texts(found) == expected != []
+    if damage == "missing":
+        assert found["hint"] == WORDS_ONLY
+    else:
+        assert found["degraded"] == ["dense"]
+
+
+def test_no_embedder_keeps_to_words_and_gives_no_hint(cli: Cli) -> None:
+    cli("remember", CAR)
+    words = Cli(cli.home, {"RECOLLECT_EMBEDDER": "none"})
+    assert texts(words.json("recall", QUERY)) == []
+    assert words.json("recall", "automobile")["hint"] is None
+
+
+def test_remember_loads_no_model(cli: Cli) -> None:
+    done = cli.process("remember", CAR, PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0
+    imported = {line.rsplit(b"|")[-1].strip() for line in done.stderr.splitlines()}
+    assert not imported & {b"numpy", b"onnxruntime", b"tokenizers"}

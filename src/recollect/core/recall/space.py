@@ -9,7 +9,7 @@ trained to see it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from math import hypot, isfinite
 from typing import Final, Literal
@@ -23,6 +23,7 @@ class Space:
     """One embedding model at one revision with one dimension.
 
     `revision` is empty where it is unknown: a hosted model is whatever its name stands for today.
+    `languages` are those that the model was made for, as far as it is known.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Space:
     dimension: int
     distance: Literal["cosine"] = "cosine"
     query_instruction: str = ""
+    languages: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -45,6 +47,10 @@ class Space:
         """
         revision = f"@{self.revision}" if self.revision else ""
         return f"{self.model}{revision}/{self.dimension}"
+
+    def covers(self, language: str | None) -> bool:
+        """Whether the model was made for a language, unless it is known that it was not."""
+        return language is None or not self.languages or language in self.languages
 
 
 def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:

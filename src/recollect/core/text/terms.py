@@ -51,6 +51,8 @@ _KEPT: Final = {
 _ALWAYS_KEPT: Final = "йї"
 _HEBREW_PREFIXES: Final = "והבלכמש"
 _HEBREW_ENDINGS: Final = ("ים", "ות")
+_LETTERS_A_CHARACTER: Final = 3
+"""How many letters of other scripts say as much as one character of Chinese, about."""
 _CACHED: Final = 50_000
 # A character and its marks; more than a few are no writing.
 _UNWRITTEN: Final = re.compile(r"[^\w_./@:+#'\u0080-\U0010ffff-]+")
@@ -100,6 +102,17 @@ def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
     distinct = dict.fromkeys(_forms(found, languages, of_query=True))
     telling = [forms for forms in distinct if forms[0] not in stopped]
     return (telling or list(distinct))[:MAX_QUERY_TERMS]
+
+
+def main_language(text: str) -> str | None:
+    """The language that most of a text is in; None when nothing tells."""
+    found = segments(text)
+    spaced = sum(len(each.text) for each in found if each.kind == "word")
+    unspaced = sum(len(each.text) for each in found if each.kind in ("pairs", "hangul"))
+    languages = _languages(found, None)
+    if not languages:
+        return None
+    return languages[-1 if _LETTERS_A_CHARACTER * unspaced > spaced else 0]
 
 
 class _Room:

@@ -19,6 +19,7 @@ from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
+from recollect.core.text.terms import main_language
 from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import cancel, exception_of
@@ -27,6 +28,10 @@ _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
 
+
+UNCOVERED: Final = 0.2
+"""The share of the leg's weight that counts when the query is in a language that the model was not
+made for. docs/adr/0044 has the figures."""
 
 # Enough to be a hit, and too little for a hook to inject it.
 UNKNOWN_EVIDENCE: Final = 0.5
@@ -95,11 +100,13 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bo
                 exclude=request.exclude,
             ),
         )
+        trust = 1.0 if embedder.space.covers(main_language(text)) else UNCOVERED
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE
                 if unrelated is None
-                else unrelated.evidence(candidate.score)
+                else unrelated.evidence(candidate.score),
+                trust=trust,
             )
             for candidate in found
         ]

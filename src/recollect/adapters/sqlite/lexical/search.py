@@ -40,10 +40,10 @@ words (number, place, score) AS MATERIALIZED (
     SELECT number, place, max(score) FROM forms GROUP BY number, place
 )
 SELECT m.id, sum(words.score) AS score, m.importance, m.created_at,
-    json_group_array(words.place) AS held,
+    json_group_array(words.place),
     (SELECT json_group_object(place, rows) FROM (
-        SELECT place, count(*) AS rows FROM words GROUP BY place)) AS holding,
-    (SELECT count(*) FROM memories WHERE deleted_at IS NULL) AS rows
+        SELECT place, count(*) AS rows FROM words GROUP BY place)),
+    (SELECT count(*) FROM memories WHERE deleted_at IS NULL)
 FROM words JOIN memories m ON m.number = words.number
 WHERE {condition}
 GROUP BY words.number
@@ -120,13 +120,11 @@ def _evidence(rows: Sequence[sqlite3.Row], words: int, asked: int) -> list[float
     """
     if not rows:
         return []
-    total = max(rows[0]["rows"], FEWEST_ROWS)
-    holding = json.loads(rows[0]["holding"])
+    _, _, _, _, _, holders, stored = rows[0]
+    holding, total = json.loads(holders), max(stored, FEWEST_ROWS)
     weights = [idf(total, min(holding.get(str(place), 1), total)) for place in range(words)]
     ceiling = sum(weights[:asked] or weights)
-    return [
-        min(sum(weights[place] for place in json.loads(row["held"])) / ceiling, 1.0) for row in rows
-    ]
+    return [min(sum(weights[place] for place in json.loads(row[4])) / ceiling, 1.0) for row in rows]
 
 
 def _scan(

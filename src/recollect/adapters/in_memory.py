@@ -14,7 +14,7 @@ from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
 
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.ids import IdPrefix
@@ -219,6 +219,9 @@ class InMemoryStore:
             sensitive=sum(memory.is_sensitive for memory in current),
             by_category=dict(Counter(memory.category for memory in current)),
             by_project=dict(Counter(m.project for m in current if m.project is not None)),
+            by_language=count_languages(
+                Counter(" ".join(self._spoken[owner, memory.id]) for memory in current)
+            ),
         )
 
     async def read_settings(self) -> Mapping[str, object]:

@@ -32,7 +32,7 @@ from recollect.adapters.postgres.rows import (
     within,
 )
 from recollect.adapters.postgres.statistics import Statistics
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
@@ -283,6 +283,7 @@ class PostgresMemories(PostgresComponent):
                 **totals,
                 by_category=await _count_by(connection, params, "category"),
                 by_project=await _count_by(connection, params, "project"),
+                by_language=count_languages(await _count_by(connection, params, "languages")),
             )
 
 

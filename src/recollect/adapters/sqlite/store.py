@@ -46,7 +46,7 @@ from recollect.adapters.sqlite.schema.file import (
 )
 from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import is_same
@@ -86,6 +86,11 @@ ORDER BY id LIMIT ?
 _STATS: Final = """
 SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
 FROM memories WHERE owner = ? AND (? IS NULL OR project = ?) GROUP BY 1, 2, 3
+"""
+
+_BY_LANGUAGES: Final = """
+SELECT languages, count(*) FROM memories
+WHERE owner = ? AND deleted_at IS NULL AND (? IS NULL OR project = ?) GROUP BY 1
 """
 
 # Before the value is written, while the old one is still there.
@@ -274,8 +279,11 @@ class SqliteStore:
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         parameters = (owner, project, project)
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_STATS, parameters).fetchall()
+        rows, languages = await self._reader.run_until_cancelled(
+            lambda reader: (
+                reader.execute(_STATS, parameters).fetchall(),
+                reader.execute(_BY_LANGUAGES, parameters).fetchall(),
+            )
         )
         by_category: Counter[str] = Counter()
         by_project: Counter[str] = Counter()
@@ -294,6 +302,7 @@ class SqliteStore:
             sensitive=sensitive,
             by_category=dict(by_category),
             by_project=dict(by_project),
+            by_language=count_languages(dict(map(tuple, languages))),
         )
 
     async def read_settings(self) -> Mapping[str, object]:

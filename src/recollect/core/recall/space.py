@@ -174,10 +174,13 @@ class EmbeddingProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
-    """How far the space that recall asks is with an owner's memories."""
+    """How far the space that recall asks is with an owner's memories. `languages` are those that
+    its model was made for; none are known of some models.
+    """
 
     space: str
     embedded: int
     waiting: int
     parked: int
     last_error: str | None = None
+    languages: tuple[str, ...] = ()

@@ -81,11 +81,11 @@ def analyze_fields(
     language: str | None = None,
 ) -> Analyzed:
     """The terms of a memory. Its fields share the languages of all: a tag alone says little of its
-    language.
+    language, and the category, one of a few English words, nothing.
     """
     texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
     found = [segments(text) for text in texts]
-    languages = _languages([each for field in found for each in field], language)
+    languages = _languages([each for field in found[:-1] for each in field], language)
     room = _Room(MAX_BYTES)
     first, second, third, fourth = (list(room.fitting(_forms(each, languages))) for each in found)
     return Analyzed((first, second, third, fourth), languages)

@@ -38,6 +38,7 @@ _NAMES: Final = (
     "dimension",
     "distance",
     "query_instruction",
+    "languages",
     "state",
     "is_former",
 )
@@ -50,8 +51,10 @@ where model = %(model)s and revision = %(revision)s and dimension = %(dimension)
     and distance = %(distance)s
 """
 _OPEN = f"""
-insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
+insert into spaces (embedder, model, revision, dimension, distance, query_instruction, languages,
+    state)
 select %(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
+    %(languages)s,
     case when exists (select from spaces where state = 'active') then 'filling' else 'active' end
 returning {_COLUMNS}
 """  # noqa: S608  # composed of constants
@@ -63,6 +66,7 @@ where id = %s and state = 'retired'
 """
 _REOPEN = f"""
 update spaces set embedder = %(embedder)s, query_instruction = %(query_instruction)s,
+    languages = %(languages)s,
     state = case when exists (select from spaces where state = 'active') then state
         else 'active' end
 where id = %(id)s
@@ -118,6 +122,7 @@ class SpaceStore(PostgresComponent):
             "dimension": space.dimension,
             "distance": space.distance,
             "query_instruction": space.query_instruction,
+            "languages": sorted(space.languages),
         }
         async with self._pool.transaction(ADMIN) as connection:
             await connection.execute(_LOCK)
@@ -259,5 +264,6 @@ def _to_space(row: Mapping[str, Any]) -> StoredSpace:
         dimension=row["dimension"],
         distance=row["distance"],
         query_instruction=row["query_instruction"],
+        languages=frozenset(row["languages"]),
     )
     return StoredSpace(row["id"], row["embedder"], space, row["state"], row["is_former"])

@@ -346,6 +346,14 @@ def test_a_leg_that_is_trusted_less_adds_less(fusion: Fusion) -> None:
     } == pytest.approx({id: share / 2 for id, share in shares.items()})
 
 
+def test_a_leg_that_is_not_trusted_takes_part_only_where_no_other_found_anything() -> None:
+    dense = [found._replace(trust=0.0) for found in by_rank(2, 3)]
+    lexical = by_rank(1, 2)
+    alone = fuse({"lexical": lexical}, EVEN, "standout", 6)
+    assert fuse({"lexical": lexical, "dense": dense}, EVEN, "standout", 6) == alone
+    assert order(fuse({"lexical": [], "dense": dense}, EVEN, "standout", 6)) == [2, 3]
+
+
 def test_a_leg_that_answers_alone_keeps_its_order_however_little_it_is_trusted() -> None:
     dense = [candidate(2, 0.9)._replace(trust=0.2), candidate(3, 0.4)]
     assert order(fuse({"dense": dense}, EVEN, "standout", 6)) == [2, 3]

@@ -16,6 +16,10 @@ from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import ModelUnavailable
+from recollect.core.text.languages import share_script
+
+SAME_SCRIPT: Final = 0.2
+"""How much an English model counts for a German query. docs/adr/0044 has the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,13 @@ class Space:
         revision = f"@{self.revision}" if self.revision else ""
         return f"{self.model}{revision}/{self.dimension}"
 
-    def covers(self, language: str | None) -> bool:
-        """Whether the model was made for a language, unless it is known that it was not."""
-        return language is None or not self.languages or language in self.languages
+    def trust(self, language: str | None) -> float:
+        """How much the model's vectors count in a language: fully, unless it was not made for it.
+        In the script of one that it was made for it still knows names and words that look alike.
+        """
+        if language is None or not self.languages or language in self.languages:
+            return 1.0
+        return SAME_SCRIPT if share_script(language, self.languages) else 0.0
 
 
 def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:

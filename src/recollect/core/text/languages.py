@@ -71,6 +71,12 @@ def languages_of(script: str, languages: Collection[str]) -> tuple[str, ...]:
     return tuple(each for each in _LANGUAGES.get(script, ()) if each in languages)
 
 
+def share_script(language: str, others: Collection[str]) -> bool:
+    """Whether a language is written in the script of one of the others."""
+    own = next((known for known in _LANGUAGES.values() if language in known), (language,))
+    return any(other in own for other in others)
+
+
 def guess(words: Iterable[str], language: str | None = None) -> tuple[str, ...]:
     """The languages of a text with these words, in lower case; one that is given is believed.
 

@@ -29,10 +29,6 @@ _OF_NOW: Final = Declined(
 )
 
 
-UNCOVERED: Final = 0.2
-"""The share of the leg's weight that counts when the query is in a language that the model was not
-made for. docs/adr/0044 has the figures."""
-
 # Enough to be a hit, and too little for a hook to inject it.
 UNKNOWN_EVIDENCE: Final = 0.5
 
@@ -100,7 +96,7 @@ def dense_leg(vectors: VectorIndex, embedders: Embedders, *, with_background: bo
                 exclude=request.exclude,
             ),
         )
-        trust = 1.0 if embedder.space.covers(main_language(text)) else UNCOVERED
+        trust = embedder.space.trust(main_language(text))
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE

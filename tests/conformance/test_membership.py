@@ -195,9 +195,9 @@ async def test_ids_by_prefix(store: MemoryStore) -> None:
 async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
     await fill(
         store,
-        memory(1, category="fact", project="p"),
-        memory(2, category="fact", project="q", is_sensitive=True),
-        memory(3, category="lesson"),
+        memory(1, "the tea is in the kitchen", category="fact", project="p"),
+        memory(2, "緑茶は台所にある", category="fact", project="q", is_sensitive=True),
+        memory(3, "der Tee ist in der Küche", category="lesson"),
         memory(4, category="note", project="p", is_sensitive=True, deleted_at=MOMENT),
         memory(5, category="note", owner="eve"),
     )
@@ -207,6 +207,7 @@ async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
         sensitive=1,
         by_category={"fact": 2, "lesson": 1},
         by_project={"p": 1, "q": 1},
+        by_language={"de": 1, "en": 1, "ja": 1},
     )
     assert await store.stats("nobody") == Stats(memories=0, forgotten=0, sensitive=0)
 

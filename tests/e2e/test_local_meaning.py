@@ -64,6 +64,18 @@ def test_the_worker_and_reembed_work_on_the_local_store(cli: Cli) -> None:
     assert (space["embedder"], space["embedded"], space["waiting"]) == ("minilm", 40, 0)
 
 
+def test_doctor_and_status_say_that_the_model_does_not_cover_a_language(cli: Cli) -> None:
+    for number in range(4):
+        cli("remember", f"Der Schlüssel für Raum {number} liegt bei der Verwaltung")
+    cli("worker", "--local", "--once")
+    assert cli.json("status")["stats"]["embedding"]["languages"] == ["en"]
+    shown = " ".join(cli("status").stdout.split())
+    assert "German (4), which the embedding model does not cover" in shown
+    (check,) = (each for each in cli.json("doctor")["checks"] if each["name"] == "languages")
+    assert check["status"] == "warn"
+    assert "multilingual" in check["remedy"]
+
+
 @pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])
 def test_without_a_whole_model_words_answer(cli: Cli, tmp_path: Path, damage: str) -> None:
     """In an order that is exactly that of the words."""

@@ -6,7 +6,6 @@ process ends, so it also serves tests and experiments that need a store and no f
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
 
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.ids import IdPrefix
@@ -31,20 +30,15 @@ from recollect.core.recall.successors import (
     find_link_targets,
     successors_of,
 )
-from recollect.core.text.analysis import clean_query, query_words
+from recollect.core.text.analysis import clean_query
+from recollect.core.text.terms import WEIGHTS, Analyzed, Forms, analyze_fields, query_forms
 
-# The weights Postgres gives its classes A, B, C and D, so that a word counts alike in all stores.
-CONTENT_WEIGHT: Final = 1.0
-EXPANDED_KEYWORDS_WEIGHT: Final = 0.4
-TAGS_WEIGHT: Final = 0.2
-CATEGORY_WEIGHT: Final = 0.1
 # The usual BM25 constants (Robertson and Zaragoza 2009): how soon a repeated word stops counting,
 # and how much a long text is held back.
 _K1: Final = 1.2
 _B: Final = 0.75
 # As many former states of one memory are kept.
 MAX_VERSIONS: Final = 100
-_WORD: Final = re.compile(r"[^\W_]+")
 
 
 MemoryKey = tuple[str, UUID]
@@ -56,7 +50,8 @@ class InMemoryStore:
     """Implements MemoryStore, SettingsStore and KeyStore. No call waits, so each one is atomic."""
 
     _memories: dict[MemoryKey, Memory] = field(default_factory=dict)
-    _words: dict[MemoryKey, dict[str, float]] = field(default_factory=dict)
+    _terms: dict[MemoryKey, dict[str, float]] = field(default_factory=dict)
+    _spoken: dict[MemoryKey, tuple[str, ...]] = field(default_factory=dict)
     _versions: dict[MemoryKey, list[tuple[Memory, datetime]]] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
@@ -156,7 +151,7 @@ class InMemoryStore:
     async def erase(self, owner: str, id: UUID) -> bool:
         if await self.get(owner, id) is None:
             return False
-        del self._memories[owner, id], self._words[owner, id]
+        del self._memories[owner, id], self._terms[owner, id], self._spoken[owner, id]
         self._versions.pop((owner, id), None)
         return True
 
@@ -183,8 +178,9 @@ class InMemoryStore:
             for memory in self._current(owner)
             if scope.covers(memory) and memory.id not in query.exclude
         ]
-        every = _stems(query.text)
-        any_of = every | _stems(query.expanded)
+        languages = self._languages(owner)
+        every = query_forms(clean_query(query.text), languages)
+        any_of = {*every, *query_forms(clean_query(query.expanded), languages)}
         if not any_of:
             return _containing(clean_query(query.text), inside)[: query.depth]
         score = self._bm25(owner, any_of)
@@ -192,13 +188,16 @@ class InMemoryStore:
             (
                 _candidate(memory, score(memory))
                 for memory in inside
-                if any_of & self._words[owner, memory.id].keys()
+                if any(self._holds(memory, word) for word in any_of)
             ),
             key=_best_first,
         )
         # A memory with every word has its place before one with only some of them is considered.
         full = [
-            memory for memory in found if every and every <= self._words[owner, memory.id].keys()
+            found_one
+            for found_one in found
+            if every
+            and all(self._holds(self._memories[owner, found_one.id], word) for word in every)
         ]
         kept = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(kept, key=_best_first)
@@ -220,6 +219,9 @@ class InMemoryStore:
             sensitive=sum(memory.is_sensitive for memory in current),
             by_category=dict(Counter(memory.category for memory in current)),
             by_project=dict(Counter(m.project for m in current if m.project is not None)),
+            by_language=count_languages(
+                Counter(" ".join(self._spoken[owner, memory.id]) for memory in current)
+            ),
         )
 
     async def read_settings(self) -> Mapping[str, object]:
@@ -271,7 +273,11 @@ class InMemoryStore:
     def _put(self, memory: Memory) -> None:
         key = memory.owner, memory.id
         self._memories[key] = memory
-        self._words[key] = _weighted_words(memory)
+        analyzed = analyze_fields(
+            memory.content, memory.expanded_keywords, memory.tags, memory.category
+        )
+        self._terms[key] = _weighted_terms(analyzed)
+        self._spoken[key] = analyzed.languages
 
     def _current(self, owner: str) -> list[Memory]:
         return [
@@ -300,24 +306,35 @@ class InMemoryStore:
                 known[memory.id] = then
         return known
 
-    def _bm25(self, owner: str, words: Collection[str]) -> Callable[[Memory], float]:
-        """A score that knows how rare a word is among this owner's memories."""
-        documents = [self._words[owner, memory.id] for memory in self._current(owner)]
+    def _languages(self, owner: str) -> set[str]:
+        spoken = (self._spoken[owner, memory.id] for memory in self._current(owner))
+        return {language for languages in spoken for language in languages}
+
+    def _holds(self, memory: Memory, word: Forms) -> bool:
+        terms = self._terms[memory.owner, memory.id]
+        return any(form in terms for form in word)
+
+    def _bm25(self, owner: str, words: Collection[Forms]) -> Callable[[Memory], float]:
+        """A score that knows how rare a term is among this owner's memories. A word counts by its
+        best form.
+        """
+        documents = [self._terms[owner, memory.id] for memory in self._current(owner)]
         mean_length = fsum(map(_length, documents)) / max(len(documents), 1)
         rarity = {
-            word: log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
-            for word in words
-            for holding in (sum(word in document for document in documents),)
+            form: log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
+            for form in {form for forms in words for form in forms}
+            for holding in (sum(form in document for document in documents),)
         }
 
         def score(memory: Memory) -> float:
-            document = self._words[owner, memory.id]
+            document = self._terms[owner, memory.id]
             long = _K1 * (1 - _B + _B * _length(document) / mean_length)
-            return fsum(
-                rarity[word] * document[word] * (_K1 + 1) / (document[word] + long)
-                for word in words
-                if word in document
-            )
+
+            def worth(form: str) -> float:
+                times = document.get(form, 0.0)
+                return rarity[form] * times * (_K1 + 1) / (times + long)
+
+            return fsum(max(map(worth, forms)) for forms in words)
 
         return score
 
@@ -346,35 +363,11 @@ def _length(document: Mapping[str, float]) -> float:
     return fsum(document.values())
 
 
-def _weighted_words(memory: Memory) -> dict[str, float]:
-    """How often each word occurs, an occurrence counting as much as its field does."""
-    fields = (
-        (CONTENT_WEIGHT, memory.content),
-        (EXPANDED_KEYWORDS_WEIGHT, " ".join(memory.expanded_keywords)),
-        (TAGS_WEIGHT, " ".join(memory.tags)),
-        (CATEGORY_WEIGHT, memory.category),
-    )
+def _weighted_terms(analyzed: Analyzed) -> dict[str, float]:
+    """How often each term occurs, an occurrence counting as much as its field does."""
     counts: dict[str, float] = defaultdict(float)
-    for weight, text in fields:
-        for word in _WORD.findall(text.lower()):
-            counts[_stem(word)] += weight
+    for weight, positions in zip(WEIGHTS, analyzed.fields, strict=True):
+        for forms in positions:
+            for form in forms:
+                counts[form] += weight
     return dict(counts)
-
-
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in query_words(text)}
-
-
-def _stem(word: str) -> str:
-    """A word without its plural, -ing or -ed: `deploys`, `deploying`, `deployed` are `deploy`."""
-    for suffix, end in (("sses", "ss"), ("ies", "y"), ("ied", "y")):
-        if word.endswith(suffix) and len(word) > len(suffix) + 1:
-            return word.removesuffix(suffix) + end
-    for suffix in ("ing", "ed"):
-        root = word.removesuffix(suffix)
-        if root != word and len(root) > 2 and re.search("[aeiouy]", root):
-            doubled = root[-1] == root[-2] and root[-1] not in "lsz"
-            return root[:-1] if doubled else root.rstrip("e")
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
-        word = word.removesuffix("s")
-    return word.removesuffix("e") if len(word) > 3 else word

@@ -97,6 +97,15 @@ def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
     return on_event
 
 
+def log_analysis(event: int | BackoffEvent) -> None:
+    """One line per batch of memories that were analyzed again, or that could not be."""
+    if isinstance(event, BackoffEvent):
+        seconds = round(event.seconds)
+        log.warning("analysis backs off", reason=str(event.error), seconds=seconds)
+    else:
+        log.info("analyzed again", memories=event)
+
+
 def log_graph(now: Callable[[], float] = time.monotonic) -> OnGraph:
     """The same for the concept graph."""
     counts = dict.fromkeys(("memories", "failed", "names", "merged"), 0)

@@ -20,10 +20,11 @@ from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
-from recollect.shells.logs import log_embedding, log_graph, log_steps, log_to_stderr
+from recollect.shells.logs import log_analysis, log_embedding, log_graph, log_steps, log_to_stderr
 from recollect.shells.progress import embedding_bar
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.workers.analysis import AnalysisStep
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
@@ -72,7 +73,7 @@ async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> d
     async with opened(settings, log_steps()) as server:
         graph = graph_step(server, on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
-        steps: list[Step] = []
+        steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
         if context is not None:
             steps += [
                 EmbeddingStep(context, on_embedding),
@@ -142,6 +143,8 @@ async def working_inside(server: Server | Local) -> AsyncIterator[None]:
         log.warning("row-level security has no roles", reason=server.barrier_note)
     tasks: list[asyncio.Task[None]] = []
     if server.settings.worker != "off":
+        analysis = AnalysisStep(server.analysis, log_analysis)
+        tasks.append(asyncio.create_task(persist(analysis, log_bug), name="analysis worker"))
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
             tasks.append(asyncio.create_task(persist(embedding, log_bug), name="embedding worker"))

@@ -89,7 +89,7 @@ class PageOut(Shape):
 
 class EmbeddingOut(Shape):
     """Progress of embedding the owner's memories. `parked` ones failed too often; `last_error` is
-    the latest error.
+    the latest error. `languages` are those that the model was made for, if that is known.
     """
 
     space: str
@@ -97,13 +97,14 @@ class EmbeddingOut(Shape):
     waiting: int
     parked: int
     last_error: str | None
+    languages: list[str] = Field(default_factory=list)
 
     @classmethod
     def from_stats(cls, stats: EmbeddingStats) -> EmbeddingOut:
         return cls(**asdict(stats))
 
     def to_stats(self) -> EmbeddingStats:
-        return EmbeddingStats(**dict(self))
+        return EmbeddingStats(**(dict(self) | {"languages": tuple(self.languages)}))
 
 
 class ReadingOut(Shape):
@@ -122,8 +123,8 @@ class ReadingOut(Shape):
 
 
 class StatsOut(Shape):
-    """What an owner has stored, in numbers. Without `embedding`, recall uses words only; without
-    `graph`, there is no concept graph.
+    """What an owner has stored, in numbers; languages are guessed. Without `embedding`, recall uses
+    words only; without `graph`, there is no concept graph.
     """
 
     memories: int
@@ -131,6 +132,7 @@ class StatsOut(Shape):
     sensitive: int
     by_category: dict[str, int]
     by_project: dict[str, int]
+    by_language: dict[str, int] = Field(default_factory=dict)
     embedding: EmbeddingOut | None = None
     graph: ReadingOut | None = None
 
@@ -143,6 +145,7 @@ class StatsOut(Shape):
             sensitive=stats.sensitive,
             by_category=dict(stats.by_category),
             by_project=dict(stats.by_project),
+            by_language=dict(stats.by_language),
             embedding=None if embedding is None else EmbeddingOut.from_stats(embedding),
             graph=None if stats.graph is None else ReadingOut(**asdict(stats.graph)),
         )

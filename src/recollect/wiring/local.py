@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
     from recollect.usecases.sync.run import SyncRun
+    from recollect.usecases.workers.analysis import Reanalyzing
     from recollect.usecases.workers.embed import EmbeddingContext
 
 log = logging.getLogger(__name__)
@@ -163,6 +164,7 @@ class Local:
     settings: Settings
     graph: GraphContext
     embedding: EmbeddingContext
+    analysis: Reanalyzing
     model: str | None
     load_vectors: Callable[[str], Awaitable[None]]
     backgrounds: Backgrounds
@@ -307,7 +309,9 @@ async def open_local_on(
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
         embedding = EmbeddingContext(vectors, embedders, settings.embedder)
-        yield Local(context, settings, graph, embedding, model, vectors.load, backgrounds, walker)
+        yield Local(
+            context, settings, graph, embedding, store, model, vectors.load, backgrounds, walker
+        )
 
 
 @asynccontextmanager

@@ -36,6 +36,7 @@ from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
+from recollect.usecases.workers.analysis import Reanalyzing
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.wiring.context import (
     Progress,
@@ -73,6 +74,7 @@ class Server:
     settings: Settings
     database: str
     graph: GraphContext
+    analysis: Reanalyzing
     embedding: EmbeddingContext | None = None
     vector_note: str = ""
     barrier_note: str = ""
@@ -194,6 +196,7 @@ async def open_server(
             settings,
             database,
             graph,
+            store,
             embedding,
             store.vector_note,
             store.barrier.note,

@@ -109,7 +109,7 @@ async def test_words_of_an_owner_with_few_memories_are_kept_nowhere(database_url
         await store.maintain()
         assert frequencies(database_url) == {}
         await store.add(memory(10, "a harbour"))
-        assert frequencies(database_url) == {"": 10, "harbour": 10, "fact": 10}
+        assert frequencies(database_url) == {"": 10, "a": 10, "harbour": 10, "fact": 10}
         await store.add_many([memory(number, owner="eve") for number in range(1, 5)])
         assert frequencies(database_url, "eve") == {}
         assert rows(database_url) == 10
@@ -242,12 +242,21 @@ async def test_a_failed_refresh_loses_no_memory(store: PostgresStore, database_u
 async def test_forgotten_memories_are_not_counted(store: PostgresStore, database_url: str) -> None:
     anchors = many(1, 3, "an anchor in the harbour")
     await store.add_many([*anchors, *many(3, 6)])
-    assert frequencies(database_url) == {"": 5, "fact": 5, "harbour": 5, "anchor": 2}
+    assert frequencies(database_url) == {
+        "": 5,
+        "fact": 5,
+        "harbour": 5,
+        "a": 3,
+        "an": 2,
+        "anchor": 2,
+        "in": 2,
+        "the": 2,
+    }
     for one in anchors:
         forgotten = replace(one, version=2, deleted_at=one.created_at)
         assert await store.replace(forgotten, based_on=one.version)
     await store.maintain()
-    assert frequencies(database_url) == {"": 3, "fact": 3, "harbour": 3}
+    assert frequencies(database_url) == {"": 3, "a": 3, "fact": 3, "harbour": 3}
 
 
 async def test_erasing_the_last_memory_of_a_word_removes_its_frequency(
@@ -255,7 +264,7 @@ async def test_erasing_the_last_memory_of_a_word_removes_its_frequency(
 ) -> None:
     secret = "hunter example.com/it's"
     await store.add_many([*many(1, 4, f"{secret} harbour"), *many(4, 20)])
-    words = {"hunter", "example.com", "/it's", "example.com/it's"}
+    words = {"hunter", "example.com", "example", "exampl", "com", "example.com/it", "it", "s"}
     before = frequencies(database_url)
     assert words <= before.keys()
     for number in (1, 2):

@@ -48,3 +48,13 @@ async def test_the_former_space_stays_that_while_it_is_filled_again(
         (back,) = await open_all(vectors, A)
         await vectors.activate(back)
         assert await states(vectors) == {"a": "active", "b": "former", "c": "filling"}
+
+
+async def test_a_space_keeps_the_languages_of_its_model(place: Place) -> None:
+    async with opened(place) as (_, vectors):
+        await vectors.open_space("a", replace(A, languages=frozenset({"en"})))
+        (stored,) = await vectors.spaces()
+        assert stored.space.languages == {"en"}
+        await vectors.open_space("a", replace(A, languages=frozenset({"en", "de"})))
+        (stored,) = await vectors.spaces()
+        assert stored.space.languages == {"de", "en"}

@@ -326,3 +326,34 @@ def test_rrf_looks_at_places_only() -> None:
     assert scores(fuse(close, EVEN, "rrf", 60)) == scores(fuse(apart, EVEN, "rrf", 60))
     assert order(fuse(close, EVEN, "convex", 60)) == [2, 1, 3]
     assert order(fuse(apart, EVEN, "convex", 60)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_a_leg_that_is_trusted_less_adds_less(fusion: Fusion) -> None:
+    dense = [candidate(2, 0.9), candidate(3, 0.4)]
+    doubted = [found._replace(trust=0.5) for found in dense]
+    full = fuse({"lexical": by_rank(1, 2), "dense": dense}, EVEN, fusion, 6)
+    half = fuse({"lexical": by_rank(1, 2), "dense": doubted}, EVEN, fusion, 6)
+    shares = {
+        entry.candidate.id: entry.legs["dense"].contribution
+        for entry in full
+        if "dense" in entry.legs
+    }
+    assert {
+        entry.candidate.id: entry.legs["dense"].contribution
+        for entry in half
+        if "dense" in entry.legs
+    } == pytest.approx({id: share / 2 for id, share in shares.items()})
+
+
+def test_a_leg_that_is_not_trusted_takes_part_only_where_no_other_found_anything() -> None:
+    dense = [found._replace(trust=0.0) for found in by_rank(2, 3)]
+    lexical = by_rank(1, 2)
+    alone = fuse({"lexical": lexical}, EVEN, "standout", 6)
+    assert fuse({"lexical": lexical, "dense": dense}, EVEN, "standout", 6) == alone
+    assert order(fuse({"lexical": [], "dense": dense}, EVEN, "standout", 6)) == [2, 3]
+
+
+def test_a_leg_that_answers_alone_keeps_its_order_however_little_it_is_trusted() -> None:
+    dense = [candidate(2, 0.9)._replace(trust=0.2), candidate(3, 0.4)]
+    assert order(fuse({"dense": dense}, EVEN, "standout", 6)) == [2, 3]

@@ -11,7 +11,6 @@ from recollect.core.recall.relevance import (
     is_relevant,
     relevance,
     stem,
-    word_evidence,
 )
 from recollect.core.recall.request import Hit, LegPlace
 
@@ -82,23 +81,6 @@ def test_words_count_beside_the_meaning_but_do_not_replace_it() -> None:
     assert relevance(prompt, FRIDAY) >= FLOOR
     assert is_relevant(prompt, _found_by_meaning(MEANING_FLOOR - 0.05))
     assert not is_relevant(prompt, _found_by_meaning(0.2))
-
-
-@pytest.mark.parametrize(
-    ("query", "expanded", "text", "expected"),
-    [
-        ("staging database", "", "The staging databases are slow.", 1.0),
-        ("staging kitten", "", "The staging databases are slow.", 0.5),
-        ("kitten again", "", "Try again.", 0.4 / 1.4),  # an everyday word
-        ("kitten", "staging", "The staging databases are slow.", 1.0),
-        ("the", "", "The staging databases are slow.", 1.0),  # nothing to go by
-        ("猫の名前", "", "うちの猫の名前はタマ", 1.0),  # not recognized here
-    ],
-)
-def test_word_evidence_is_the_share_of_the_query_that_a_text_holds(
-    query: str, expanded: str, text: str, expected: float
-) -> None:
-    assert word_evidence(query, expanded)(text) == pytest.approx(expected)
 
 
 def test_relevance_counts_keywords_and_tags() -> None:

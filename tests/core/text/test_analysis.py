@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from tests.strategies import any_text
 
 from recollect.core.text.analysis import (
@@ -16,7 +12,6 @@ from recollect.core.text.analysis import (
     STOP_WORDS,
     clean_query,
     counted,
-    fts5_match,
     query_words,
     unstorable,
 )
@@ -51,6 +46,11 @@ def test_clean_query_cuts_a_pasted_megabyte() -> None:
     assert len(clean_query("x" * 1_000_000)) == MAX_QUERY_CHARS
     many = " ".join(f"word{number}" for number in range(1_000))
     assert query_words(many) == tuple(f"word{number}" for number in range(MAX_QUERY_WORDS))
+
+
+def test_clean_query_bounds_the_marks_on_a_character() -> None:
+    assert len(clean_query("a" + "\u0301\u0316" * 5_000)) <= 31
+    assert clean_query("cafe\u0301") == "café"
 
 
 @given(any_text)
@@ -91,36 +91,6 @@ def test_storable_text_can_be_encoded(text: str) -> None:
     except UnicodeEncodeError:
         encodable = False
     assert (unstorable(text) is None) == encodable
-
-
-@pytest.fixture(scope="module")
-def fts5() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:")
-    connection.execute(
-        "create virtual table texts using fts5(content, tokenize='porter unicode61')"
-    )
-    connection.execute("insert into texts values ('near the staging database and not prod')")
-    yield connection
-    connection.close()
-
-
-def test_fts5_match_quotes_words() -> None:
-    assert fts5_match(("staging", 'say "hi"'), "AND") == '"staging" AND "say ""hi"""'
-    assert fts5_match(("not", "near"), "OR") == '"not" OR "near"'
-
-
-@pytest.mark.parametrize("word", ["AND", "NOT", "NEAR", "near"])
-def test_fts5_match_takes_an_operator_for_a_word(fts5: sqlite3.Connection, word: str) -> None:
-    found = fts5.execute("select 1 from texts where texts match ?", [fts5_match((word,), "AND")])
-    assert found.fetchall() == [(1,)]
-
-
-@given(text=any_text, operator=st.sampled_from(("AND", "OR")))
-def test_fts5_accepts_any_query(fts5: sqlite3.Connection, text: str, operator: str) -> None:
-    words = query_words(text)
-    if words:
-        match = fts5_match(words, "AND" if operator == "AND" else "OR")
-        fts5.execute("select 1 from texts where texts match ?", [match]).fetchall()
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
         "sensitive": 1,
         "by_category": {"fact": 2, "note": 1},
         "by_project": {"p": 1},
+        "by_language": {"en": 3},
         "embedding": None,
     }
 

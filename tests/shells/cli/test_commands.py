@@ -144,6 +144,7 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
         "sensitive": 0,
         "by_category": {"fact": 1},
         "by_project": {},
+        "by_language": {"en": 1},
         "embedding": None,
         "graph": None,
     }

@@ -148,6 +148,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
             "sensitive": 0,
             "by_category": {},
             "by_project": {},
+            "by_language": {},
         }
 
 

@@ -92,6 +92,7 @@ _APP: Final = {
 # `update` on memories is for locking rows, which is all that a worker does to them.
 _WORKER: Final = {
     "memories": "select, update (session)",
+    "memory_versions": "select",
     "embeddings": _OWN,
     "embedding_context": "select, insert, delete",
     "spaces": _OWN,

@@ -9,12 +9,14 @@ from uuid import UUID
 from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.history import links, versions
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
+from recollect.adapters.postgres.lexical.reanalysis import find_outdated, reanalyze
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.retry import retry_on_disconnect
@@ -30,7 +32,7 @@ from recollect.adapters.postgres.rows import (
     within,
 )
 from recollect.adapters.postgres.statistics import Statistics
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
@@ -160,6 +162,14 @@ class PostgresMemories(PostgresComponent):
         """Bring all statistics up to date at once, as after a large import."""
         await self._statistics.maintain()
 
+    async def reanalyze(self, limit: int) -> int:
+        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        async with self._pool.transaction(WORKER) as connection:
+            if (outdated := await find_outdated(connection)) is None:
+                return 0
+            await self._pool.act_for(connection, outdated.owner)
+            return await reanalyze(connection, outdated, limit)
+
     @retry_on_disconnect
     async def get(self, owner: str, id: UUID) -> Memory | None:
         async with self._pool.reading(owner) as connection:
@@ -273,6 +283,7 @@ class PostgresMemories(PostgresComponent):
                 **totals,
                 by_category=await _count_by(connection, params, "category"),
                 by_project=await _count_by(connection, params, "project"),
+                by_language=count_languages(await _count_by(connection, params, "languages")),
             )
 
 

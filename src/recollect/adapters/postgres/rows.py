@@ -10,6 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from recollect.adapters.postgres.search_vector import analyzed
 from recollect.core.memory.links import as_values, from_values
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.settings import SettingChange
@@ -27,20 +28,23 @@ elsewhere can become a part of a statement unnoticed."""
 # What `from_memory` gives a value for.
 INSERT_MEMORY = """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links,
+    search_vector, languages, analyzer)
 values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
     %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
-    %(updated_at)s, %(deleted_at)s, %(links)s)
+    %(updated_at)s, %(deleted_at)s, %(links)s, %(search_vector)s, %(languages)s, %(analyzer)s)
 """
 # What `to_json` gives, in one statement that is parsed and planned once: three times as fast as a
 # statement a memory. By id, as every writer of several rows locks them.
 INSERT_MANY = """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links)
+    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links,
+    search_vector, languages, analyzer)
 select * from json_to_recordset(%(memories)s::json) as given (id uuid, owner text, content text,
     category text, tags text[], expanded_keywords text[], importance double precision,
     is_sensitive boolean, project text, session text, version integer, created_at timestamptz,
-    updated_at timestamptz, deleted_at timestamptz, links jsonb)
+    updated_at timestamptz, deleted_at timestamptz, links jsonb, search_vector tsvector,
+    languages text, analyzer smallint)
 order by id
 returning id
 """
@@ -50,7 +54,8 @@ update memories set content = %(content)s, category = %(category)s, tags = %(tag
     expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
     is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
     version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
-    links = %(links)s
+    links = %(links)s, search_vector = %(search_vector)s, languages = %(languages)s,
+    analyzer = %(analyzer)s
 where owner = %(owner)s and id = %(id)s
 """
 
@@ -92,6 +97,7 @@ def from_memory(memory: Memory) -> dict[str, Any]:
         "updated_at": memory.updated_at,
         "deleted_at": memory.deleted_at,
         "links": Jsonb(as_values(memory.links)),
+        **analyzed(memory),
     }
 
 

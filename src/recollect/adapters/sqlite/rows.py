@@ -28,19 +28,21 @@ _ALL_TAGS: Final = (
 # What `to_row` gives a value for: as columns, as values, and as a change of all but the id.
 COLUMNS: Final = """
     id, owner, category, project, session, importance, is_sensitive, version, created_at,
-    updated_at, deleted_at, tags, tag_words, expanded_keywords, expanded_words, content, links
+    updated_at, deleted_at, analyzer, languages, tags, expanded_keywords, content, links,
+    content_terms, keyword_terms, tag_terms, category_terms
 """
 VALUES: Final = """
     :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
-    :updated_at, :deleted_at, :tags, :tag_words, :expanded_keywords, :expanded_words, :content,
-    :links
+    :updated_at, :deleted_at, :analyzer, :languages, :tags, :expanded_keywords, :content, :links,
+    :content_terms, :keyword_terms, :tag_terms, :category_terms
 """
 CHANGES: Final = """
     category = :category, project = :project, session = :session, importance = :importance,
     is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
-    updated_at = :updated_at, deleted_at = :deleted_at, tags = :tags, tag_words = :tag_words,
-    expanded_keywords = :expanded_keywords, expanded_words = :expanded_words, content = :content,
-    links = :links
+    updated_at = :updated_at, deleted_at = :deleted_at, analyzer = :analyzer,
+    languages = :languages, tags = :tags, expanded_keywords = :expanded_keywords,
+    content = :content, links = :links, content_terms = :content_terms,
+    keyword_terms = :keyword_terms, tag_terms = :tag_terms, category_terms = :category_terms
 """
 
 _PROJECTS: Final = """
@@ -66,9 +68,7 @@ def to_row(memory: Memory) -> Parameters:
         "updated_at": microseconds(memory.updated_at),
         "category": memory.category,
         "tags": _text_list(memory.tags),
-        "tag_words": " ".join(memory.tags),
         "expanded_keywords": _text_list(memory.expanded_keywords),
-        "expanded_words": " ".join(memory.expanded_keywords),
         "importance": float(memory.importance),
         "is_sensitive": memory.is_sensitive,
         "project": memory.project,
@@ -76,7 +76,28 @@ def to_row(memory: Memory) -> Parameters:
         "version": memory.version,
         "deleted_at": None if memory.deleted_at is None else microseconds(memory.deleted_at),
         "links": json.dumps(as_values(memory.links)),
+        **analyzed(memory),
     }
+
+
+def analyzed(memory: Memory) -> Parameters:
+    """What a memory is found by, as columns of its row."""
+    from recollect.core.text.terms import VERSION, analyze_fields
+
+    terms = analyze_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
+    content, keywords, tags, category = map(_spaced, terms.fields)
+    return {
+        "analyzer": VERSION,
+        "languages": " ".join(terms.languages),
+        "content_terms": content,
+        "keyword_terms": keywords,
+        "tag_terms": tags,
+        "category_terms": category,
+    }
+
+
+def _spaced(field: Iterable[tuple[str, ...]]) -> str:
+    return " ".join(form for forms in field for form in forms)
 
 
 def from_row(row: sqlite3.Row) -> Memory:

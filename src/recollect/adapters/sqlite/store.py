@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -24,6 +24,7 @@ from recollect.adapters.sqlite.errors import is_without_room
 from recollect.adapters.sqlite.history import links, versions
 from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.lexical import search as words
+from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
 from recollect.adapters.sqlite.rows import (
     CHANGES,
     COLUMNS,
@@ -45,9 +46,9 @@ from recollect.adapters.sqlite.schema.file import (
 )
 from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
-from recollect.core.errors import Conflict
+from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.memory import Memory, Scope
 
@@ -85,6 +86,11 @@ ORDER BY id LIMIT ?
 _STATS: Final = """
 SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
 FROM memories WHERE owner = ? AND (? IS NULL OR project = ?) GROUP BY 1, 2, 3
+"""
+
+_BY_LANGUAGES: Final = """
+SELECT languages, count(*) FROM memories
+WHERE owner = ? AND deleted_at IS NULL AND (? IS NULL OR project = ?) GROUP BY 1
 """
 
 # Before the value is written, while the old one is still there.
@@ -132,7 +138,10 @@ class SqliteStore:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._reader.run(lambda _: None)  # connecting finds or makes the file
+            # Connecting finds or makes the file.
+            if await self._reader.run(has_outdated):
+                with suppress(StoreError):  # it is tried again with the next opening
+                    await self._writer.run(reanalyze)
         except BaseException:
             await self._close()
             raise
@@ -259,13 +268,22 @@ class SqliteStore:
 
         return await self._reader.run_until_cancelled(work)
 
+    async def reanalyze(self, limit: int) -> int:
+        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        if not await self._reader.run(has_outdated):
+            return 0
+        return await self._writer.run(lambda writer: reanalyze(writer, limit))
+
     async def projects(self, owner: str) -> list[str]:
         return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         parameters = (owner, project, project)
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_STATS, parameters).fetchall()
+        rows, languages = await self._reader.run_until_cancelled(
+            lambda reader: (
+                reader.execute(_STATS, parameters).fetchall(),
+                reader.execute(_BY_LANGUAGES, parameters).fetchall(),
+            )
         )
         by_category: Counter[str] = Counter()
         by_project: Counter[str] = Counter()
@@ -284,6 +302,7 @@ class SqliteStore:
             sensitive=sensitive,
             by_category=dict(by_category),
             by_project=dict(by_project),
+            by_language=count_languages(dict(map(tuple, languages))),
         )
 
     async def read_settings(self) -> Mapping[str, object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,12 +14,24 @@ if TYPE_CHECKING:  # a command on the local store has neither
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What an owner has stored, in numbers."""
+    """What an owner has stored, in numbers. A memory in two languages counts for both."""
 
     memories: int
     forgotten: int
     sensitive: int
     by_category: dict[str, int] = field(default_factory=dict)
     by_project: dict[str, int] = field(default_factory=dict)
+    by_language: dict[str, int] = field(default_factory=dict)
     embedding: EmbeddingStats | None = None
     graph: ExtractionProgress | None = None
+
+
+def count_languages(by_languages: Mapping[str, int]) -> dict[str, int]:
+    """How many memories each language has, most first, by the languages of each as a store keeps
+    them: separated by spaces.
+    """
+    counts: Counter[str] = Counter()
+    for languages, memories in by_languages.items():
+        for language in languages.split():
+            counts[language] += memories
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -64,6 +64,31 @@ _RULES: Final = (
     _rule(
         r"(?:for future reference|from now on|going forward)[,:]?\s*(?P<kept>.+)", "preference", 0.8
     ),
+    # The same in German, French, Spanish, Russian, Japanese and Chinese.
+    _rule(
+        r"(?:bitte )?(?:merke? dir|denk daran|vergiss nicht)(?:,? dass|:|,)\s*(?P<kept>.+)"
+        r"|(?:s'il te pla[iî]t,? )?(?:souviens-toi|rappelle-toi|retiens|note|n'oublie pas)"
+        r"(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
+        r"|(?:por favor,? )?(?:recuerda|ten en cuenta|anota|no olvides)(?: que|:|,)\s*"
+        r"(?P<kept_es>.+)"
+        r"|(?:пожалуйста,? )?(?:запомни|помни|учти|не забудь|имей в виду)(?:,? что|:|,)\s*"
+        r"(?P<kept_ru>.+)"
+        r"|(?:请)?(?:记住|记得|别忘了|请注意)[，,：:]?\s*(?P<kept_zh>.+)"
+        r"|(?:覚えておいて|覚えて|忘れないで)(?:ください)?[、,：:。]\s*(?P<kept_ja>.+)"
+        r"|(?P<kept_ja2>.+?)(?:ということ)?[をは](?:覚えておいて|忘れないで)(?:ください)?。?",
+        "fact",
+        0.8,
+    ),
+    _rule(
+        r"(?:ab jetzt|ab sofort|von nun an|in zukunft)[,:]?\s*(?P<kept>.+)"
+        r"|(?:désormais|dorénavant|à partir de maintenant)[,:]?\s*(?P<kept_fr>.+)"
+        r"|(?:de ahora en adelante|a partir de ahora)[,:]?\s*(?P<kept_es>.+)"
+        r"|(?:с этого момента|отныне|впредь|теперь всегда)[,:]?\s*(?P<kept_ru>.+)"
+        r"|(?:从现在开始|从现在起|今后|以后)[，,：:]?\s*(?P<kept_zh>.+)"
+        r"|(?:これからは|今後は|以後は?)[、,：:]?\s*(?P<kept_ja>.+)",
+        "preference",
+        0.8,
+    ),
     # A correction holds two sides, or says "always" or "never"; "No, run it again" is a request.
     _rule(
         rf"{_CORRECTING}(?P<kept>(?:always|never) {_DOING}\b.+"
@@ -113,7 +138,7 @@ _RULES: Final = (
     ),
     _rule(r"(?:so |ok(?:ay)?,? )?(?P<kept>let'?s (?:go|stick) with .+)", "decision", 0.6),
 )
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9])|\n+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9ÄÖÜÉÀÇ¿¡А-ЯЁ])|(?<=[。！？])|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 # References outside the sentence: alone, it says nothing.
 _LEANS: Final = re.compile(
@@ -154,13 +179,14 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _judged(sentence: str) -> Statement | None:
-    if sentence.endswith("?") or len(sentence) > MAX_STATEMENT:
+    if sentence.endswith(("?", "？")) or len(sentence) > MAX_STATEMENT:
         return None
     for rule in _RULES:
         found = rule.pattern.fullmatch(sentence)
         if found is None:
             continue
-        kept = neutral(found["kept"]).strip(" ,;:-")
+        said = next(text for text in found.groupdict().values() if text is not None)
+        kept = neutral(said).strip(" ,;:-、，：")
         if not is_self_contained(kept):
             return None
         return Statement(kept[0].upper() + kept[1:], rule.category, rule.importance)

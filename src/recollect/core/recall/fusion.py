@@ -6,7 +6,8 @@ a vote for being found at all, averaged by weight. A leg that is sure of a few m
 their scores, and counts for more on that question than one that finds a hundred alike
 (docs/adr/0011). Beside another leg, words count only as far as they carry what is asked: what they
 add is multiplied by the share of the query's information that the memory holds, and a list of few
-hits stands out less (docs/adr/0042). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at
+hits stands out less (docs/adr/0042). A model counts little in a language that it was not made for
+(docs/adr/0044). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at
 places only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber
 2023) scales each leg's scores from the least value its kind can take (0 for words, −1 for a cosine)
 to the best one found for this query, then averages by weight.
@@ -52,15 +53,18 @@ class Fused(NamedTuple):
 
 
 def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) -> list[Fused]:
-    """The legs' answers in one order, best first. A leg without weight takes no part.
+    """The legs' answers in one order, best first. A leg without weight takes no part, and one that
+    is not trusted at all only where no other has an answer.
 
     `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
     """
-    counted = {
+    weighed = {
         leg: found
         for leg in LEGS
         if weights.get(leg, 0.0) > 0.0 and (found := answers.get(leg, ()))
     }
+    trusted = {leg: found for leg, found in weighed.items() if found[0].trust > 0.0}
+    counted = trusted or weighed
     match fusion:
         case "standout":
             shares = _standout(counted, weights, constant)
@@ -113,9 +117,9 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
     floor = floors(answers)
     return {
         leg: [
-            part * evidence * (square + vote)
-            for evidence, square in zip(
-                _evidence(answers, leg),
+            part * trust * (square + vote)
+            for trust, square in zip(
+                _trust(answers, leg),
                 _squares(
                     [candidate.score for candidate in found],
                     floor[leg],
@@ -130,14 +134,16 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
     }
 
 
-def _evidence(answers: Answers, leg: LegName) -> list[float]:
+def _trust(answers: Answers, leg: LegName) -> list[float]:
     """By what the shares of a leg are multiplied. A cosine's height above the last of its list is
     measure enough, and a leg that answers alone keeps its own order.
     """
     found = answers[leg]
-    if leg != "lexical" or len(answers) == 1:
+    if len(answers) == 1:
         return [1.0 for _ in found]
-    return [candidate.evidence for candidate in found]
+    if leg != "lexical":
+        return [candidate.trust for candidate in found]
+    return [candidate.evidence * candidate.trust for candidate in found]
 
 
 def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> float:
@@ -170,7 +176,10 @@ def _squares(
 
 def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegName, list[float]]:
     return {
-        leg: [weights[leg] / (k + rank) for rank in range(1, len(found) + 1)]
+        leg: [
+            weights[leg] * candidate.trust / (k + rank)
+            for rank, candidate in enumerate(found, start=1)
+        ]
         for leg, found in answers.items()
     }
 
@@ -178,7 +187,10 @@ def _reciprocal_ranks(answers: Answers, weights: Weights, k: float) -> dict[LegN
 def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
     total = add_up(weights[leg] for leg in answers)
     return {
-        leg: [weights[leg] / total * scaled for scaled in _scaled(found, LOWEST_SCORE[leg])]
+        leg: [
+            weights[leg] / total * candidate.trust * scaled
+            for candidate, scaled in zip(found, _scaled(found, LOWEST_SCORE[leg]), strict=True)
+        ]
         for leg, found in answers.items()
     }
 

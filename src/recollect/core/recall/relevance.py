@@ -10,9 +10,7 @@ one most of its own. The constants were chosen by `recollect bench floor` (docs/
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -34,8 +32,6 @@ _B: Final = 0.75
 _LENGTH: Final = 60
 _LEAST_WORD: Final = 2
 _MAX_WORDS: Final = 64
-# A store found the text, but not by a word that is recognized here, as in a script without spaces.
-_UNKNOWN: Final = 1.0
 # What people say of anything. Found in a memory, it says little of what the memory is about.
 _EVERYDAY_TEXT: Final = """
 actually add again ago already always another anything around ask back bad best better big bit
@@ -90,25 +86,6 @@ def relevance(prompt: str, text: str) -> float:
         if (times := said[word])
     )
     return shared * (1 + 1 / sum(weights.values()))
-
-
-def word_evidence(query: str, expanded: str = "") -> Callable[[str], float]:
-    """How much of what the query asks stands in a text, from 0 to 1, for stores that cannot tell
-    how rare a word is. Words are compared by their beginnings, which finds rather too many.
-    """
-    asked = _weights(query)
-    sought = {**_weights(expanded), **asked}
-    total = sum(asked.values())
-    if not total:
-        return lambda _: 1.0
-    longest_first = sorted(map(re.escape, sought), key=len, reverse=True)
-    found = re.compile(rf"(?<![^\W_])(?:{'|'.join(longest_first)})")
-
-    def evidence(text: str) -> float:
-        held = set(found.findall(text.lower()))
-        return min(sum(sought[word] for word in held) / total, 1.0) or _UNKNOWN
-
-    return evidence
 
 
 def _weights(text: str) -> dict[str, float]:

@@ -94,7 +94,8 @@ class Candidate(NamedTuple):
     A score is comparable only within its list. `evidence` says on a scale from 0 to 1 how much the
     match means whatever else was found: the share of the query's information that the memory's
     words carry, or how far its cosine lies above that of unrelated texts. A leg that cannot tell
-    leaves it at 1.
+    leaves it at 1. `trust` is the share of the leg's weight that counts, where the leg knows that
+    it has little to say about this query; with 0 it takes part only if no other leg found anything.
 
     The rest is for legs of the second phase: `path` is what led to the memory; one that is not
     `is_ranked` is unknown to the leg, which leaves it about where it was.
@@ -107,6 +108,7 @@ class Candidate(NamedTuple):
     evidence: float = 1.0
     path: tuple[str, ...] = ()
     is_ranked: bool = True
+    trust: float = 1.0
 
 
 # Why a leg has no answer though nothing is wrong, so that a remedy can be found for it.

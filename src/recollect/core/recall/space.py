@@ -9,13 +9,17 @@ trained to see it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from math import hypot, isfinite
 from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import ModelUnavailable
+from recollect.core.text.languages import share_script
+
+SAME_SCRIPT: Final = 0.2
+"""How much an English model counts for a German query. docs/adr/0044 has the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Space:
     """One embedding model at one revision with one dimension.
 
     `revision` is empty where it is unknown: a hosted model is whatever its name stands for today.
+    `languages` are those that the model was made for, as far as it is known.
     """
 
     model: str
@@ -30,6 +35,7 @@ class Space:
     dimension: int
     distance: Literal["cosine"] = "cosine"
     query_instruction: str = ""
+    languages: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -45,6 +51,14 @@ class Space:
         """
         revision = f"@{self.revision}" if self.revision else ""
         return f"{self.model}{revision}/{self.dimension}"
+
+    def trust(self, language: str | None) -> float:
+        """How much the model's vectors count in a language: fully, unless it was not made for it.
+        In the script of one that it was made for it still knows names and words that look alike.
+        """
+        if language is None or not self.languages or language in self.languages:
+            return 1.0
+        return SAME_SCRIPT if share_script(language, self.languages) else 0.0
 
 
 def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:
@@ -168,10 +182,13 @@ class EmbeddingProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
-    """How far the space that recall asks is with an owner's memories."""
+    """How far the space that recall asks is with an owner's memories. `languages` are those that
+    its model was made for; none are known of some models.
+    """
 
     space: str
     embedded: int
     waiting: int
     parked: int
     last_error: str | None = None
+    languages: tuple[str, ...] = ()

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final, Literal
+from typing import Final
+
+from recollect.core.text.segments import Segment, segments
 
 # A prompt pasted whole must not cost seconds: what is past this tells little about the question.
 MAX_QUERY_CHARS: Final = 20_000
 MAX_QUERY_WORDS: Final = 64
+_MOST_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
 # Controls, halves of surrogate pairs, and the invisible marks that turn the writing direction: no
@@ -46,7 +49,22 @@ def unstorable(text: str) -> str | None:
 def clean_query(text: str) -> str:
     """Any text as a query that every store can be handed: normalised, bounded, no controls."""
     bounded = _CONTROL.sub(" ", text[:MAX_QUERY_CHARS])
+    if not bounded.isascii():
+        bounded = _bound_marks(bounded)
     return unicodedata.normalize("NFC", bounded).strip()
+
+
+def _bound_marks(text: str) -> str:
+    """At most 30 marks on a character, as Unicode's stream-safe format has it: sorting more takes
+    time that grows with the square of their number.
+    """
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -58,13 +76,23 @@ def query_words(text: str) -> tuple[str, ...]:
 
 def words(text: str) -> tuple[str, ...]:
     """Every word of a text, in order and in lower case."""
+    if text.isascii():
+        return tuple(word.lower() for word in _WORD.findall(text))
     # Lower case after splitting: the small İ is two characters, of which one is no letter.
-    return tuple(word.lower() for word in _WORD.findall(text))
+    return tuple(
+        part.lower()
+        for segment in segments(text)
+        for part in _pairs_of(segment)
+        if segment.kind not in ("whole", "symbol")
+    )
 
 
-def fts5_match(words: tuple[str, ...], operator: Literal["AND", "OR"]) -> str:
-    """An FTS5 match expression whose words are all quoted strings, so none is an operator."""
-    return f" {operator} ".join('"' + word.replace('"', '""') + '"' for word in words)
+def _pairs_of(segment: Segment) -> tuple[str, ...]:
+    """A word; of a script without spaces, each character with the next."""
+    text = segment.text
+    if segment.kind == "word" or len(text) < 3:
+        return (text,)
+    return tuple(text[place : place + 2] for place in range(len(text) - 1))
 
 
 def counted(number: int, noun: str) -> str:

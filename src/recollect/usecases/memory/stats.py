@@ -34,4 +34,5 @@ async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats |
         waiting=progress.waiting,
         parked=progress.parked,
         last_error=progress.last_error,
+        languages=tuple(sorted(active.space.languages)),
     )

@@ -19,6 +19,7 @@ from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.analysis import clean_query
+from recollect.core.text.terms import main_language
 from recollect.ports.embedding import BackgroundCache, Embedder, Embedders
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import cancel, exception_of
@@ -136,11 +137,13 @@ def dense_leg(
                 exclude=request.exclude,
             ),
         )
+        trust = embedder.space.trust(main_language(text))
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE
                 if unrelated is None
-                else unrelated.evidence(candidate.score)
+                else unrelated.evidence(candidate.score),
+                trust=trust,
             )
             for candidate in found
         ]

@@ -18,20 +18,19 @@ from recollect.adapters.postgres.lexical.plan import (
     DRIVING_WORDS,
     LENGTH_CELLS,
     LIGHT_WORD,
-    MAX_LEXEMES,
+    MAX_WORDS,
     SMALL_SCOPE,
     SOLO_ROWS,
     Arm,
-    Lexeme,
     Plan,
     Statistics,
-    all_of,
+    Word,
     any_of,
     bounded,
-    idf,
     plan,
-    quote,
 )
+from recollect.adapters.postgres.search_vector import quote
+from recollect.core.recall.rarity import idf
 
 LENGTHS = tuple(range(5, 5 * LENGTH_CELLS + 5, 5))
 MOST_WORDS = 10  # a truth table of 1,024 rows
@@ -40,8 +39,12 @@ any_lexeme = st.text(st.characters(exclude_characters="\0") | st.sampled_from("'
 lexemes = st.lists(any_lexeme, min_size=1, max_size=8, unique=True)
 
 
-def asked(*frequencies: int) -> list[Lexeme]:
-    return [Lexeme(f"w{place}", frequency) for place, frequency in enumerate(frequencies)]
+def asked(*frequencies: int) -> list[Word]:
+    return [Word((f"w{place}",), (frequency,)) for place, frequency in enumerate(frequencies)]
+
+
+def one_form_each(names: Sequence[str]) -> list[Word]:
+    return [Word((name,), (1,)) for name in names]
 
 
 def planned(rows: int, *frequencies: int, scope_rows: int | None = None) -> Plan:
@@ -75,12 +78,23 @@ def test_a_quoted_lexeme_is_that_one_word(lexeme: str) -> None:
 
 
 @given(lexemes)
-def test_any_of_and_all_of_hold_where_they_say(names: list[str]) -> None:
+def test_any_of_holds_where_any_form_of_any_word_is(names: list[str]) -> None:
     columns = columns_of(names)
     no_word, every_word = 0, 2 ** len(names) - 1
     every_row = 2 ** (every_word + 1) - 1
-    assert truth_table(any_of(names), columns) == every_row & ~(1 << no_word)
-    assert truth_table(all_of(names), columns) == 1 << every_word
+    some = every_row & ~(1 << no_word)
+    assert truth_table(any_of(one_form_each(names)), columns) == some
+    assert truth_table(any_of([Word(tuple(names), (1,) * len(names))]), columns) == some
+
+
+def test_a_word_is_as_common_as_its_commonest_form_and_each_form_has_its_weight() -> None:
+    """The stem stands in 9,000 rows, the word as it is written in 3."""
+    word = Word(("deploys", "deploy"), (3, 9_000))
+    found = plan([word, *asked(9_000, 9_000)], Statistics(300_000, LENGTHS), 300_000)
+    assert [each.forms for each in found.words] == [("deploys", "deploy"), ("w0",), ("w1",)]
+    assert found.weights[0] == (idf(300_000, 3), idf(300_000, 9_000))
+    either = "('deploys' | 'deploy')"
+    assert found.arms == (Arm(f"(({either} & ('w0' | 'w1')) | ('w0' & 'w1'))"),)
 
 
 @pytest.mark.parametrize(
@@ -95,25 +109,25 @@ def test_any_of_and_all_of_hold_where_they_say(names: list[str]) -> None:
     ],
 )
 def test_the_weight_is_the_idf_of_bm25(rows: int, frequency: int, expected: float) -> None:
-    (weight,) = planned(rows, frequency, scope_rows=rows).weights
+    ((weight,),) = planned(rows, frequency, scope_rows=rows).weights
     assert isclose(weight, expected)
 
 
 @pytest.mark.parametrize("scope_rows", [1, 10, 1_000])
 def test_weights_do_not_depend_on_the_estimated_size_of_the_scope(scope_rows: int) -> None:
     """The estimate is made from the rows of all owners, and scores show the weights."""
-    (weight,) = plan(asked(5), Statistics(10), scope_rows).weights
+    ((weight,),) = plan(asked(5), Statistics(10), scope_rows).weights
     assert isclose(weight, log(1 + (10 - 5 + 0.5) / (5 + 0.5)))
 
 
 def test_nothing_is_known_of_a_new_store() -> None:
-    (weight,) = plan(asked(0), Statistics(0), 0).weights
+    ((weight,),) = plan(asked(0), Statistics(0), 0).weights
     assert isclose(weight, log(1 + (1 - 1 + 0.5) / (1 + 0.5)))
 
 
 def test_rarer_words_weigh_more() -> None:
     weights = planned(300_000, 300_000, 40_000, 700, 2).weights
-    assert all(rarer > commoner > 0 for rarer, commoner in pairwise(weights))
+    assert all(rarer > commoner > 0 for (rarer,), (commoner,) in pairwise(weights))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +189,7 @@ def test_rows_that_weigh_enough_are_candidates_and_no_others(
     names = [f"w{place}" for place in range(len(frequencies))]
     columns = columns_of(names)
     table = _joined(found, columns)
-    alone = truth_table(any_of(names[:solo]), columns) if solo else 0
+    alone = truth_table(any_of(one_form_each(names[:solo])), columns) if solo else 0
     driving = range(1, min(DRIVING_WORDS, len(names) - solo) + 1)
     allowed = [
         alone | _weigh_enough(rows, budget / scope, frequencies[solo : solo + count], solo, names)
@@ -217,20 +231,20 @@ def test_bounded_keeps_the_rarest(frequencies: list[int], random: Random) -> Non
     random.shuffle(shuffled)
     kept = bounded(shuffled)
     assert kept == bounded(given_words)
-    assert len(kept) == min(len(given_words), MAX_LEXEMES)
-    assert len({each.text for each in kept}) == len(kept)
+    assert len(kept) == min(len(given_words), MAX_WORDS)
+    assert len({each.forms for each in kept}) == len(kept)
     assert [each.frequency for each in kept] == sorted(each.frequency for each in kept)
     known = sorted(each for each in frequencies if each > 0)
     kept_known = [each.frequency for each in kept if each.frequency > 0]
     assert kept_known == known[: len(kept_known)]
     # Unknown words take more than half of the places only where known ones leave them free.
-    assert len(kept_known) >= min(len(known), MAX_LEXEMES // 2)
+    assert len(kept_known) >= min(len(known), MAX_WORDS // 2)
 
 
 def test_a_page_of_unknown_words_does_not_crowd_out_the_known_ones() -> None:
     kept = bounded(asked(*[0] * 100, *range(1, 101)))
     assert [each.frequency for each in kept] == [0] * 32 + list(range(1, 33))
-    assert len(planned(300_000, *range(1, 200)).lexemes) == MAX_LEXEMES
+    assert len(planned(300_000, *range(1, 200)).words) == MAX_WORDS
 
 
 def _joined(found: Plan, columns: dict[str, int]) -> int:

@@ -16,14 +16,10 @@ from tests.conformance.samples import memory
 from tests.conftest import TEMPLATE, Cluster
 
 from recollect.adapters.postgres.lexical import search as lexical
-from recollect.adapters.postgres.lexical.plan import (
-    MAX_LEXEMES,
-    SMALL_SCOPE,
-    all_of,
-    any_of,
-)
+from recollect.adapters.postgres.lexical.plan import MAX_WORDS, SMALL_SCOPE, Word, any_of
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.rows import within
+from recollect.adapters.postgres.search_vector import quote
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
@@ -133,7 +129,7 @@ async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are
         told: dict[UUID, float] = dict(
             connection.execute(
                 """
-                select id, ts_rank(search_vector, to_tsquery('english', %(word)s)) / (
+                select id, ts_rank(search_vector, %(word)s::tsquery) / (
                     select sum(cardinality(positions)) from unnest(search_vector)
                 ) ^ 0.25
                 from memories where id = any(%(ids)s)
@@ -220,7 +216,7 @@ async def test_a_word_with_quotes_in_it_is_found(
 async def test_a_page_of_words_is_one_bounded_question(
     store: PostgresStore, scope: Scope, *, is_exhaustive: bool
 ) -> None:
-    page = " ".join([*CORPUS.words[: 4 * MAX_LEXEMES], "a'b\\c & | ! ( <-> :*", WANTED])
+    page = " ".join([*CORPUS.words[: 4 * MAX_WORDS], "a'b\\c & | ! ( <-> :*", WANTED])
     hits = await found(store, page, scope, is_exhaustive=is_exhaustive)
     assert len(hits) == TOP
 
@@ -233,13 +229,17 @@ async def test_any_lexeme_can_be_asked_of_postgres(url: str) -> None:
             row = connection.execute(
                 "select array_to_tsvector(%(one)s) @@ %(query)s::tsquery,"
                 " array_to_tsvector(%(other)s) @@ %(query)s::tsquery",
-                {"one": [lexeme], "other": [f"{lexeme}x"], "query": any_of([lexeme])},
+                {"one": [lexeme], "other": [f"{lexeme}x"], "query": quote(lexeme)},
             ).fetchone()
             assert row == (True, False), lexeme
         row = connection.execute(
-            "select array_to_tsvector(%(some)s) @@ %(all)s::tsquery,"
-            " array_to_tsvector(%(every)s) @@ %(all)s::tsquery",
-            {"some": hostile[1:], "every": hostile, "all": all_of(hostile)},
+            "select array_to_tsvector(%(none)s) @@ %(any)s::tsquery,"
+            " array_to_tsvector(%(some)s) @@ %(any)s::tsquery",
+            {
+                "none": ["other"],
+                "some": hostile[-1:],
+                "any": any_of([Word((lexeme,), (1,)) for lexeme in hostile]),
+            },
         ).fetchone()
         assert row == (False, True)
 

@@ -119,6 +119,7 @@ class LocalModel:
     format: Format = "safetensors"
     pooling: Pooling = "mean"
     precision: Literal["int8", "fp32"] = "int8"
+    languages: frozenset[str] = frozenset({"en"})
 
     @property
     def files(self) -> tuple[ModelFile, ...]:
@@ -136,6 +137,7 @@ class LocalModel:
             model=self.title,
             revision=f"{self.weights.sha256[:12]}.{self.recipe}",
             dimension=self.dimension,
+            languages=self.languages,
         )
 
     @property
@@ -323,6 +325,9 @@ MULTILINGUAL = LocalModel(
     ),
     at_first_use=True,
     format="npz",
+    languages=frozenset(
+        ["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"]
+    ),
 )
 
 # What the smaller numbers cost in quality, and save in time, is measured against this one.

@@ -22,6 +22,7 @@ from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.hnsw import drop_owner_indexes
 from recollect.core.privacy.erasure import Erased, Marks, Remain
+from recollect.core.text.terms import analyze
 
 _COUNTS: Final = """
 select (select count(*) from changes where owner = %(owner)s and erased_at is not null) as reported,
@@ -80,7 +81,7 @@ where coalesce({whose} = %(owner)s, true)
 """
 # The words as the index and its frequencies write them.
 _STEMS: Final = """
-select s as stem from unnest(tsvector_to_array(to_tsvector('english', %(text)s))) s
+select s as stem from unnest(%(lexemes)s::text[]) s
 where length(s) > 4 and s !~ '^[0-9.,+-]*$'
 """
 # Of these, what another memory holds. From the memories to the words, as Citus takes it.
@@ -218,7 +219,8 @@ class PostgresOwnerErasure:
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
             needles = sorted((marks.texts | marks.words) - theirs)
-            cursor = await connection.execute(_STEMS, {"text": " ".join(needles)})
+            lexemes = sorted({form for forms in analyze(" ".join(needles))[0] for form in forms})
+            cursor = await connection.execute(_STEMS, {"lexemes": lexemes})
             stems = [row["stem"] for row in await cursor.fetchall()]
             cursor = await connection.execute(_HELD_STEMS, {"stems": stems})
             still_held = {row["stem"] for row in await cursor.fetchall()}

@@ -22,8 +22,7 @@ from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 from recollect.core.text.analysis import clean_query
 
-# Stands where the table of memories would. A version of a memory that is sensitive now is, too. The
-# search vector is computed as in the table.
+# Stands where the table of memories would. A version of a memory that is sensitive now is, too.
 _THEN: Final[LiteralString] = f"""
 (
     select {MEMORY_COLUMNS}, m.search_vector from memories m
@@ -32,10 +31,7 @@ _THEN: Final[LiteralString] = f"""
     (select distinct on (v.memory_id) v.memory_id, v.owner, v.content, v.category, v.tags,
         v.expanded_keywords, v.importance, v.is_sensitive or m.is_sensitive, v.project, v.session,
         v.version, v.created_at, v.valid_from, v.deleted_at, v.links,
-        setweight(to_tsvector('english', v.content), 'A')
-        || setweight(to_tsvector('english', recollect_join(v.expanded_keywords)), 'B')
-        || setweight(to_tsvector('english', recollect_join(v.tags)), 'C')
-        || setweight(to_tsvector('english', v.category), 'D')
+        v.search_vector
     from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
     where v.owner = %(owner)s and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s

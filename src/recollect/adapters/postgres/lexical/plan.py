@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log
 from typing import Final, TypeAlias
+
+from recollect.adapters.postgres.search_vector import quote
+from recollect.core.recall.rarity import idf
 
 # Figures: 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries each,
 # two cores under others' load. All were chosen on these two corpora.
@@ -41,22 +43,33 @@ INDEX_WORK: Final = 15_000.0
 BINS: Final = 48
 """Resolution of the weights. Coarser lifts common words: b, 12 words, 98% (24: 91%, 12: 68%)."""
 
-MAX_LEXEMES: Final = 64
-"""Only the rarest lexemes of a query count: a pasted page stays one bounded statement."""
+MAX_WORDS: Final = 64
+"""Only the rarest words of a query count: a pasted page stays one bounded statement."""
 
 LENGTH_CELLS: Final = 20
 """Quantiles of document length kept with the statistics."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lexeme:
-    """A word of the query as the index knows it, and in how many rows it occurs; 0 is unknown. One
-    that is not `is_asked` only expands the query.
+class Word:
+    """A word of the query: the lexemes it may stand in the index as, and in how many rows each of
+    them occurs; 0 is unknown. One that is not `is_asked` only expands the query.
     """
 
-    text: str
-    frequency: int
+    forms: tuple[str, ...]
+    frequencies: tuple[int, ...]
     is_asked: bool = True
+
+    @property
+    def frequency(self) -> int:
+        """Of any form, about: where its stem stands, the other forms stand as well."""
+        return max(self.frequencies)
+
+    @property
+    def match(self) -> str:
+        """As text of a `tsquery`: any of the forms."""
+        forms = " | ".join(map(quote, self.forms))
+        return forms if len(self.forms) == 1 else f"({forms})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,42 +90,30 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The lexemes that score, with their weights, and the arms that find candidates. `ceiling` is
-    what the words of the query itself weigh together: no text can hold more of what is asked.
+    """The words that score, with a weight for each form, and the arms that find candidates.
+    `information` is what each word weighs, whichever of its forms a row holds, and `ceiling` what
+    the words of the query itself weigh together: no text can hold more of what is asked.
     """
 
-    lexemes: tuple[str, ...]
-    weights: tuple[float, ...]
+    words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]
+    information: tuple[float, ...]
     ceiling: float
     any_word: str
     arms: tuple[Arm, ...]
     scope_first: bool
 
 
-# A word, or "&" / "|" over expressions.
+# What matches a word, or "&" / "|" over expressions.
 Expression: TypeAlias = "str | tuple[str, list[Expression]]"
 
 
-def idf(rows: int, frequency: int) -> float:
-    """How much a word says: the BM25 form, never negative."""
-    return log(1 + (rows - frequency + 0.5) / (frequency + 0.5))
-
-
-def quote(lexeme: str) -> str:
-    """A lexeme as ``tsquery`` text in which no character is an operator."""
-    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def any_of(lexemes: Sequence[str]) -> str:
-    return " | ".join(map(quote, lexemes))
-
-
-def all_of(lexemes: Sequence[str]) -> str:
-    return " & ".join(map(quote, lexemes))
+def any_of(words: Sequence[Word]) -> str:
+    return " | ".join(word.match for word in words)
 
 
 def plan(
-    lexemes: Sequence[Lexeme],
+    words: Sequence[Word],
     statistics: Statistics,
     scope_rows: int,
     small_scope: int = SMALL_SCOPE,
@@ -122,20 +123,21 @@ def plan(
     """
     # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
     rows = max(statistics.rows, 1)
-    rarest = [
-        replace(each, frequency=min(max(each.frequency, 1), rows)) for each in bounded(lexemes)
-    ]
-    words = tuple(each.text for each in rarest)
-    weights = tuple(idf(rows, each.frequency) for each in rarest)
-    asked = [weight for each, weight in zip(rarest, weights, strict=True) if each.is_asked]
+    rarest = tuple(
+        replace(each, frequencies=tuple(min(max(known, 1), rows) for known in each.frequencies))
+        for each in bounded(words)
+    )
+    information = tuple(idf(rows, each.frequency) for each in rarest)
+    asked = [known for each, known in zip(rarest, information, strict=True) if each.is_asked]
     scope_first = scope_rows <= small_scope
     return Plan(
-        lexemes=words,
-        weights=weights,
-        ceiling=sum(asked or weights),
-        any_word=any_of(words),
+        words=rarest,
+        weights=tuple(tuple(idf(rows, known) for known in each.frequencies) for each in rarest),
+        information=information,
+        ceiling=sum(asked or information),
+        any_word=any_of(rarest),
         arms=(
-            (Arm(any_of(words)),)
+            (Arm(any_of(rarest)),)
             if scope_first
             else _arms(rarest, rows, scope_rows, statistics.length_quantiles)
         ),
@@ -143,19 +145,19 @@ def plan(
     )
 
 
-def bounded(lexemes: Sequence[Lexeme]) -> list[Lexeme]:
-    """At most `MAX_LEXEMES`, rarest first. Unknown words get no more than half of the places.
+def bounded(words: Sequence[Word]) -> list[Word]:
+    """At most `MAX_WORDS`, rarest first. Unknown words get no more than half of the places.
 
     They may be new, or stand in one memory; but a pasted log is full of words that stand in none.
     """
-    rarest = sorted(lexemes, key=lambda each: (each.frequency, each.text))
+    rarest = sorted(words, key=lambda each: (each.frequency, each.forms))
     unknown = [each for each in rarest if each.frequency == 0]
-    known = rarest[len(unknown) :][: MAX_LEXEMES - min(len(unknown), MAX_LEXEMES // 2)]
-    return [*unknown[: MAX_LEXEMES - len(known)], *known]
+    known = rarest[len(unknown) :][: MAX_WORDS - min(len(unknown), MAX_WORDS // 2)]
+    return [*unknown[: MAX_WORDS - len(known)], *known]
 
 
 def _arms(
-    rarest: Sequence[Lexeme], rows: int, scope_rows: int, length_quantiles: Sequence[int]
+    rarest: Sequence[Word], rows: int, scope_rows: int, length_quantiles: Sequence[int]
 ) -> tuple[Arm, ...]:
     share = scope_rows / rows
     solo = _solo(rarest, share)
@@ -164,27 +166,25 @@ def _arms(
         return (Arm(any_of(solo)),)
     together, expected = _weighed_together(rest, rows, scope_rows)
     if expected <= BUDGET:
-        return (Arm(_render(("|", [*solo, together]))),)
+        return (Arm(_render(("|", [*(word.match for word in solo), together]))),)
     # Even every word at once is too common: the best of such rows are short, so take those.
     limit = _length_limit([each.frequency / rows for each in rest], scope_rows, length_quantiles)
     bounded = Arm(_render(together), limit)
     return (Arm(any_of(solo)), bounded) if solo else (bounded,)
 
 
-def _solo(rarest: Sequence[Lexeme], share: float) -> list[str]:
-    solo: list[str] = []
+def _solo(rarest: Sequence[Word], share: float) -> list[Word]:
+    solo: list[Word] = []
     expected = 0.0
     for each in rarest:
         expected += each.frequency * share
         if expected > SOLO_ROWS:
             break
-        solo.append(each.text)
+        solo.append(each)
     return solo
 
 
-def _weighed_together(
-    rest: Sequence[Lexeme], rows: int, scope_rows: int
-) -> tuple[Expression, float]:
+def _weighed_together(rest: Sequence[Word], rows: int, scope_rows: int) -> tuple[Expression, float]:
     """The rows whose matched words weigh enough, and how many hold every driving word."""
     heaviest = idf(rows, rest[0].frequency)
     telling = [each for each in rest if idf(rows, each.frequency) >= LIGHT_WORD * heaviest]
@@ -194,7 +194,7 @@ def _weighed_together(
         weights = _binned([idf(rows, each.frequency) for each in words])
         chances = _chances(weights, [each.frequency / rows for each in words])
         enough = _enough(chances, BUDGET / scope_rows)
-        expression = _at_least([each.text for each in words], weights, enough)
+        expression = _at_least([each.match for each in words], weights, enough)
         expected = chances[-1] * scope_rows
         if cheapest is not None and cheapest[2] <= BUDGET < expected:
             break  # so few words are too common: rows that hold every word would be lost
@@ -266,7 +266,7 @@ def _at_least(words: Sequence[str], weights: Sequence[int], enough: int) -> Expr
 
 
 def _index_work(
-    words: Sequence[Lexeme], weights: Sequence[int], enough: int, expression: Expression
+    words: Sequence[Word], weights: Sequence[int], enough: int, expression: Expression
 ) -> float:
     """About how long GIN takes: postings it must walk × the nodes it evaluates for each.
 
@@ -308,7 +308,7 @@ def _nodes(expression: Expression) -> int:
 
 def _render(expression: Expression) -> str:
     if isinstance(expression, str):
-        return quote(expression)
+        return expression
     operator, parts = expression
     rendered = [_render(part) for part in parts]
     return rendered[0] if len(rendered) == 1 else f"({f' {operator} '.join(rendered)})"

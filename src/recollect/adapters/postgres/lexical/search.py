@@ -1,11 +1,12 @@
 """The lexical leg on plain Postgres: words found by GIN, ranked by how rare they are.
 
 `ts_rank` counts a common word like a rare one, and asking it of every row that holds any word grows
-with the store. So recall takes two short trips: the frequencies of the query's words with the
-planner's guess of how many rows the scope holds, and one statement made for exactly these words
-(`lexical_plan` decides which rows it looks at). Made per query, its constants are folded once and
-not once per row. No statement is prepared, so it works behind PgBouncer in transaction mode.
-Times given below were taken on two cores under a load of 5 to 9: read them as ratios.
+with the store. So recall takes three short trips: the languages of the memories, the frequencies of
+the query's words with the planner's guess of how many rows the scope holds, and one statement made
+for exactly these words (`plan.py` decides which rows it looks at). Made per query, its constants
+are folded once and not once per row. No statement is prepared, so it works behind PgBouncer in
+transaction mode. Times given below were taken on two cores under a load of 5 to 9: read them as
+ratios.
 
 Needs, besides the table and its GIN index: the frequencies that `lexeme_stats` takes, and an index
 on `memories (owner, length(search_vector))`, not partial, or its statistics go unused.
@@ -20,22 +21,21 @@ from typing import Any, Final, LiteralString
 from recollect.adapters.postgres.lexical.plan import (
     SMALL_SCOPE,
     Arm,
-    Lexeme,
     Plan,
     Statistics,
-    all_of,
-    any_of,
+    Word,
     plan,
 )
 from recollect.adapters.postgres.lexical.statistics import (
     FREQUENCIES,
     LIVE_FREQUENCIES,
     known_of,
-    words_asked,
 )
 from recollect.adapters.postgres.pipeline import Session, execute_many
 from recollect.adapters.postgres.rows import Condition
+from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.request import Candidate
+from recollect.core.text.terms import query_forms
 
 MAX_CANDIDATES: Final = 20_000
 """Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
@@ -46,10 +46,25 @@ MIN_SHARE_OF_BEST: Final = 0.05
 _TABLE: Final = "memories"
 
 # Blanks are no words, so these are in no text.
-_ABSENT: Final = all_of([" ", "  "])
+_ABSENT: Final = "' ' & '  '"
 
 # Compiling a search would take longer than running it.
 _UNCOMPILED: Final[Mapping[LiteralString, str]] = {"jit": "off"}
+
+# One step of the index per language, however many memories it has.
+_LANGUAGES: Final[LiteralString] = """
+with recursive spoken (languages) as (
+    (select m.languages from memories m where m.owner = %(owner)s and m.deleted_at is null
+     order by m.languages limit 1)
+    union all
+    select (
+        select m.languages from memories m
+        where m.owner = %(owner)s and m.deleted_at is null and m.languages > s.languages
+        order by m.languages limit 1
+    ) from spoken s where s.languages is not null
+)
+select languages from spoken where languages is not null
+"""
 
 # The planner's guess took 1.4 ms where counting up to 3,001 rows took 10.
 _SCOPE: Final[LiteralString] = """
@@ -100,8 +115,9 @@ from (
 ) b
 order by b.score desc, b.id
 """
-_WORD_SCORE: Final[LiteralString] = """
-{weight}::float8 * ts_rank(c.search_vector, {word}::tsquery)"""
+_BEST_FORM: Final[LiteralString] = "greatest({scores})"
+_FORM_SCORE: Final[LiteralString] = """
+{weight}::float8 * ts_rank(c.search_vector, {form}::tsquery)"""
 _WORD_HELD: Final[LiteralString] = """
 case when b.search_vector @@ {word}::tsquery then {weight}::float8 else 0 end"""
 
@@ -129,26 +145,34 @@ class LexicalSearch:
 async def search(
     conn: Session, query: str, wanted: LexicalSearch, expanded: str = ""
 ) -> list[Candidate]:
-    """The `depth` best memories for any text, best first. No text raises; a text of stop words
-    alone finds nothing. Words of `expanded` find memories too, but are not what is asked.
+    """The `depth` best memories for any text, best first. No text raises. Words of `expanded` find
+    memories too, but are not what is asked.
     """
-    lexemes, statistics, rows = await _known(conn, words_asked(query, expanded), wanted)
-    if not lexemes or wanted.depth < 1:
+    words, statistics, rows = await _known(conn, query, expanded, wanted)
+    if not words or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
     scope_rows = 0 if wanted.reads_whole_scope else rows
-    planned = plan(lexemes, statistics, scope_rows, wanted.small_scope)
+    planned = plan(words, statistics, scope_rows, wanted.small_scope)
     return await _by_idf(conn, planned, wanted)
 
 
 async def _known(
-    conn: Session, asked: Mapping[str, object], wanted: LexicalSearch
-) -> tuple[list[Lexeme], Statistics, int]:
+    conn: Session, query: str, expanded: str, wanted: LexicalSearch
+) -> tuple[list[Word], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
-    values = {**wanted.params, **asked}
+    (spoken,) = await execute_many(conn, wanted.params, _LANGUAGES)
+    languages = {language for (each,) in spoken for language in each.split()}
+    asked = query_forms(query, languages)
+    sought = dict.fromkeys((*asked, *query_forms(expanded, languages)))
+    lexemes = list(dict.fromkeys(form for forms in sought for form in forms))
+    values = {**wanted.params, "lexical_lexemes": lexemes}
     statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
-    return *known_of(frequencies, live), rows_of(explained)
+    holding, statistics = known_of(frequencies, live)
+    own = frozenset(asked)
+    words = [Word(forms, tuple(holding[form] for form in forms), forms in own) for forms in sought]
+    return words, statistics, rows_of(explained)
 
 
 def scope_size(where: Condition) -> LiteralString:
@@ -172,12 +196,20 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
         values[name] = value
         return f"%({name})s"
 
-    words = [
-        {"weight": bind(weight), "word": bind(any_of([word]))}
-        for word, weight in zip(planned.lexemes, planned.weights, strict=True)
-    ]
-    score = " + ".join(_WORD_SCORE.format(**word) for word in words)
-    held = " + ".join(_WORD_HELD.format(**word) for word in words)
+    # A word counts once, by its best form: stems are rarely rarer than what they stand for.
+    score = " + ".join(
+        _BEST_FORM.format(
+            scores=", ".join(
+                _FORM_SCORE.format(weight=bind(weight), form=bind(quote(form)))
+                for form, weight in zip(word.forms, weights, strict=True)
+            )
+        )
+        for word, weights in zip(planned.words, planned.weights, strict=True)
+    )
+    held = " + ".join(
+        _WORD_HELD.format(weight=bind(weight), word=bind(word.match))
+        for word, weight in zip(planned.words, planned.information, strict=True)
+    )
     if planned.scope_first:
         candidates = _SCOPE_FIRST.format(
             source=wanted.source, where=wanted.where, match=bind(planned.any_word)

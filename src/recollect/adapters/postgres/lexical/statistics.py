@@ -14,9 +14,9 @@ from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection, sql
 
-from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Lexeme, Statistics
+from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Statistics
 from recollect.adapters.postgres.pipeline import execute_many, set_local
-from recollect.core.text.analysis import MAX_QUERY_CHARS
+from recollect.core.recall.rarity import FEWEST_ROWS
 
 STATISTICS_SAMPLE: Final = 100_000
 """Rows a rebuild reads at most: at 300k rows 2.8 s, not 8.6 s, and 98.4% of the same top tens."""
@@ -30,20 +30,18 @@ LOCK_TIMEOUT: Final = "100ms"
 REBUILD_LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, with the owner, so that no two rebuild at once."""
 
-# Rows of lexeme_stats that are no words: the parser yields neither '' nor a word with a space.
+# Rows of lexeme_stats that are no words: no term is empty or holds a space.
 _ROWS_KEY: Final = ""
 STORED_KEY: Final = " stored"
 """How many memories there were, sensitive ones too: what growth is measured by, and no score."""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
 
-# What the query's words are to the index, how common each is, and whether the query itself holds it
-# or only its expansion. A word without a row was in no memory, or in one, when the frequencies were
-# taken.
+# How common each lexeme of the query is. One without a row was in no memory, or in one, when the
+# frequencies were taken.
 FREQUENCIES: Final = f"""
-select w.lexeme, s.ndoc,
-    w.lexeme = any(tsvector_to_array(to_tsvector('english', %(lexical_asked)s)))
+select w.lexeme, s.ndoc
 from unnest(
-    tsvector_to_array(to_tsvector('english', %(lexical_text)s))
+    %(lexical_lexemes)s::text[]
     || array[{", ".join(f"'{key}'" for key in (_ROWS_KEY, *_LENGTH_KEYS))}]
 ) w(lexeme)
 left join lexeme_stats s on s.owner = %(owner)s and s.lexeme = w.lexeme
@@ -53,10 +51,6 @@ LIVE_SAMPLE: Final = 1_000
 """Memories of one owner that a query counts words in, at most, and as many sensitive ones. R@10
 with all memories sensitive, against none: 59.3 and 59.3 (360 of them), 90.5 and 90.0 (994), 59.7
 and 60.4 (5,000, of which 2,000 were counted)."""
-
-FEWEST_ROWS: Final = 20
-"""An owner with fewer memories counts as one with so many: a word that two of three memories hold
-is not known to be a common one. A background that says nothing of any owner."""
 
 # How many memories are counted live (''), and how many of them hold each word: the sensitive ones,
 # and all others of an owner without frequencies.
@@ -73,7 +67,7 @@ with own as materialized (
 ), asked as materialized (
     select w.lexeme,
         ('''' || replace(replace(w.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery as query
-    from unnest(tsvector_to_array(to_tsvector('english', %(lexical_text)s))) w(lexeme)
+    from unnest(%(lexical_lexemes)s::text[]) w(lexeme)
 )
 select '{_ROWS_KEY}', count(*) from own
 union all
@@ -125,33 +119,18 @@ where lexeme_stats.ndoc <> excluded.ndoc
 """
 
 
-def words_asked(query: str, expanded: str = "") -> dict[str, object]:
-    """The parameters of both, beside the `owner`."""
-    return {"lexical_text": _bounded(f"{query} {expanded}"), "lexical_asked": _bounded(query)}
-
-
-def _bounded(text: str) -> str:
-    # 13,000 characters cost 11 ms to parse and 105 ms to search.
-    return text[:MAX_QUERY_CHARS].replace("\0", " ").encode("utf-8", "ignore").decode()
-
-
 def known_of(
-    frequencies: Iterable[tuple[str, int | None, bool]], live: Iterable[tuple[str, int]]
-) -> tuple[list[Lexeme], Statistics]:
-    """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: the query's words, and what is known of the
-    owner's.
+    frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
+) -> tuple[dict[str, int], Statistics]:
+    """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: how many memories hold each lexeme of the
+    query, and what is known of the owner's.
     """
-    rows_found = list(frequencies)
-    found = {lexeme: count for lexeme, count, _ in rows_found}
-    asked = {lexeme for lexeme, _, is_asked in rows_found if is_asked}
+    found = dict(frequencies)
     counted = dict(live)
     rows = max((found.pop(_ROWS_KEY) or 0) + counted[_ROWS_KEY], FEWEST_ROWS)
     lengths = [found.pop(key) for key in _LENGTH_KEYS]
-    lexemes = [
-        Lexeme(text, (kept or 0) + counted.get(text, 0), text in asked)
-        for text, kept in found.items()
-    ]
-    return lexemes, Statistics(rows, [length for length in lengths if length is not None])
+    holding = {text: (kept or 0) + counted.get(text, 0) for text, kept in found.items()}
+    return holding, Statistics(rows, [length for length in lengths if length is not None])
 
 
 async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:

@@ -39,6 +39,7 @@ _NAMES: Final = (
     "dimension",
     "distance",
     "query_instruction",
+    "languages",
     "state",
     "is_former",
 )
@@ -51,9 +52,10 @@ where model = %(model)s and revision = %(revision)s and dimension = %(dimension)
     and distance = %(distance)s
 """
 _OPEN = f"""
-insert into spaces (embedder, model, revision, dimension, distance, query_instruction, state)
+insert into spaces (embedder, model, revision, dimension, distance, query_instruction, languages,
+    state)
 values (%(embedder)s, %(model)s, %(revision)s, %(dimension)s, %(distance)s, %(query_instruction)s,
-    %(state)s)
+    %(languages)s, %(state)s)
 returning {_COLUMNS}
 """  # noqa: S608  # composed of constants
 # While it was retired it was not kept up to date, so every memory must be looked at again.
@@ -64,6 +66,7 @@ where id = %s and state = 'retired'
 """
 _REOPEN = f"""
 update spaces set embedder = %(embedder)s, query_instruction = %(query_instruction)s,
+    languages = %(languages)s,
     state = case when exists (select from spaces where state = 'active') then state
         else 'active' end
 where id = %(id)s
@@ -122,6 +125,7 @@ class SpaceStore(PostgresComponent):
             "dimension": space.dimension,
             "distance": space.distance,
             "query_instruction": space.query_instruction,
+            "languages": sorted(space.languages),
         }
         async with self._pool.transaction(ADMIN) as connection:
             await connection.execute(_LOCK)
@@ -269,5 +273,6 @@ def _to_space(row: Mapping[str, Any]) -> StoredSpace:
         dimension=row["dimension"],
         distance=row["distance"],
         query_instruction=row["query_instruction"],
+        languages=frozenset(row["languages"]),
     )
     return StoredSpace(row["id"], row["embedder"], space, row["state"], row["is_former"])

@@ -101,7 +101,7 @@ def _columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 def _others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
     """Texts and words that are in the memories of other owners, which were not erased."""
-    query = "SELECT content, tag_words, expanded_words FROM memories"
+    query = "SELECT content, tags, expanded_keywords, content_terms FROM memories"
     left = marks.texts | marks.words
     found: set[str] = set()
     for row in connection.execute(query):

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.lexical import search as words
-from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds
+from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds, to_row
+from recollect.adapters.sqlite.schema.tables import TOKENIZER
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 
@@ -46,31 +47,26 @@ SELECT {{wanted}} FROM (
 ) m WHERE
 """  # noqa: S608  # built from constants
 
-_JOINED: Final = "coalesce((SELECT group_concat(value, ' ') FROM json_each(m.{0})), '') AS {0}"
-_SEARCHED: Final = (
-    "m.id, m.owner, m.importance, m.created_at, m.content,"
-    f" {_JOINED.format('expanded_keywords')}, {_JOINED.format('tags')}, m.category"
-)
 # What `words` asks of a store, and the word index of its schema without a copy of the texts.
 _SCRATCH: Final = (
     "PRAGMA journal_mode = OFF",
     """
     CREATE TABLE memories (number INTEGER PRIMARY KEY, id TEXT, owner TEXT, importance REAL,
-        created_at INTEGER, content TEXT, expanded_keywords TEXT, tags TEXT, category TEXT,
-        deleted_at INTEGER)
+        created_at INTEGER, languages TEXT, content TEXT, deleted_at INTEGER)
     """,
-    """
+    f"""
     CREATE VIRTUAL TABLE memory_words USING fts5(content, expanded_keywords, tags, category,
-        content='', tokenize='porter unicode61')
+        content='', {TOKENIZER})
     """,
     "BEGIN",
 )
 _SCRATCH_MEMORY: Final = """
-INSERT INTO memories (number, id, owner, importance, created_at, content, expanded_keywords, tags,
-    category) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO memories (number, id, owner, importance, created_at, languages, content)
+VALUES (:number, :id, :owner, :importance, :created_at, :languages, :content)
 """
 _SCRATCH_WORDS: Final = """
-INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category) VALUES (?, ?, ?, ?, ?)
+INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category)
+VALUES (:number, :content_terms, :keyword_terms, :tag_terms, :category_terms)
 """
 
 
@@ -79,13 +75,13 @@ def search(
 ) -> list[Candidate]:
     condition, parameters = inside(owner, scope)
     parameters["as_of"] = microseconds(as_of)
-    known = connection.execute(_THEN.format(wanted=_SEARCHED) + condition, parameters).fetchall()
+    known = [to_row(memory) for memory in _read(connection, condition, parameters)]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         for statement in _SCRATCH:
             scratch.execute(statement)
-        numbered = [(number, *row) for number, row in enumerate(known, 1)]
+        numbered = [{**row, "number": number} for number, row in enumerate(known, 1)]
         scratch.executemany(_SCRATCH_MEMORY, numbered)
-        scratch.executemany(_SCRATCH_WORDS, ((row[0], *row[5:]) for row in numbered))
+        scratch.executemany(_SCRATCH_WORDS, numbered)
         return words.search(scratch, owner, EVERYWHERE, query)
 
 

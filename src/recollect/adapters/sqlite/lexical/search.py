@@ -1,33 +1,68 @@
-"""The lexical leg on SQLite: FTS5 and `bm25()`, every word first, then any word.
+"""The lexical leg on SQLite: FTS5 and `bm25()` over the terms of the analyzer.
 
-Memories that hold every word are asked for first; they keep their place in the answer whatever
-else is found. When they do not fill it, memories that hold any word are added, and all stand in
-the order of `bm25()`. Putting the every-word part in front as a block was measured and is not
-better (R@10 in percent, block in front / this order: LoCoMo 61.9 / 61.8, LongMemEval oracle turns
-58.6 / 58.6, sessions 73.0 / 74.3, SciFact 81.6 / 81.6), and it would leave scores that
-contradict the order, which fusion by scores cannot use.
+A word of the query may stand in the index in several forms (as it is written, without accents, as a
+stem): it counts by the best of them, so each form is a search of its own. Memories that hold every
+word keep a place in the answer whatever else is found, and all stand in the order of their scores.
+Putting the every-word part in front as a block was measured and is not better (R@10 in percent,
+block in front / this order: LoCoMo 61.9 / 61.8, LongMemEval oracle turns 58.6 / 58.6, sessions 73.0
+/ 74.3, SciFact 81.6 / 81.6), and it would leave scores that contradict the order, which fusion by
+scores cannot use.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
-from recollect.core.recall.relevance import word_evidence
-from recollect.core.text.analysis import clean_query, fts5_match, query_words
+from recollect.core.recall.rarity import FEWEST_ROWS, idf
+from recollect.core.text.analysis import clean_query
+from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import WordQuery
 
-# Content, expanded keywords, tags, category: the weights that Postgres gives its classes A to D.
-FIELD_WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
 # bm25() is negative, better is less; a leg's scores grow with the match, from 0.
-_SCORE: Final = f"-bm25(memory_words, {', '.join(map(str, FIELD_WEIGHTS))})"
+_SCORE: Final = f"-bm25(memory_words, {', '.join(map(str, WEIGHTS))})"
+_FORM: Final = f"""
+SELECT rowid, {{place}}, {_SCORE} FROM memory_words WHERE memory_words MATCH :form{{number}}
+"""  # noqa: S608  # built from constants
+# Materialized: `bm25()` works only where the match is made. Of each memory the places of the words
+# it holds, and once for all, how many memories hold each word and how many there are.
+_MATCH: Final = """
+WITH forms (number, place, score) AS MATERIALIZED ({forms}),
+words (number, place, score) AS MATERIALIZED (
+    SELECT number, place, max(score) FROM forms GROUP BY number, place
+)
+SELECT m.id, sum(words.score) AS score, m.importance, m.created_at,
+    json_group_array(words.place),
+    (SELECT json_group_object(place, rows) FROM (
+        SELECT place, count(*) AS rows FROM words GROUP BY place)),
+    (SELECT count(*) FROM memories WHERE deleted_at IS NULL)
+FROM words JOIN memories m ON m.number = words.number
+WHERE {condition}
+GROUP BY words.number
+ORDER BY sum(words.place < :every) = :every AND :every > 0 DESC, score DESC, m.id LIMIT :depth
+"""
+# One step of the index per language, however many memories it has.
+_LANGUAGES: Final = """
+WITH RECURSIVE spoken (languages) AS (
+    SELECT min(languages) FROM memories WHERE owner = :owner AND deleted_at IS NULL
+    UNION ALL
+    SELECT (
+        SELECT min(m.languages) FROM memories m
+        WHERE m.owner = :owner AND m.deleted_at IS NULL AND m.languages > spoken.languages
+    ) FROM spoken WHERE languages IS NOT NULL
+)
+SELECT languages FROM spoken WHERE languages IS NOT NULL
+"""
+# SQLite joins no more than 500 searches into one.
+_MAX_FORMS: Final = 400
 # A scan compares every text with every pattern: a few short ones are enough for a last resort.
 _MAX_PATTERNS: Final = 8
 _MAX_PATTERN_CHARS: Final = 200
@@ -41,58 +76,62 @@ def search(
         condition += " AND m.id NOT IN (SELECT value FROM json_each(:exclude))"
         parameters["exclude"] = id_list(query.exclude)
     parameters["depth"] = query.depth
-    every = query_words(query.text)
-    any_of = tuple(dict.fromkeys((*every, *query_words(query.expanded))))
+    spoken = languages(connection, owner)
+    every = query_forms(clean_query(query.text), spoken)
+    any_of = list(dict.fromkeys((*every, *query_forms(clean_query(query.expanded), spoken))))
     if not any_of:
         return _scan(connection, condition, parameters, (clean_query(query.text),))
     try:
-        found = _match(connection, condition, parameters, every, any_of)
+        return _match(connection, condition, {**parameters, "every": len(every)}, any_of)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
         # The match itself could not be made, for instance because the index is missing.
-        return _scan(connection, condition, parameters, any_of)
-    evidence = word_evidence(query.text, query.expanded)
-    return [candidate._replace(evidence=evidence(text)) for candidate, text in found]
+        return _scan(connection, condition, parameters, [forms[0] for forms in any_of])
+
+
+def languages(connection: sqlite3.Connection, owner: str) -> frozenset[str]:
+    """The languages that an owner's memories are in."""
+    rows = connection.execute(_LANGUAGES, {"owner": owner})
+    return frozenset(language for (each,) in rows for language in each.split())
 
 
 def _match(
-    connection: sqlite3.Connection,
-    condition: str,
-    parameters: Parameters,
-    every: tuple[str, ...],
-    any_of: tuple[str, ...],
-) -> list[tuple[Candidate, str]]:
-    """The best candidates with the texts that they were found by."""
-    statement = f"""
-        SELECT m.id, {_SCORE} AS score, m.importance, m.created_at,
-            m.content || ' ' || m.expanded_keywords || ' ' || m.tags || ' ' || m.category
-        FROM memory_words JOIN memories m ON m.number = memory_words.rowid
-        WHERE memory_words MATCH :match AND {condition}
-        ORDER BY score DESC, m.id LIMIT :depth
-    """  # noqa: S608  # built from constants; every value is a parameter
+    connection: sqlite3.Connection, condition: str, parameters: Parameters, words: Sequence[Forms]
+) -> list[Candidate]:
+    asked = [(place, form) for place, forms in enumerate(words) for form in forms][:_MAX_FORMS]
+    forms = " UNION ALL ".join(
+        _FORM.format(place=place, number=number) for number, (place, _) in enumerate(asked)
+    )
+    matches = {f"form{number}": f'"{form}"' for number, (_, form) in enumerate(asked)}
+    statement = _MATCH.format(forms=forms, condition=condition)
+    rows = connection.execute(statement, {**parameters, **matches}).fetchall()
+    evidence = _evidence(rows, len(words), parameters["every"])
+    found = [
+        candidate._replace(evidence=share)
+        for candidate, share in zip(_candidates(rows), evidence, strict=True)
+    ]
+    return sorted(found, key=lambda candidate: (-candidate.score, candidate.id))
 
-    def matching(expression: str) -> list[tuple[Candidate, str]]:
-        rows = connection.execute(statement, {**parameters, "match": expression}).fetchall()
-        return list(zip(_candidates(rows), (row[4] for row in rows), strict=True))
 
-    depth: int = parameters["depth"]
-    full = matching(fts5_match(every, "AND")) if every else []
-    if len(full) >= depth or len(any_of) == 1:
-        return full or matching(fts5_match(any_of, "OR"))
-    wide = matching(fts5_match(any_of, "OR"))
-    kept = {candidate.id: (candidate, text) for candidate, text in full}
-    for candidate, text in wide:
-        if candidate.id in kept or len(kept) < depth:
-            kept[candidate.id] = (candidate, text)
-    return sorted(kept.values(), key=lambda found: (-found[0].score, found[0].id))
+def _evidence(rows: Sequence[sqlite3.Row], words: int, asked: int) -> list[float]:
+    """How much of what is asked each memory holds: the information of its words, in any form, over
+    that of all words of the query. The words that only expand it come after these.
+    """
+    if not rows:
+        return []
+    _, _, _, _, _, holders, stored = rows[0]
+    holding, total = json.loads(holders), max(stored, FEWEST_ROWS)
+    weights = [idf(total, min(holding.get(str(place), 1), total)) for place in range(words)]
+    ceiling = sum(weights[:asked] or weights)
+    return [min(sum(weights[place] for place in json.loads(row[4])) / ceiling, 1.0) for row in rows]
 
 
 def _scan(
     connection: sqlite3.Connection,
     condition: str,
     parameters: Parameters,
-    texts: tuple[str, ...],
+    texts: Sequence[str],
 ) -> list[Candidate]:
     """Memories whose content holds one of the texts as it is written; equal among each other."""
     patterns = {

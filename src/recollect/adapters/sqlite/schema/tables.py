@@ -41,7 +41,8 @@ FILL_RESERVE: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(
 
 # `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
 # Short columns come first: a scope is then checked without reading the texts. `extra`: fields that
-# a newer peer sent, as JSON.
+# a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
+# analyzed it: by which version, and in which languages.
 _MEMORIES: Final = """
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
@@ -56,29 +57,40 @@ CREATE TABLE memories (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     deleted_at INTEGER,
+    analyzer INTEGER NOT NULL,
+    languages TEXT NOT NULL,
     tags TEXT NOT NULL,
-    tag_words TEXT NOT NULL,
     expanded_keywords TEXT NOT NULL,
-    expanded_words TEXT NOT NULL,
     content TEXT NOT NULL,
     extra TEXT NOT NULL DEFAULT '{}',
     links TEXT NOT NULL DEFAULT '[]',
+    content_terms TEXT NOT NULL,
+    keyword_terms TEXT NOT NULL,
+    tag_terms TEXT NOT NULL,
+    category_terms TEXT NOT NULL,
     UNIQUE (owner, id)
 ) STRICT
 """
 # What the word index indexes: memories that are not forgotten. The triggers, FTS5's own rebuild and
-# its integrity check all read this view, so they cannot disagree. FTS5 reads no virtual table in
-# it, such as `json_each`: hence the lists a second time as plain text.
+# its integrity check all read this view, so they cannot disagree.
 _SEARCHABLE: Final = """
 CREATE VIEW searchable AS SELECT
-    number, content, expanded_words AS expanded_keywords, tag_words AS tags, category
+    number, content_terms AS content, keyword_terms AS expanded_keywords, tag_terms AS tags,
+    category_terms AS category
 FROM memories WHERE deleted_at IS NULL
 """
-_WORDS: Final = """
+# Terms are words already, with spaces between them: to this tokenizer all characters beyond ASCII
+# are letters, and so is the punctuation that terms hold.
+TOKENIZER: Final = "tokenize=\"ascii tokenchars '_./@:+#-'\""
+_WORDS: Final = f"""
 CREATE VIRTUAL TABLE memory_words USING fts5(
     content, expanded_keywords, tags, category,
-    content='searchable', content_rowid='number', tokenize='porter unicode61'
+    content='searchable', content_rowid='number', {TOKENIZER}
 )
+"""
+# Which languages an owner's memories are in, one step of the index for each.
+_BY_LANGUAGES: Final = """
+CREATE INDEX memories_by_languages ON memories (owner, languages) WHERE deleted_at IS NULL
 """
 # FTS5 takes an entry out by the text that went in, hence BEFORE: the view still shows the old row.
 _UNINDEX: Final = """
@@ -293,7 +305,7 @@ END
 # The first change since the server was last heard of: from here on both sides may differ. What the
 # server did not show (withheld) is no base.
 _OUTBOX_CHANGED: Final = f"""
-CREATE TRIGGER outbox_changed BEFORE UPDATE ON memories
+CREATE TRIGGER outbox_changed BEFORE UPDATE OF {_STATE} ON memories
 WHEN NOT EXISTS (SELECT 1 FROM outbox WHERE owner = old.owner AND id = old.id) BEGIN
     INSERT INTO states (role, {_STATE}) SELECT 'base', {_OLD_STATE}
     WHERE EXISTS (
@@ -367,6 +379,8 @@ SCHEMA: Final[tuple[str, ...]] = (
     "CREATE INDEX memories_by_age ON memories (owner, created_at, id) WHERE deleted_at IS NULL",
     _BY_PROJECT,
     _BY_BEGINNING,
+    _BY_LANGUAGES,
+    "CREATE INDEX memories_by_analyzer ON memories (analyzer)",
     "CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT",
     _SETTINGS_AUDIT,
     _SEARCHABLE,

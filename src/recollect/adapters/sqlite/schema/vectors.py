@@ -31,6 +31,7 @@ CREATE TABLE spaces (
     dimension INTEGER NOT NULL,
     distance TEXT NOT NULL CHECK (distance = 'cosine'),
     query_instruction TEXT NOT NULL,
+    languages TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('filling', 'active', 'retired')),
     is_former INTEGER NOT NULL DEFAULT 0,
     last_error TEXT,

@@ -20,7 +20,8 @@ DROP_BATCH: Final = 5_000
 """Vectors that one transaction removes when a space is dropped: others want to write as well."""
 
 _COLUMNS: Final = (
-    "id, embedder, model, revision, dimension, distance, query_instruction, state, is_former"
+    "id, embedder, model, revision, dimension, distance, query_instruction, languages, state,"
+    " is_former"
 )
 _SPACES: Final = f"SELECT {_COLUMNS} FROM spaces ORDER BY id"  # noqa: S608  # composed of constants
 _ACTIVE: Final = f"SELECT {_COLUMNS} FROM spaces WHERE state = 'active'"  # noqa: S608  # as above
@@ -31,8 +32,9 @@ SELECT id FROM spaces WHERE model = :model AND revision = :revision AND dimensio
     AND distance = :distance
 """
 _OPEN: Final = f"""
-INSERT INTO spaces (embedder, model, revision, dimension, distance, query_instruction, state)
-VALUES (:embedder, :model, :revision, :dimension, :distance, :query_instruction,
+INSERT INTO spaces (embedder, model, revision, dimension, distance, query_instruction, languages,
+    state)
+VALUES (:embedder, :model, :revision, :dimension, :distance, :query_instruction, :languages,
     CASE WHEN {_IS_ANY_ACTIVE} THEN 'filling' ELSE 'active' END)
 """  # noqa: S608  # composed of constants
 # While it was retired it was not kept up to date, so every memory must be looked at again.
@@ -41,6 +43,7 @@ _WAKE: Final = (
 )
 _REOPEN: Final = f"""
 UPDATE spaces SET embedder = :embedder, query_instruction = :query_instruction,
+    languages = :languages,
     state = CASE WHEN {_IS_ANY_ACTIVE} THEN state ELSE 'active' END
 WHERE id = :id
 """  # noqa: S608  # composed of constants
@@ -85,6 +88,7 @@ class SpaceStore(SqliteComponent):
             "dimension": space.dimension,
             "distance": space.distance,
             "query_instruction": space.query_instruction,
+            "languages": " ".join(sorted(space.languages)),
         }
 
         def work(writer: sqlite3.Connection) -> StoredSpace:
@@ -210,5 +214,6 @@ def _to_space(row: sqlite3.Row) -> StoredSpace:
         dimension=row["dimension"],
         distance=row["distance"],
         query_instruction=row["query_instruction"],
+        languages=frozenset(row["languages"].split()),
     )
     return StoredSpace(row["id"], row["embedder"], space, row["state"], bool(row["is_former"]))

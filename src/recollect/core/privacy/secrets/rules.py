@@ -22,7 +22,10 @@ from recollect.core.privacy.secrets.values import (
     url_password_confidence,
 )
 
-_VALUE: Final = r"""(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|`([^`\n]{1,256})`|([^\s"'`,;]{1,256}))"""
+_VALUE: Final = (
+    r"""(?:"([^"\n]{1,256})"|'([^'\n]{1,256})'|`([^`\n]{1,256})`|"""
+    r"""([^\s"'`,;\u00ab\u00bb\u201c\u201d\u201e]{1,256}))"""
+)
 _WHICH: Final = (
     r"(?:[_-](?:prod|production|staging|dev|test|live|old|new|value|\d{1,2}))?(?![a-z0-9_])"
 )

@@ -12,6 +12,7 @@ from recollect.core.privacy.secrets.values import (
     kinds,
     looks_random,
     password_confidence,
+    sentence_key_confidence,
     sentence_password_confidence,
     set_password_confidence,
 )
@@ -26,13 +27,25 @@ _CLOSE: Final = r"[\"'`\u201d\u201c\u2019\u00bb]"
 _QUOTED: Final = rf"{_OPEN}([^\n\"'`\u201c-\u201e\u2018\u2019\u00ab\u00bb]{{4,64}}){_CLOSE}"
 _BARE: Final = r"[\"'`\u201c\u201e\u2018\u00ab]?([^\s\"'`\u201c\u201d\u2018\u2019\u00bb,;]{4,128})"
 _OF: Final = r"(?:[ \t][^\n.:=\"'`\u201c\u201e]{1,48}?)?"
-_LOCAL: Final = (  # in German, Spanish, Portuguese, French, Italian and Dutch
-    r"(?:passwort|kennwort|contrase(?:\xf1|n)a|clave|senha|mot de passe|parola d'ordine|"
-    r"wachtwoord|wlan-?schl\xfcssel|zugangscode)"
+_LOCAL: Final = (  # in German, Spanish, Portuguese, French, Italian, Dutch and Russian
+    r"(?:passwort|kennwort|contrase(?:\xf1|n)a|clave|senha|mot de passe|mdp|parola d'ordine|"
+    r"wachtwoord|wlan-?schl\xfcssel|zugangscode|парол(?:ь|я|ю|ем))"
 )
 _IS: Final = (
-    r"(?:ist|war|hei\xdft|auf|es|era|est|\xe9|\xe8|is|is nu|a)(?:[ \t](?:jetzt|nun|ahora|agora))?:?"
+    r"(?:ist|war|hei\xdft|auf|es|era|est|c['\u2019]est|\xe9|\xe8|is|is nu|a|это|теперь|на|[-–—])"
+    r"(?:[ \t](?:jetzt|nun|ab heute|ab sofort|ahora|agora|maintenant|d\xe9sormais|теперь))?:?"
 )
+_LOCAL_KEY: Final = (
+    r"(?:(?:api|zugriffs|zugangs)[ -]?schl\xfcssel|cl\xe9 (?:d['\u2019])?(?:api|acc\xe8s)|"
+    r"jeton(?: d['\u2019]acc\xe8s)?|clave (?:de )?api|token de acceso|(?:api|апи)[ -]ключ|"
+    r"ключ (?:api|апи|доступа)|токен|api[ ]?キー|トークン|密钥|密鑰|金鑰|令牌)"
+)
+# In Japanese and Chinese, where a value ends with the last letter that is none of theirs.
+_EASTERN: Final = (
+    r"(?:パスワード|パスフレーズ|密码|密碼|口令)(?!管理|マネ|生成|ポリシー|策略|規則|规则)"
+)
+_EASTERN_IS: Final = r"[^\n。！？!-~]{0,16}?(?:[はをが是为為成了到]|[:=])[ \t]{0,2}"
+_EASTERN_VALUE: Final = r"[\"'`「『\u201c\u2018]?((?:(?![\"'`,;])[!-~]){4,128})"
 _WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
 _SAID_OF_IT: Final = re.compile(
     r"\b(?:too (?:short|long|weak)|not |no |must |(?:expired|invalid|wrong|required|incorrect|"
@@ -130,6 +143,23 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
     ),
     words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_QUOTED}", quoted_confidence),
+    words(
+        "password",
+        rf"\b{_LOCAL}\b{_OF}[ \t]?[:=][ \t]{{0,4}}{_BARE}",
+        sentence_password_confidence,
+    ),
+    # Russian says "the password is" without "is".
+    words(
+        "password",
+        rf"\bпароль(?:[ \t][^\W\d_]{{2,20}}){{0,2}}[ \t]{{1,2}}{_BARE}",
+        pass_confidence,
+    ),
+    words("password", rf"{_EASTERN}{_EASTERN_IS}{_EASTERN_VALUE}", sentence_password_confidence),
+    words(
+        "key",
+        rf"{_LOCAL_KEY}[^\n.]{{0,40}}?(?<![a-z0-9_.+/=~-])([a-z0-9_.+/=~-]{{16,256}})",
+        sentence_key_confidence,
+    ),
     words(
         "password",
         r"\b(?:user(?:name)?|login|account|admin|root)\b[^\n]{1,60}?[ \t,/]pass(?![a-z])"

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
+from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
@@ -56,6 +57,7 @@ def _checks(
     else:
         yield "key", lambda: health.check_key(settings)
         yield "server", lambda: check_server(settings)
+    yield "languages", lambda: check_languages(settings)
     if settings.mode == "cached" and settings.sqlite_path.exists():
         yield "sync", lambda: health.check_sync(settings)
     yield "egress", lambda: check_egress(settings)
@@ -154,6 +156,20 @@ def check_server(settings: Settings) -> Check:
     return Check("server", "warn", f"{found}; last error: {last_error}", remedy)
 
 
+def check_languages(settings: Settings) -> Iterator[Check]:
+    """Whether the embedding model covers the languages of the memories. Nothing to say where there
+    are no memories, or where the server does not answer: other checks report that.
+    """
+    if settings.api_url is None and not settings.sqlite_path.exists():
+        return
+    try:
+        stats = asyncio.run(_stats(replace(settings, sync="off"), by_meaning=True))
+    except RecollectError:
+        return
+    if (found := uncovered_languages(stats)) is not None:
+        yield Check("languages", "warn", found, OTHER_MODEL)
+
+
 def check_egress(settings: Settings) -> Check:
     """What may leave this machine; docs/privacy.md has the full table."""
     if settings.egress == "local":
@@ -235,10 +251,10 @@ def _local(settings: Settings) -> Settings:
     return replace(settings, api_url=None)
 
 
-async def _stats(settings: Settings) -> Stats:
+async def _stats(settings: Settings, *, by_meaning: bool = False) -> Stats:
     from recollect.wiring import open_service
 
-    async with open_service(settings, by_meaning=False) as recollect:
+    async with open_service(settings, by_meaning=by_meaning) as recollect:
         return await recollect.stats()
 
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
+from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
 from recollect.core.text.analysis import counted
@@ -125,9 +126,16 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "sensitive": str(stats.sensitive),
         "categories": _counts(stats.by_category),
         "projects": _counts(stats.by_project),
+        "languages": _counts(stats.by_language),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
+        "uncovered": _uncovered(stats),
         **({} if stats.graph is None else _graph_rows(stats.graph)),
     }
+
+
+def _uncovered(stats: Stats) -> str:
+    found = uncovered_languages(stats)
+    return "" if found is None else f"{found}\n→ {OTHER_MODEL}"
 
 
 def checks(done: Iterable[Check]) -> Table:

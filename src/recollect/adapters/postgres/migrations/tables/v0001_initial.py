@@ -15,7 +15,7 @@ depends_on = None
 
 MEMORIES = r"""
 -- array_to_string is only STABLE, because some element types print differently per session. For
--- text the result is always the same, and a generated column needs that promise.
+-- text the result is always the same.
 create function recollect_join(words text[]) returns text
 language sql immutable strict parallel safe
 return array_to_string(words, ' ');
@@ -39,12 +39,11 @@ create table memories (
     deleted_at timestamptz,
     links jsonb not null default '[]'
         constraint links_are_a_list check (jsonb_typeof(links) = 'array'),
-    search_vector tsvector not null generated always as (
-        setweight(to_tsvector('english', content), 'A')
-        || setweight(to_tsvector('english', recollect_join(expanded_keywords)), 'B')
-        || setweight(to_tsvector('english', recollect_join(tags)), 'C')
-        || setweight(to_tsvector('english', category), 'D')
-    ) stored,
+    -- What the memory is found by, as core/text/terms.py analyzed it: by which version, and in
+    -- which languages. Version 0 is not analyzed yet; the worker does it.
+    search_vector tsvector not null default '',
+    languages text not null default '',
+    analyzer smallint not null default 0,
     constraint episode_has_session check (category <> 'episode' or session is not null),
     primary key (owner, id),
     constraint memories_sensitivity unique (owner, id, is_sensitive)
@@ -70,6 +69,12 @@ create index memories_search on memories using gin (search_vector) with (fastupd
 -- When every word of a query is common, the best rows are short ones, and this index finds them.
 -- Not partial: the planner keeps statistics of an index's expression only for whole indexes.
 create index memories_length on memories (owner, length(search_vector));
+
+-- Which languages an owner's memories are in, one step of the index for each.
+create index memories_languages on memories (owner, languages) where deleted_at is null;
+
+-- What an earlier version of the analyzer has left.
+create index memories_analyzer on memories (analyzer, owner, id);
 
 -- An owner's sensitive memories: their words are counted with each recall and kept nowhere.
 create index memories_sensitive on memories (owner) where is_sensitive and deleted_at is null;
@@ -159,11 +164,16 @@ create table memory_versions (
     created_at timestamptz not null,
     deleted_at timestamptz,
     links jsonb not null,
+    search_vector tsvector not null,
+    analyzer smallint not null,
     primary key (owner, memory_id, number),
     foreign key (owner, memory_id) references memories (owner, id) on delete cascade
 );
 
 create index memory_versions_then on memory_versions (owner, valid_from);
+
+create index memory_versions_analyzer on memory_versions
+    (analyzer, owner, memory_id, number);
 
 create function recollect_version() returns trigger language plpgsql as $$
 declare
@@ -173,10 +183,11 @@ begin
     where v.owner = old.owner and v.memory_id = old.id;
     insert into memory_versions (memory_id, owner, number, valid_from, valid_to, content, category,
         tags, expanded_keywords, importance, is_sensitive, project, session, version, created_at,
-        deleted_at, links)
+        deleted_at, links, search_vector, analyzer)
     values (old.id, old.owner, coalesce(last, 0) + 1, old.updated_at, new.updated_at, old.content,
         old.category, old.tags, old.expanded_keywords, old.importance, old.is_sensitive,
-        old.project, old.session, old.version, old.created_at, old.deleted_at, old.links);
+        old.project, old.session, old.version, old.created_at, old.deleted_at, old.links,
+        old.search_vector, old.analyzer);
     delete from memory_versions
     where owner = old.owner and memory_id = old.id and number <= last - 99;
     return null;
@@ -308,8 +319,10 @@ $$;
 create trigger changes_added after insert on memories referencing new table as added
 for each statement execute function recollect_change_added();
 
+-- Not when a memory is analyzed again: it is the same memory to every client.
 create trigger changes_changed after update on memories referencing new table as changed
-for each statement execute function recollect_change_changed();
+for each statement when (current_setting('recollect.analyzing', true) is distinct from 'on')
+execute function recollect_change_changed();
 
 create trigger changes_erased after delete on memories referencing old table as gone
 for each statement execute function recollect_change_erased();

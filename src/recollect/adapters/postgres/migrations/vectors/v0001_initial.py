@@ -30,6 +30,7 @@ create table spaces (
     dimension integer not null check (dimension between 1 and 4000),
     distance text not null check (distance = 'cosine'),
     query_instruction text not null,
+    languages text[] not null,
     state text not null check (state in ('filling', 'active', 'retired')),
     is_former boolean not null default false,
     created_at timestamptz not null default now(),

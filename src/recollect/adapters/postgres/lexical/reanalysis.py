@@ -1,0 +1,74 @@
+"""Analyzes again what an earlier version of the analyzer has left, a batch at a time.
+
+Recall goes on meanwhile: a memory is found by its old terms until it has new ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.search_vector import analyzed_fields
+from recollect.core.text.terms import VERSION
+
+# The first by the indexes on the analyzer: what was done is not read again.
+_OUTDATED: Final = """
+(select owner, analyzer, false as is_version from memories
+where analyzer < %(version)s order by analyzer, owner limit 1)
+union all
+(select owner, analyzer, true from memory_versions
+where analyzer < %(version)s order by analyzer, owner limit 1)
+limit 1
+"""
+# For clients nothing changes: see the trigger on the changes.
+_QUIETLY: Final = "select set_config('recollect.analyzing', 'on', true)"
+# By id, as every writer of several rows locks them; what another writes now is analyzed with it.
+_MEMORIES: Final = """
+select owner, id, content, expanded_keywords, tags, category from memories
+where owner = %(owner)s and analyzer = %(outdated)s order by id limit %(limit)s
+for update skip locked
+"""
+_UPDATE_MEMORY: Final = """
+update memories set search_vector = %(search_vector)s, languages = %(languages)s,
+    analyzer = %(analyzer)s
+where owner = %(owner)s and id = %(id)s
+"""
+_VERSIONS: Final = """
+select owner, memory_id, number, content, expanded_keywords, tags, category from memory_versions
+where owner = %(owner)s and analyzer = %(outdated)s order by memory_id, number limit %(limit)s
+for update skip locked
+"""
+_UPDATE_VERSION: Final = """
+update memory_versions set search_vector = %(search_vector)s, analyzer = %(analyzer)s
+where owner = %(owner)s and memory_id = %(memory_id)s and number = %(number)s
+"""
+_FIELDS: Final = ("content", "expanded_keywords", "tags", "category")
+
+
+class Outdated(NamedTuple):
+    """What one version of the analyzer left of an owner: memories, or their former versions."""
+
+    owner: str
+    analyzer: int
+    is_version: bool
+
+
+async def find_outdated(connection: Connection) -> Outdated | None:
+    """Of any owner."""
+    cursor = await connection.execute(_OUTDATED, {"version": VERSION})
+    row = await cursor.fetchone()
+    return None if row is None else Outdated(**row)
+
+
+async def reanalyze(connection: Connection, outdated: Outdated, limit: int) -> int:
+    """Within a transaction of the owner: analyze up to so many; how many there were."""
+    await connection.execute(_QUIETLY)
+    select, update = (
+        (_VERSIONS, _UPDATE_VERSION) if outdated.is_version else (_MEMORIES, _UPDATE_MEMORY)
+    )
+    wanted = {"owner": outdated.owner, "outdated": outdated.analyzer, "limit": limit}
+    cursor = await connection.execute(select, wanted)
+    rows: list[dict[str, Any]] = await cursor.fetchall()
+    new = [{**row, **analyzed_fields(*(row[name] for name in _FIELDS))} for row in rows]
+    await cursor.executemany(update, new)
+    return len(rows)

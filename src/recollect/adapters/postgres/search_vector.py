@@ -1,0 +1,48 @@
+"""What a memory is found by, as columns of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from recollect.core.memory.memory import Memory
+from recollect.core.text.terms import VERSION, Analyzed, analyze_fields
+
+# Of Postgres: a text's later words all have the last position, and a word has only so many.
+_MAX_POSITION: Final = 16_383
+_MAX_POSITIONS: Final = 255
+
+
+def analyzed(memory: Memory) -> dict[str, Any]:
+    return analyzed_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
+
+
+def analyzed_fields(
+    content: str, expanded_keywords: Iterable[str], tags: Iterable[str], category: str
+) -> dict[str, Any]:
+    terms = analyze_fields(content, expanded_keywords, tags, category)
+    return {
+        "search_vector": as_vector(terms),
+        "languages": " ".join(terms.languages),
+        "analyzer": VERSION,
+    }
+
+
+def quote(lexeme: str) -> str:
+    """A lexeme as text of a `tsvector` or `tsquery`, in which no character is an operator."""
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def as_vector(terms: Analyzed) -> str:
+    """The text of a `tsvector`: each field has a class of its own, and follows the one before."""
+    positions: dict[str, list[str]] = {}
+    place = 0
+    for weight, field in zip("ABCD", terms.fields, strict=True):
+        for forms in field:
+            place = min(place + 1, _MAX_POSITION)
+            entry = f"{place}{weight}"
+            for form in forms:
+                places = positions.setdefault(form, [])
+                if len(places) < _MAX_POSITIONS:
+                    places.append(entry)
+    return " ".join(f"{quote(form)}:{','.join(places)}" for form, places in positions.items())

@@ -1,0 +1,164 @@
+"""Where the words of a text are, after the word boundaries of Unicode (UAX 29).
+
+Every character is mapped to a class of one letter, and the rules are regular expressions over the
+classes. So a combining mark stays in its word whatever the script, an invisible character does not
+cut one, and neither a table of all characters nor a rule per script is needed. The expressions have
+no choice to take back: time grows with the text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+MAX_WORD: Final = 64
+"""Characters of a word. What is longer is cut: each piece is a word."""
+
+MAX_COMPOUND: Final = 128
+"""Characters of what is kept whole: an identifier, a path, an address."""
+
+# The classes. Letters: u upper case, l lower case, a without case. n: numbers. m: marks and
+# invisible characters, which belong to what is before them. w: without spaces between words, in
+# pairs (w Thai and others, k kana, h Han, g Hangul). s: symbols such as emoji, each a word.
+# Punctuation that joins stands for itself. All else separates.
+_JOINING: Final = {
+    **{ord(sign): sign for sign in "_./@:+#-'"},
+    ord("\\"): "/",
+    ord("’"): "'",
+    ord("‘"): "'",
+    ord("ʼ"): "'",
+    ord("‐"): "-",
+    ord("‑"): "-",
+    ord("״"): "'",
+    ord("׳"): "'",
+    ord("·"): "m",
+    ord("ﾞ"): "m",
+    ord("ﾟ"): "m",
+}
+# First and last character of each block.
+_HAN: Final = (
+    (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFD),
+)  # fmt: skip
+_KANA: Final = (
+    (0x3041, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF), (0xFF66, 0xFF9F),
+    (0x1AFF0, 0x1B16F), (0x3105, 0x312F), (0x31A0, 0x31BF),
+)  # fmt: skip
+_HANGUL: Final = ((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 0xD7FB))
+# Thai, Lao, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham, Myanmar Extended-B and -A, Balinese,
+# Javanese, Tai Viet, Ahom, Yi.
+_UNSPACED: Final = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19FF), (0x1A20, 0x1AAF),
+    (0x1B00, 0x1B7F), (0xA000, 0xA4CF), (0xA980, 0xA9FF), (0xAA60, 0xAADF), (0x11700, 0x1174F),
+)  # fmt: skip
+_BLOCKS: Final = (("h", _HAN), ("k", _KANA), ("g", _HANGUL), ("w", _UNSPACED))
+_BY_CATEGORY: Final = {
+    "Lu": "u", "Lt": "u", "Ll": "l", "Lm": "a", "Lo": "a", "Nd": "n", "Nl": "n", "No": "n",
+    "Mn": "m", "Mc": "m", "Me": "m", "Cf": "m", "So": "s", "Cn": "a", "Co": "a",
+}  # fmt: skip
+
+
+class _Classes(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        found = self[code] = _class_of(code)
+        return found
+
+
+def _class_of(code: int) -> str:
+    category = unicodedata.category(chr(code))
+    kind = _BY_CATEGORY.get(category, " ")
+    # Modifiers of an emoji, and flags, are characters of their own in Unicode.
+    if kind in "al" or category in ("No", "So", "Nl"):
+        for name, blocks in _BLOCKS:
+            if any(first <= code <= last for first, last in blocks):
+                return name
+    return kind
+
+
+_CLASSES: Final = _Classes(_JOINING)
+
+# A plain word is the most common by far, so it comes first, and is told from a compound by what
+# follows.
+_SEGMENT: Final = re.compile(
+    r"(?P<plain>(?>(?:um*+)?[la][lam]*+|u[um]*+|n[nm]*+)(?![ulan]|[-_./@:'][ulan]|\+\+|\#))"
+    r"|(?P<pairs>[wkh][wkhm]*+)"
+    r"|(?P<hangul>g[gm]*+)"
+    r"|(?P<compound>[ulan][ulanm]*+(?:[-_./@:'][ulan][ulanm]*+)*+(?:\+\+|\#)?)"
+    r"|(?P<symbol>s)m*+"
+)
+# From the whole to its words: a path or an address, a file or a host, a name of several words.
+_LEVELS: Final = tuple(re.compile(f"[^{signs}]+") for signs in ("'", "/@:", ".", "_-"))
+_MARKS: Final = re.compile(r"(.)(m+)")
+# The words in a name: HTTPServer is HTTP and Server, sha256 is sha and 256.
+_INNER: Final = re.compile(r"u+(?![la])|u?[la]+|n+")
+_WORD: Final = re.compile("[^-_./@:']+")
+
+
+class Segment(NamedTuple):
+    """A piece of a text: what kind of piece it is, its characters, and their classes."""
+
+    kind: str
+    text: str
+    classes: str
+
+
+def segments(text: str) -> list[Segment]:
+    """The pieces of a text that hold something to be found by, in order. Plain words, and the parts
+    of others, are of the kind `word`; compounds, besides, are `whole`.
+    """
+    found: list[Segment] = []
+    classes = text.translate(_CLASSES)
+    for match in _SEGMENT.finditer(classes):
+        start, end = match.span()
+        kind = match.lastgroup
+        if kind == "plain" and end - start <= MAX_WORD:
+            found.append(Segment("word", text[start:end], ""))
+        elif kind == "plain" or kind == "compound":
+            found += (
+                Segment("word" if is_word else "whole", part, "")
+                for part, is_word in _parts(text[start:end], classes[start:end])
+            )
+        else:
+            found.append(Segment(kind or "", text[start:end], classes[start:end]))
+    return found
+
+
+def _parts(text: str, classes: str) -> Iterator[tuple[str, bool]]:
+    """A compound as it is, then what it is made of; and whether each is a word of a language."""
+    if classes[-1] in "+#":
+        yield text[-MAX_COMPOUND:], False  # C++, C#
+        classes = classes.rstrip("+#")
+        text = text[: len(classes)]
+    if len(text) <= MAX_COMPOUND:
+        yield from _split(text, classes, 0)
+    else:
+        for match in _WORD.finditer(classes):
+            start, end = match.span()
+            yield from _words(text[start:end], classes[start:end])
+
+
+def _split(text: str, classes: str, level: int) -> Iterator[tuple[str, bool]]:
+    if level == len(_LEVELS):
+        yield from _words(text, classes)
+        return
+    spans = [match.span() for match in _LEVELS[level].finditer(classes)]
+    if len(spans) > 1 and level:
+        yield text, False
+    for start, end in spans:
+        yield from _split(text[start:end], classes[start:end], level + 1)
+
+
+def _words(text: str, classes: str) -> Iterator[tuple[str, bool]]:
+    if "m" in classes:
+        classes = _MARKS.sub(lambda match: match[1] * (1 + len(match[2])), classes)
+    for at in range(0, len(text), MAX_WORD):
+        word = text[at : at + MAX_WORD]
+        yield word, True
+        inner = _INNER.findall(classes, at, at + MAX_WORD)
+        if len(inner) > 1:
+            start = 0
+            for each in inner:
+                yield word[start : start + len(each)], True
+                start += len(each)

@@ -1,0 +1,299 @@
+"""The one analyzer: what a text is found by, the same in every store.
+
+A word is indexed as it is written (in lower case), without its accents, and as the stem it has in
+each language of the text; all at one position. A query asks for a word in any of these forms, in
+every language that its owner's memories are in, and scores the best one: never two for one word.
+Scripts without spaces are indexed in pairs of characters. Names such as `OrderService`,
+`make_release` or `src/app.py` are indexed whole and by their words.
+
+A change of what comes out here is a new `VERSION`: stores then analyze again what they hold.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
+
+from recollect.core.text.languages import guess, languages_of, script_of
+from recollect.core.text.segments import MAX_WORD, Segment, segments
+from recollect.core.text.stop_words import stop_words
+
+VERSION: Final = 1
+
+Forms = tuple[str, ...]
+"""What one word is found by, the word as it is written first."""
+
+WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
+"""Of what stands in the content, the expanded keywords, the tags and the category."""
+
+MAX_BYTES: Final = 700_000
+"""Of a memory's distinct terms: Postgres keeps no more than a megabyte. Prose has a tenth of it."""
+
+MAX_QUERY_TERMS: Final = 128
+
+_STEMMERS: Final = {
+    "ar": "arabic", "bg": "russian", "ca": "catalan", "cs": "czech", "da": "danish",
+    "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian",
+    "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish",
+    "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
+    "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
+    "ta": "tamil", "tr": "turkish", "uk": "russian",
+}  # fmt: skip
+# Letters that are not others with a mark, but letters.
+_KEPT: Final = {
+    "es": "ñ", "sv": "åäö", "fi": "åäö", "da": "å", "no": "å", "et": "õäöü", "tr": "çğöşü",
+    "hu": "öüőű", "pl": "ó", "ru": "й", "uk": "йї", "bg": "й",
+}  # fmt: skip
+_ALWAYS_KEPT: Final = "йї"
+_HEBREW_PREFIXES: Final = "והבלכמש"
+_HEBREW_ENDINGS: Final = ("ים", "ות")
+_LETTERS_A_CHARACTER: Final = 3
+"""How many letters of other scripts say as much as one character of Chinese, about."""
+_CACHED: Final = 50_000
+# A character and its marks; more than a few are no writing.
+_UNWRITTEN: Final = re.compile(r"[^\w_./@:+#'\u0080-\U0010ffff-]+")
+_MARKED: Final = re.compile(r"[^m]m{0,8}|m{1,8}")
+
+
+class Analyzed(NamedTuple):
+    """A memory's terms, of each field and by position, and the languages they were made for."""
+
+    fields: tuple[list[Forms], list[Forms], list[Forms], list[Forms]]
+    languages: tuple[str, ...]
+
+
+def analyze(text: str, language: str | None = None) -> tuple[list[Forms], tuple[str, ...]]:
+    """The terms of a text, by position, and its languages."""
+    found = segments(text)
+    languages = _languages(found, language)
+    return list(_forms(found, languages)), languages
+
+
+def analyze_fields(
+    content: str,
+    expanded_keywords: Iterable[str],
+    tags: Iterable[str],
+    category: str,
+    language: str | None = None,
+) -> Analyzed:
+    """The terms of a memory. Its fields share the languages of all: a tag alone says little of its
+    language, and the category, one of a few English words, nothing.
+    """
+    texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
+    found = [segments(text) for text in texts]
+    languages = _languages([each for field in found[:-1] for each in field], language)
+    room = _Room(MAX_BYTES)
+    first, second, third, fourth = (list(room.fitting(_forms(each, languages))) for each in found)
+    return Analyzed((first, second, third, fourth), languages)
+
+
+def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
+    """What to look for, each word once, in the languages of what is searched.
+
+    The stop words of the query's own language are left out, unless there is nothing else.
+    """
+    found = segments(text)
+    own = _languages(found, None)
+    stopped = frozenset[str]().union(*map(stop_words, own))
+    distinct = dict.fromkeys(_forms(found, languages, of_query=True))
+    telling = [forms for forms in distinct if forms[0] not in stopped]
+    return (telling or list(distinct))[:MAX_QUERY_TERMS]
+
+
+def main_language(text: str) -> str | None:
+    """The language that most of a text is in; None when nothing tells."""
+    found = segments(text)
+    spaced = sum(len(each.text) for each in found if each.kind == "word")
+    unspaced = sum(len(each.text) for each in found if each.kind in ("pairs", "hangul"))
+    languages = _languages(found, None)
+    if not languages:
+        return None
+    return languages[-1 if _LETTERS_A_CHARACTER * unspaced > spaced else 0]
+
+
+class _Room:
+    """Lets terms pass until the distinct ones have filled it."""
+
+    def __init__(self, bytes: int) -> None:
+        self._left = bytes
+        self._seen: set[str] = set()
+
+    def fitting(self, positions: Iterable[Forms]) -> Iterator[Forms]:
+        for forms in positions:
+            for form in forms:
+                if form not in self._seen:
+                    self._seen.add(form)
+                    self._left -= 8 + 4 * len(form) if not form.isascii() else 8 + len(form)
+            if self._left < 0:
+                return
+            yield forms
+
+
+def _languages(found: Sequence[Segment], language: str | None) -> tuple[str, ...]:
+    kinds = frozenset[str]().union(*(each.classes for each in found))
+    words = (each.text.lower() for each in found if each.kind == "word")
+    unspaced = [name for kind, name in (("k", "ja"), ("g", "ko"), ("w", "th")) if kind in kinds]
+    if "h" in kinds and not unspaced:
+        unspaced = ["zh"]
+    return (*guess(words, language), *unspaced)
+
+
+def _forms(
+    found: Iterable[Segment], languages: Collection[str], *, of_query: bool = False
+) -> Iterator[Forms]:
+    known = _cache_for(tuple(sorted(languages)))
+    for kind, text, classes in found:
+        if kind == "word":
+            forms = known.get(text)
+            if forms is None:
+                forms = known[text] = _forms_of(text, languages)
+            if forms:
+                yield forms
+        elif kind == "whole":
+            yield (_written(text),)
+        elif kind == "symbol":
+            yield (text[0],)
+        else:
+            yield from _pairs(Segment(kind, text, classes), of_query=of_query)
+
+
+def _pairs(run: Segment, *, of_query: bool) -> Iterator[Forms]:
+    """Each character, with its marks, and the next. Single ones too, where one can be a word: any
+    Han character, and the first of a Korean word, whose endings follow it; of a query only one that
+    is alone.
+    """
+    characters = [*filter(None, _syllables(run.text) if run.kind == "hangul" else _characters(run))]
+    if len(characters) == 1:
+        yield (characters[0],)
+        return
+    for place, one in enumerate(characters):
+        if not of_query and (_is_han(one) or (place == 0 and run.kind == "hangul")):
+            yield (one,)
+        if place + 1 < len(characters):
+            yield (one + characters[place + 1],)
+
+
+def _syllables(text: str) -> str:
+    """Hangul composed; macOS writes the letters of a syllable one by one."""
+    pieces = range(0, len(text), MAX_WORD)
+    return "".join(_written(text[at : at + MAX_WORD]) for at in pieces)
+
+
+def _characters(run: Segment) -> list[str]:
+    if "m" not in run.classes:
+        return [_written_character(each) for each in run.text]
+    spans = (match.span() for match in _MARKED.finditer(run.classes))
+    return [_written_character(run.text[start:end]) for start, end in spans]
+
+
+def _is_han(character: str) -> bool:
+    return "\u3400" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0003fffd"
+
+
+_known_forms: dict[tuple[str, ...], dict[str, Forms]] = {}
+
+
+def _cache_for(languages: tuple[str, ...]) -> dict[str, Forms]:
+    """The forms of words that were met before in these languages."""
+    if sum(map(len, _known_forms.values())) >= _CACHED:
+        _known_forms.clear()
+    return _known_forms.setdefault(languages, {})
+
+
+def _forms_of(word: str, languages: Collection[str]) -> Forms:
+    written = _written(word)
+    if not written or written[0].isdigit():
+        return _all_forms(written, ())
+    return _all_forms(written, languages_of(script_of(written), languages))
+
+
+def _all_forms(written: str, languages: tuple[str, ...]) -> Forms:
+    kept = "".join(_KEPT.get(language, "") for language in languages) + _ALWAYS_KEPT
+    stems = (_stem(written, language) for language in languages)
+    forms = (written, *(_folded(form, kept) for form in (written, *stems)))
+    return tuple(form for form in dict.fromkeys(forms) if form)
+
+
+@lru_cache(maxsize=_CACHED)
+def _written_character(text: str) -> str:
+    return _written(text)
+
+
+def _written(word: str) -> str:
+    """As it is written, whatever its case, width and composition; without what is not seen."""
+    if word.isascii():
+        return word.lower()
+    seen = "".join(filter(_is_seen, word))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    # Some characters are short for several: "(1)", or words with spaces between them.
+    return _UNWRITTEN.sub("", folded)
+
+
+@cache
+def _is_seen(character: str) -> bool:
+    return (
+        unicodedata.category(character) != "Cf"
+        and character not in "·\u0640"
+        and not ("\ufe00" <= character <= "\ufe0f")
+    )
+
+
+def _folded(word: str, kept: str) -> str:
+    """Without accents and vowel points, except on letters that a language tells apart."""
+    if word.isascii():
+        return word
+    return "".join(each if each in kept else _plain(each) for each in word)
+
+
+@cache
+def _plain(character: str) -> str:
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    if (other := _ALIKE.get(character)) is not None:
+        return other
+    parts = unicodedata.normalize("NFD", character)
+    return "".join(part for part in parts if not _is_accent(part))
+
+
+def _is_accent(character: str) -> bool:
+    return (
+        "\u0300" <= character <= "\u036f"
+        or "\u064b" <= character <= "\u065f"
+        or character == "\u0670"
+        or "\u0591" <= character <= "\u05c7"
+    )
+
+
+_ALIKE: Final = {
+    "ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th",
+    "ى": "ي", "ی": "ي", "ک": "ك", "ۀ": "ه", "ة": "ه",
+}  # fmt: skip
+
+
+def _stem(word: str, language: str) -> str:
+    if language == "he":
+        return _hebrew_stem(word)
+    stemmer = _stemmer(language)
+    return word if stemmer is None else stemmer.stemWord(word)
+
+
+def _hebrew_stem(word: str) -> str:
+    """Without one prefix ("and", "the", "in", "to" and others are written together with the word)
+    and without the ending of the plural.
+    """
+    if len(word) > 3 and word[0] in _HEBREW_PREFIXES:
+        word = word[1:]
+    return word[:-2] if len(word) > 4 and word.endswith(_HEBREW_ENDINGS) else word
+
+
+@cache
+def _stemmer(language: str) -> Any:  # noqa: ANN401  # Snowball's, which has no types
+    if (algorithm := _STEMMERS.get(language)) is None:
+        return None
+    import Stemmer  # type: ignore[import-not-found, unused-ignore]  # it has no stubs
+
+    return Stemmer.Stemmer(algorithm)

@@ -1,0 +1,41 @@
+"""Whether people learn that the embedding model does not cover their languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.core.admin.languages import uncovered_languages
+from recollect.core.admin.stats import Stats, count_languages
+from recollect.core.recall.space import EmbeddingStats
+
+
+def stats(by_language: dict[str, int], *covered: str) -> Stats:
+    embedding = EmbeddingStats("model/3", 0, 0, 0, languages=covered)
+    return Stats(100, 0, 0, by_language=by_language, embedding=embedding)
+
+
+def test_a_language_that_the_model_does_not_cover_is_named_with_its_memories() -> None:
+    found = uncovered_languages(stats({"en": 60, "de": 30, "xx": 10}, "en"))
+    assert found is not None
+    assert "German (30), xx (10)" in found
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        stats({"en": 60, "de": 40}, "de", "en"),
+        stats({"en": 60, "de": 40}),  # nothing is known of the model
+        stats({"en": 96, "de": 4}, "en"),  # four of a hundred may be wrong guesses
+        Stats(
+            2, 0, 0, by_language={"de": 2}, embedding=EmbeddingStats("m", 0, 0, 0, None, ("en",))
+        ),
+        Stats(40, 0, 0, by_language={"de": 40}),  # there is no model
+    ],
+)
+def test_nothing_is_said_where_nothing_is_missing(known: Stats) -> None:
+    assert uncovered_languages(known) is None
+
+
+def test_a_memory_in_two_languages_counts_for_both() -> None:
+    counted = count_languages({"de": 2, "de en": 3, "": 4})
+    assert list(counted.items()) == [("de", 5), ("en", 3)]

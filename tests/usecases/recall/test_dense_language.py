@@ -1,0 +1,48 @@
+"""A model counts little where the query is in a language that it was not made for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.conformance.samples import memory
+from tests.recall_contexts import recall_context
+from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.space import SAME_SCRIPT, Space
+from recollect.usecases.recall.dense import dense_leg
+
+pytestmark = pytest.mark.anyio
+
+ENGLISH = replace(SPACE, languages=frozenset({"en"}))
+BOTH = replace(SPACE, languages=frozenset({"en", "de", "ja"}))
+GERMAN = "Wann wird das Auto in der Werkstatt repariert?"
+
+
+@pytest.mark.parametrize(
+    ("space", "query", "trust"),
+    [
+        (ENGLISH, "When will the car be repaired?", 1.0),
+        (ENGLISH, GERMAN, SAME_SCRIPT),
+        (ENGLISH, "車はいつ修理されますか", 0.0),
+        (ENGLISH, "OrderService はどこで動いていますか", 0.0),
+        (ENGLISH, "Когда починят машину?", 0.0),
+        (ENGLISH, "OrderService", 1.0),
+        (ENGLISH, "42", 1.0),
+        (BOTH, GERMAN, 1.0),
+        (BOTH, "車はいつ修理されますか", 1.0),
+        (SPACE, GERMAN, 1.0),  # what a model was made for may be unknown
+    ],
+)
+async def test_trust_depends_on_the_language_of_the_query(
+    store: InMemoryStore, space: Space, query: str, trust: float
+) -> None:
+    await store.add(memory(1, "automobile", owner="me"))
+    vectors = AllVectors(store)
+    await vectors.embed("me")
+    leg = dense_leg(vectors, OneEmbedder(MeaningEmbedder(space)))
+    found = await leg(recall_context(RecallRequest(query)))
+    assert not isinstance(found, Declined)
+    assert [candidate.trust for candidate in found] == [trust]

@@ -211,14 +211,17 @@ async def _open_resident(
 
 @asynccontextmanager
 async def _working(local: Local) -> AsyncIterator[None]:
-    """While entered, what waits is embedded and read, unless workers are switched off."""
+    """While entered, what waits is analyzed, embedded and read, unless workers are switched off."""
+    from recollect.usecases.workers.analysis import AnalysisStep
     from recollect.usecases.workers.embedding import EmbeddingStep
     from recollect.usecases.workers.graph import GraphStep
     from recollect.usecases.workers.worker import persist
 
-    steps: list[Step] = [] if local.settings.worker == "off" else [EmbeddingStep(local.embedding)]
-    if steps and local.graph.mode != "off":
-        steps.append(GraphStep(local.graph))
+    steps: list[Step] = []
+    if local.settings.worker != "off":
+        steps += [AnalysisStep(local.analysis), EmbeddingStep(local.embedding)]
+        if local.graph.mode != "off":
+            steps.append(GraphStep(local.graph))
     tasks = [asyncio.create_task(persist(step, _log_bug)) for step in steps]
     try:
         yield

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.samples import fill, fill_background, ids, memory, search
+from tests.conformance.samples import OWNER, fill, fill_background, ids, memory, search
 
+from recollect.core.memory.memory import EVERYWHERE
+from recollect.core.recall.settings import WordQuery
 from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -65,6 +67,21 @@ async def test_a_stem_does_not_count_twice(store: MemoryStore) -> None:
     await fill_background(store)
     await fill(store, memory(1, "the deployments in autumn"), memory(2, "deploying the lighthouse"))
     assert await search(store, "deployments lighthouse") == ids(2, 1)
+
+
+@pytest.mark.parametrize("word", ["deployments", "deploying", "Deploy"])
+async def test_a_word_counts_once_as_evidence_in_any_of_its_forms(
+    store: MemoryStore, word: str
+) -> None:
+    await fill_background(store)
+    await fill(store, memory(1, "the deployments, deploying and deployed"))
+    (whole,) = await store.search_words(OWNER, EVERYWHERE, WordQuery(word))
+    assert whole.evidence == pytest.approx(1.0)
+    half, *_ = await store.search_words(OWNER, EVERYWHERE, WordQuery(f"{word} lighthouse"))
+    assert half.evidence == pytest.approx(0.5, abs=0.1)
+    expanded = WordQuery(f"{word} lighthouse", expanded="unheard-of")
+    again, *_ = await store.search_words(OWNER, EVERYWHERE, expanded)
+    assert again.evidence == pytest.approx(half.evidence)
 
 
 HOSTILE = ("x" * 100_000, "\u0301\u0316" * 10_000, "a\u200b" * 10_000, "\u202eabc\u202c " * 1_000)

@@ -28,6 +28,7 @@ from tests.strategies import new_id
 
 from recollect.adapters.postgres import store as postgres
 from recollect.adapters.postgres.access import ADMIN, WORKER
+from recollect.adapters.postgres.lexical.reanalysis import Outdated, reanalyze
 from recollect.adapters.postgres.lexical.search import LexicalSearch, search
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.rows import within
@@ -45,6 +46,7 @@ from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.space import StoredSpace
 from recollect.core.sync.decide import decide
 from recollect.core.sync.model import Outgoing, Revision
+from recollect.core.text.terms import VERSION
 from recollect.ports.recall import VectorQuery
 
 pytestmark = pytest.mark.anyio
@@ -398,6 +400,13 @@ async def keep_answer(rig: Rig) -> None:
     await rig.store.graph.keep_answer(job, "model", {"said": "tea"})
 
 
+async def analyze_again(rig: Rig) -> None:
+    """As if what this version of the analyzer made were outdated."""
+    for is_version in (False, True):
+        async with rig.store.pool.transaction(OWNER) as connection:
+            await reanalyze(connection, Outdated(OWNER, VERSION, is_version), 100)
+
+
 WRITES: dict[str, Call] = {
     "add": lambda rig: rig.store.add(memory(70)),
     "add unless known": lambda rig: rig.store.add_unless_known(memory(71, "The PIN is 4711")),
@@ -407,6 +416,7 @@ WRITES: dict[str, Call] = {
     "revise": revise,
     "note recalls": lambda rig: rig.store.recalls.note_recalls(OWNER, ALL, BEFORE_EDIT),
     "refresh frequencies": lambda rig: Statistics(rig.store.pool, Limits()).refresh(OWNER),
+    "analyze again": analyze_again,
     "read again": read_again,
     "save neighbours": save_near,
     "keep an answer": keep_answer,

@@ -21,6 +21,7 @@ from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
+from recollect.core.recall.rarity import FEWEST_ROWS, idf
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
 from recollect.core.recall.successors import (
@@ -180,13 +181,14 @@ class InMemoryStore:
         ]
         languages = self._languages(owner)
         every = query_forms(clean_query(query.text), languages)
-        any_of = {*every, *query_forms(clean_query(query.expanded), languages)}
+        any_of = dict.fromkeys((*every, *query_forms(clean_query(query.expanded), languages)))
         if not any_of:
             return _containing(clean_query(query.text), inside)[: query.depth]
         score = self._bm25(owner, any_of)
+        evidence = self._evidence(owner, any_of, len(every))
         found = sorted(
             (
-                _candidate(memory, score(memory))
+                _candidate(memory, score(memory))._replace(evidence=evidence(memory))
                 for memory in inside
                 if any(self._holds(memory, word) for word in any_of)
             ),
@@ -313,6 +315,26 @@ class InMemoryStore:
     def _holds(self, memory: Memory, word: Forms) -> bool:
         terms = self._terms[memory.owner, memory.id]
         return any(form in terms for form in word)
+
+    def _evidence(
+        self, owner: str, words: Collection[Forms], asked: int
+    ) -> Callable[[Memory], float]:
+        """How much of what is asked a memory holds. The words that only expand the query come after
+        those that are asked.
+        """
+        current = self._current(owner)
+        rows = max(len(current), FEWEST_ROWS)
+        weights = {
+            word: idf(rows, max(sum(self._holds(memory, word) for memory in current), 1))
+            for word in words
+        }
+        ceiling = fsum([*weights.values()][: asked or len(words)])
+
+        def evidence(memory: Memory) -> float:
+            held = fsum(weight for word, weight in weights.items() if self._holds(memory, word))
+            return min(held / ceiling, 1.0)
+
+        return evidence
 
     def _bm25(self, owner: str, words: Collection[Forms]) -> Callable[[Memory], float]:
         """A score that knows how rare a term is among this owner's memories. A word counts by its

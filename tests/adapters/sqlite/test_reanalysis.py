@@ -1,4 +1,6 @@
-"""After the analyzer has changed, memories are analyzed again, some with each opening."""
+"""After the analyzer has changed, memories are analyzed again: by a worker, and some with each
+opening.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,6 @@ from pathlib import Path
 import pytest
 from tests.conformance.samples import fill, ids, memory, search
 
-from recollect.adapters.sqlite.lexical import reanalysis
 from recollect.adapters.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.anyio
@@ -43,16 +44,12 @@ async def test_opening_analyzes_what_is_outdated(tmp_path: Path) -> None:
     assert count(path, "SELECT count(*) FROM memory_versions") == 0
 
 
-async def test_one_opening_analyzes_a_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reanalysis, "BATCH", 2)
+async def test_a_worker_analyzes_what_is_outdated_in_batches(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     async with SqliteStore(path) as store:
         await fill(store, *(memory(number, "harbour") for number in range(1, 6)))
-    outdate(path)
-    left = []
-    for _ in range(3):
-        async with SqliteStore(path):
-            left.append(count(path, "SELECT count(*) FROM memories WHERE analyzer = 0"))
-    assert left == [3, 1, 0]
+        outdate(path)
+        assert await search(store, "old") == ids(1, 2, 3, 4, 5), "found by old terms meanwhile"
+        assert [await store.reanalyze(2) for _ in range(4)] == [2, 2, 1, 0]
+        assert await search(store, "harbour") == ids(1, 2, 3, 4, 5)
+        assert await search(store, "old") == []

@@ -124,8 +124,9 @@ def make_first_version(path: Path) -> None:
         connection.execute("PRAGMA user_version = 1")
         connection.execute(
             "insert into memories (id, owner, category, importance, is_sensitive, version,"
-            " created_at, updated_at, tags, tag_words, expanded_keywords, expanded_words, content)"
-            " values (?, 'ada', 'fact', 0, 0, 1, 1, 1, '[]', '', '[]', '', 'Ada likes Zermatt')",
+            " created_at, updated_at, analyzer, languages, tags, expanded_keywords, content,"
+            " content_terms, keyword_terms, tag_terms, category_terms) values (?, 'ada', 'fact', 0,"
+            " 0, 1, 1, 1, 0, '', '[]', '[]', 'Ada likes Zermatt', '', '', '', '')",
             (str(UUID(int=1)),),
         )
 

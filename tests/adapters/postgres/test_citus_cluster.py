@@ -19,9 +19,10 @@ from tests.conformance.graphs import stated
 from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import OWNER, memory
 
-from recollect.adapters.postgres.distribute import DEFAULT_SHARDS, distribute
+from recollect.adapters.postgres.distribute import distribute
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.admin.distribution import DEFAULT_SHARDS
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.graph.extraction import BY_RULES
 from recollect.core.memory.memory import EVERYWHERE

@@ -8,18 +8,13 @@ from psycopg.conninfo import make_conninfo
 from tests.conftest import Cluster
 from tests.privacy.test_row_level_security import admin_url
 
-from recollect.adapters.postgres.distribute import (
-    DEFAULT_SHARDS,
-    ROW_FUNCTIONS,
-    distribute,
-    find_steps,
-)
+from recollect.adapters.postgres.distribute import ROW_FUNCTIONS, distribute, find_steps
 from recollect.adapters.postgres.distribution import (
     check_usable,
     read_distribution,
     read_tables,
 )
-from recollect.core.admin.distribution import Distribution
+from recollect.core.admin.distribution import DEFAULT_SHARDS, Distribution
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 

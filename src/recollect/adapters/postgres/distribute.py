@@ -33,7 +33,6 @@ from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnav
 
 OLDEST: Final = 12
 """The release whose identity columns may be integers, which is what numbers the spaces."""
-DEFAULT_SHARDS: Final = 32
 Report = Callable[[str, float], None]
 
 _AVAILABLE = "select from pg_available_extensions where name = 'citus'"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from recollect.core.admin.checks import Check
 from recollect.core.text.analysis import counted
 
-DISTRIBUTE_REMEDY = "Stop all servers and workers, then run `recollect database distribute`."
+DEFAULT_SHARDS: Final = 32
+"""As many as Citus makes by default."""
+DISTRIBUTE_REMEDY: Final = "Stop all servers and workers, then run `recollect database distribute`."
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
+from recollect.core.admin.distribution import DEFAULT_SHARDS
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.typed import Commands
 
-database_app = Commands(help="Manage the server's database.")
-
-_SHARDS: Final = 32
+database_app = Commands(no_args_is_help=True, help="Manage the server's database.")
 
 
 @database_app.callback()
@@ -29,7 +28,7 @@ def distribute(
         typer.Option(
             "--shards", min=1, help="Shards of each table: owners are divided among so many."
         ),
-    ] = _SHARDS,
+    ] = DEFAULT_SHARDS,
     as_json: AsJson = False,
 ) -> None:
     """Distribute the tables over the nodes of a Citus cluster, by owner. Run it again to continue

@@ -80,6 +80,8 @@ ACROSS_OWNERS = {
     "select o.owner from concepts o": "whose names wait: groups by the owner",
     "delete from concept_vectors where space_id": "a DELETE of every shard",
     "select owner from memories where deleted_at": "owners with many memories: a UNION of owners",
+    "select owner, analyzer, false": "whose memories to analyze again: ORDER BY and LIMIT",
+    "select owner, analyzer, true": "the same, of former versions",
     "select owner, position from owners": "the largest owners: ORDER BY",
     "select memory_id as id, owner from changes": "erasures of all owners: a plain SELECT",
     "select distinct s.stem from memories m": "a join with a function, which every shard evaluates",
@@ -235,6 +237,7 @@ async def restore(rig: Rig, folder: Path) -> None:
 
 
 EVERYONE: dict[str, Call] = {
+    "analyze": lambda rig: rig.store.reanalyze(100),
     "embed": embed,
     "read texts": read_texts,
     "compare names": compare_names,

@@ -12,13 +12,13 @@ from recollect.adapters.postgres.search_vector import analyzed_fields
 from recollect.core.text.terms import VERSION
 
 # The first by the indexes on the analyzer: what was done is not read again.
-_OUTDATED: Final = """
-(select owner, analyzer, false as is_version from memories
-where analyzer < %(version)s order by analyzer, owner limit 1)
-union all
-(select owner, analyzer, true from memory_versions
-where analyzer < %(version)s order by analyzer, owner limit 1)
-limit 1
+_OUTDATED_MEMORIES: Final = """
+select owner, analyzer, false as is_version from memories
+where analyzer < %(version)s order by analyzer, owner limit 1
+"""
+_OUTDATED_VERSIONS: Final = """
+select owner, analyzer, true as is_version from memory_versions
+where analyzer < %(version)s order by analyzer, owner limit 1
 """
 # For clients nothing changes: see the trigger on the changes.
 _QUIETLY: Final = "select set_config('recollect.analyzing', 'on', true)"
@@ -55,9 +55,11 @@ class Outdated(NamedTuple):
 
 async def find_outdated(connection: Connection) -> Outdated | None:
     """Of any owner."""
-    cursor = await connection.execute(_OUTDATED, {"version": VERSION})
-    row = await cursor.fetchone()
-    return None if row is None else Outdated(**row)
+    for statement in (_OUTDATED_MEMORIES, _OUTDATED_VERSIONS):
+        cursor = await connection.execute(statement, {"version": VERSION})
+        if (row := await cursor.fetchone()) is not None:
+            return Outdated(**row)
+    return None
 
 
 async def reanalyze(connection: Connection, outdated: Outdated, limit: int) -> int:

@@ -154,3 +154,15 @@ async def _memories(store: FullStore, vector: str) -> set[int]:
 
 def texts(jobs: Sequence[EmbeddingJob]) -> list[str]:
     return sorted(job.text for job in jobs)
+
+
+async def open_all(vectors: Vectors, *spaces: Space) -> list[StoredSpace]:
+    return [await vectors.open_space(space.revision, space) for space in spaces]
+
+
+async def states(vectors: Vectors) -> dict[str, str]:
+    """The state of each space, by its revision."""
+    return {
+        stored.space.revision: "former" if stored.is_former else stored.state
+        for stored in await vectors.spaces()
+    }

@@ -28,6 +28,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.main import main
 
+LIMITS = Limits(drop_batch=25, index_rows=0)
 _ANSWERS = os.dup(1)
 os.dup2(2, 1)  # what the commands themselves print
 
@@ -37,11 +38,11 @@ def say(**what: object) -> None:
 
 
 def configure_stores() -> None:
-    """Claims expire after a second, a removal takes several steps, and a busy machine is no reason
-    to give up.
+    """Claims expire after a second, a removal takes several steps, every owner gets an index, and
+    timeouts are long enough for a busy machine.
     """
     real = PostgresStore.__init__
-    timeouts, limits = Timeouts(database_connect=60, acquire=60, lease=1.0), Limits(drop_batch=25)
+    timeouts, limits = Timeouts(database_connect=60, acquire=60, lease=1.0), LIMITS
 
     def configured(self: PostgresStore, url: str, **options: Any) -> None:
         real(self, url, **{**options, "timeouts": timeouts, "limits": limits})

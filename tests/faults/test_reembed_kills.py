@@ -25,6 +25,7 @@ from tests.shells.cli.commands import environment
 from tests.waiting import DEFAULT_SETTINGS, wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
+from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import Conflict
@@ -178,7 +179,9 @@ class House:
 async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[House]:
     accounts = {"compatible": Account(None, server.base_url)}
     async with (
-        PostgresStore(database_url, timeouts=Timeouts(lease=1.0)) as store,
+        PostgresStore(
+            database_url, timeouts=Timeouts(lease=1.0), limits=Limits(index_rows=0)
+        ) as store,
         Catalogue(Path("/"), accounts=accounts) as embedders,
     ):
         assert store.vectors is not None

@@ -222,6 +222,8 @@ async def test_a_write_does_not_wait_for_locks_on_the_frequencies(
 
 
 async def test_a_locked_table_does_not_keep_a_store_from_opening(database_url: str) -> None:
+    async with PostgresStore(database_url):
+        pass  # has created the policies
     async with asyncio.timeout(LIMIT):
         with held(database_url, "lock table lexeme_stats"):
             async with PostgresStore(database_url, limits=KEPT) as store:

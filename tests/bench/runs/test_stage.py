@@ -14,6 +14,7 @@ from recollect.bench.data.datasets import Document, EvaluationSet, Question
 from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.stage import OWNER, staged, wake
 from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.recall.background import BACKGROUND
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
@@ -30,8 +31,8 @@ def _quiet(*_: object) -> None:
 
 @dataclass
 class Model:
-    """Vectors that point where the text's number says. `refused` holds texts it cannot read, and a
-    query fails so many times before the model is ready.
+    """All texts are alike but those of the background. It cannot read a text with `refused` in it,
+    and its first `sleeping` queries fail.
     """
 
     refused: str = "nothing"
@@ -50,7 +51,7 @@ class Model:
         if any(self.refused in text for text in texts):
             raise ValueError(self.refused)
         self.seen += texts
-        return [[1.0, 0.0, 0.0] for _ in texts]
+        return [[0.0, 1.0, 0.0] if text in BACKGROUND else [1.0, 0.0, 0.0] for text in texts]
 
     async def embed_query(self, text: str) -> list[float]:
         if self.sleeping:

@@ -1,31 +1,15 @@
-"""The former space in Postgres: one at most, whoever was killed when; what a switch would lose; and
-a removal that is in nobody's way.
-"""
+"""The former space: at most one, and what a switch keeps and removes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from tests.conformance.places import SPACE, Place, Vectors, opened
-
-from recollect.core.recall.space import Space, StoredSpace
+from tests.conformance.places import SPACE, Place, open_all, opened, states
 
 pytestmark = pytest.mark.anyio
 
 A, B, C = (replace(SPACE, revision=letter) for letter in "abc")
-
-
-async def open_all(vectors: Vectors, *named: Space) -> list[StoredSpace]:
-    return [await vectors.open_space(one.revision, one) for one in named]
-
-
-async def standing(vectors: Vectors) -> dict[str, str]:
-    """How each space stands, by its revision."""
-    return {
-        one.space.revision: "former" if one.is_former else one.state
-        for one in await vectors.spaces()
-    }
 
 
 async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_before(
@@ -34,17 +18,17 @@ async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_
     async with opened(place) as (_, vectors):
         a, b = await open_all(vectors, A, B)
         await vectors.activate(b)
-        assert await standing(vectors) == {"a": "former", "b": "active"}
+        assert await states(vectors) == {"a": "former", "b": "active"}
         await vectors.activate(b)
-        assert await standing(vectors) == {"a": "former", "b": "active"}, "nothing to do"
+        assert await states(vectors) == {"a": "former", "b": "active"}, "nothing to do"
         (c,) = await open_all(vectors, C)
         await vectors.activate(c)
-        assert await standing(vectors) == {"a": "retired", "b": "former", "c": "active"}
+        assert await states(vectors) == {"a": "retired", "b": "former", "c": "active"}
         assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
         (a,) = await open_all(vectors, A)
         assert not a.is_former
         await vectors.activate(a)
-        assert await standing(vectors) == {"a": "active", "b": "retired", "c": "former"}
+        assert await states(vectors) == {"a": "active", "b": "retired", "c": "former"}
 
 
 async def test_the_former_space_stays_that_while_it_is_filled_again(
@@ -56,14 +40,14 @@ async def test_the_former_space_stays_that_while_it_is_filled_again(
         (back,) = await open_all(vectors, A)
         assert (back.state, back.is_former) == ("filling", True)
         await vectors.retire(back)
-        assert await standing(vectors) == {"a": "former", "b": "active"}
+        assert await states(vectors) == {"a": "former", "b": "active"}
         (c,) = await open_all(vectors, C)
         await vectors.retire(c)  # no way back leads there
         await vectors.retire(b)
         assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
         (back,) = await open_all(vectors, A)
         await vectors.activate(back)
-        assert await standing(vectors) == {"a": "active", "b": "former", "c": "filling"}
+        assert await states(vectors) == {"a": "active", "b": "former", "c": "filling"}
 
 
 async def test_a_space_keeps_the_languages_of_its_model(place: Place) -> None:

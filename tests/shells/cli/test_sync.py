@@ -152,8 +152,9 @@ def test_sync_needs_a_server(cli: Cli) -> None:
 
 
 def test_a_second_server_is_refused_until_relinked(homes: list[Cli], server: Running) -> None:
+    """Then it gets everything: another owner's memory with the same id is not in the way."""
     one, _ = homes
-    one.json("remember", "The harbour")
+    first = one.json("remember", "The harbour")
     other = Cli(one.home, {**one.settings, "RECOLLECT_API_KEY": server.new_key()})
     code, error = other.error("sync")
     assert code == 5
@@ -162,4 +163,7 @@ def test_a_second_server_is_refused_until_relinked(homes: list[Cli], server: Run
     assert other.json("status")["sync"]["waiting"] == 1
     other.json("sync", "--relink")
     shown = other.process("list", "--json", RECOLLECT_SYNC="off")
-    assert [one["id"] for one in json.loads(shown.stdout)["memories"]] == [stored["id"]]
+    assert [one["id"] for one in json.loads(shown.stdout)["memories"]] == [
+        stored["id"],
+        first["id"],
+    ]

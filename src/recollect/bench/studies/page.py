@@ -132,14 +132,7 @@ def render_study(study: Study, report: Report) -> str:
 
 def _age_notes(studied: Studied) -> Iterator[str]:
     """Note which studies are older than what changed their figures."""
-    before = [
-        study.title
-        for study, report in studied
-        if any(
-            "graph" not in config["layout"]
-            for config in report.provenance.get("configs", {}).values()
-        )
-    ]
+    before = _titles_without(studied, "layout", "graph")
     if before:
         yield (
             "These studies were measured before recall had a concept graph: "
@@ -147,14 +140,7 @@ def _age_notes(studied: Studied) -> Iterator[str]:
             "means both legs without the graph, which is now called `base`. To reproduce them, "
             "replace `default` with `base`.\n"
         )
-    relative = [
-        study.title
-        for study, report in studied
-        if any(
-            "min_relevance" not in config["settings"]
-            for config in report.provenance.get("configs", {}).values()
-        )
-    ]
+    relative = _titles_without(studied, "settings", "min_relevance")
     if relative:
         yield (
             "These studies were measured before fusion counted evidence "
@@ -168,6 +154,15 @@ def _age_notes(studied: Studied) -> Iterator[str]:
             f"{'; '.join(alone)}. Current figures on conversation sets differ. To reproduce them, "
             "add `:embedded=alone` to the configurations.\n"
         )
+
+
+def _titles_without(studied: Studied, part: str, name: str) -> list[str]:
+    """Studies with a configuration that did not have a name yet."""
+    return [
+        study.title
+        for study, report in studied
+        if any(name not in config[part] for config in report.provenance.get("configs", {}).values())
+    ]
 
 
 def _answers(studied: Studied) -> str:

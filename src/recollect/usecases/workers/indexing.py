@@ -50,5 +50,5 @@ class IndexStep:
     async def count_left(self) -> tuple[int, int]:
         return 0, 0
 
-    def report(self, trouble: BackoffEvent) -> None:
-        self._on_backoff(trouble)
+    def report(self, event: BackoffEvent) -> None:
+        self._on_backoff(event)

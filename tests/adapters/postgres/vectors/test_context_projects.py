@@ -23,8 +23,8 @@ pytestmark = pytest.mark.anyio
 _WAITING: LiteralString = "select memory_id from embeddings where vector is null order by 1"
 _MOVE: LiteralString = "update memories set project = %s where id = %s"
 _WAITS: LiteralString = """
-select pid from pg_locks join pg_database d on d.oid = database
-where locktype = 'advisory' and not granted and d.datname = current_database()
+select pid from pg_stat_activity
+where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0
 """
 _SHORT = "x" * 300
 

@@ -1,6 +1,4 @@
-"""The former space in Postgres: one at most, whoever was killed when; what a switch would lose; and
-a removal that is in nobody's way.
-"""
+"""The former space in Postgres: processes killed in between, and removal beside other work."""
 
 from __future__ import annotations
 
@@ -10,30 +8,27 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened, rows
+from tests.conformance.places import (
+    NORTH,
+    SPACE,
+    embed_all,
+    nearest,
+    open_all,
+    opened,
+    rows,
+    states,
+)
 from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE
-from recollect.core.recall.space import Gap, Space, StoredSpace
+from recollect.core.recall.space import Gap, StoredSpace
 
 pytestmark = pytest.mark.anyio
 
 A, B, C = (replace(SPACE, revision=letter) for letter in "abc")
-
-
-async def open_all(vectors: PostgresVectors, *named: Space) -> list[StoredSpace]:
-    return [await vectors.open_space(one.revision, one) for one in named]
-
-
-async def standing(vectors: PostgresVectors) -> dict[str, str]:
-    """How each space stands, by its revision."""
-    return {
-        one.space.revision: "former" if one.is_former else one.state
-        for one in await vectors.spaces()
-    }
 
 
 async def test_remove_some_leaves_a_space_that_became_the_former_one(
@@ -49,7 +44,7 @@ async def test_remove_some_leaves_a_space_that_became_the_former_one(
         await vectors.activate(b)
         await vectors.activate((await open_all(vectors, A))[0])
         assert await vectors.remove_some(b) is None
-        assert await standing(vectors) == {"a": "active", "b": "former"}
+        assert await states(vectors) == {"a": "active", "b": "former"}
         assert await nearest(vectors, b) == ids(1)
 
 
@@ -70,11 +65,11 @@ async def test_drop_space_refuses_a_space_that_was_opened_again(
             await vectors.activate((await open_all(vectors, A))[0])
         with pytest.raises(Conflict, match="in use again"):
             await vectors.drop_space(seen)
-        assert await standing(vectors) == {"a": "active", "b": state}
+        assert await states(vectors) == {"a": "active", "b": state}
         assert await nearest(vectors, b) == ids(1)
         if state == "filling":  # whoever has seen that it is filled can still cancel it
             await vectors.drop_space(b)
-            assert await standing(vectors) == {"a": "active"}
+            assert await states(vectors) == {"a": "active"}
 
 
 async def test_postgres_keeps_one_space_the_former_one(emptied_database_url: str) -> None:

@@ -37,8 +37,8 @@ ASKED = RecallRequest("0", limit=COUNT)
 
 @dataclass
 class Circle:
-    """Texts are numbers and lie on an arc, in their order or in the reverse of it. Documents wait
-    at the `gate`, one by one.
+    """Numbers lie on an arc, in their order or in the reverse of it, opposite to all other texts.
+    Documents that are numbers wait at the `gate`, one by one.
     """
 
     name: str
@@ -54,15 +54,18 @@ class Circle:
         return len(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        for _ in texts:
-            await self.gate.acquire()
+        for text in texts:
+            if text.isdigit():
+                await self.gate.acquire()
         return [self._vector(text) for text in texts]
 
     async def embed_query(self, text: str) -> list[float]:
         return self._vector(text)
 
     def _vector(self, text: str) -> list[float]:
-        number = int(text) if text.isdigit() else 0  # a new model is tried with a word first
+        if not text.isdigit():
+            return [-1.0, 0.0]
+        number = int(text)
         # 0 is at one end of the arc in both; the text next to it is 1 here, COUNT - 1 there.
         place = number if self.direction > 0 else (COUNT - number) % COUNT
         return [cos(place / COUNT), sin(place / COUNT)]

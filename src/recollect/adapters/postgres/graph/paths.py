@@ -16,14 +16,15 @@ from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, SAID
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
-from recollect.core.graph.model import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
+from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
 from recollect.core.graph.paths import (
     EVIDENCE_SHOWN,
-    MAX_SEEN,
     MAX_STEPS,
+    FoundPath,
     Link,
+    PathSearch,
+    to_memory_path,
     to_step,
-    trace_back,
 )
 
 _STATED: Final = f"""
@@ -98,7 +99,7 @@ class PathFinder(PostgresComponent):
         async with self._pool.transaction(owner) as connection:
             search = _Search(connection, owner, as_of)
             found = await search.find({source}, {target}, MAX_STEPS, _SEARCHES)
-            return None if found is None else await search.explain(found[1])
+            return None if found is None else GraphPath(await search.explain(found.links))
 
     @retry_on_disconnect
     async def paths(
@@ -122,17 +123,10 @@ class PathFinder(PostgresComponent):
                 if start == memory_id or not begins or not goals:
                     continue
                 found = await search.find(begins, goals, 2, (_STATED, _NEAR))
-                if found is None:
-                    continue
-                first, links = found
-                last = links[-1].there if links else first
-                path = await search.explain(links)
-                label = await search.read_labels({first, last})
-                is_concept = start in concepts
-                step = PathStep(start, "", MENTIONS, first, label[first])
-                before = () if is_concept else (step,)
-                after = PathStep(last, label[last], MENTIONS, memory_id, "", (memory_id,))
-                paths.append(GraphPath((*before, *path.steps, after)))
+                if found is not None:
+                    labels = await search.read_labels({found.first, found.last})
+                    steps = await search.explain(found.links)
+                    paths.append(to_memory_path(start, found, steps, labels, memory_id))
         return paths
 
 
@@ -145,31 +139,19 @@ class _Search:
         self._as_of = as_of
 
     async def find(
-        self, begins: set[UUID], goals: set[UUID], max_steps: int, searches: Collection[str]
-    ) -> tuple[UUID, list[Link]] | None:
-        """A shortest path from any beginning to any goal: where it begins, and its links."""
-        if met := sorted(begins & goals):
-            return met[0], []
-        reached: dict[UUID, Link] = {}
-        frontier = set(begins)
-        for _ in range(max_steps):
-            found: dict[UUID, Link] = {}
-            for search in searches:
-                params = {"owner": self._owner, "frontier": list(frontier), "as_of": self._as_of}
-                cursor = await self._connection.execute(search, params)
-                for row in await cursor.fetchall():
-                    if row["there"] not in reached and row["there"] not in begins:
-                        found.setdefault(row["there"], Link(**row))
-            reached |= found
-            if ends := sorted(goals & found.keys()):
-                links = trace_back(reached, ends[0])
-                return links[0].here, links
-            frontier = set(found)
-            if not frontier or len(reached) > MAX_SEEN:
-                return None
-        return None
+        self, begins: set[UUID], goals: set[UUID], max_steps: int, queries: Collection[str]
+    ) -> FoundPath | None:
+        search = PathSearch(begins, goals, max_steps)
+        while search.frontier:
+            params = {"owner": self._owner, "frontier": list(search.frontier), "as_of": self._as_of}
+            links: list[Link] = []
+            for query in queries:
+                cursor = await self._connection.execute(query, params)
+                links += [Link(**row) for row in await cursor.fetchall()]
+            search.advance(links)
+        return search.found
 
-    async def explain(self, links: list[Link]) -> GraphPath:
+    async def explain(self, links: Collection[Link]) -> tuple[PathStep, ...]:
         """The links with names and with the memories that say them."""
         label = await self.read_labels({id for link in links for id in (link.here, link.there)})
         edges = [link.edge for link in links if link.edge is not None]
@@ -182,7 +164,7 @@ class _Search:
             if link.relation == MENTIONED_TOGETHER:
                 evidence = await self._read_common_memories(link)
             steps.append(to_step(link, label, evidence))
-        return GraphPath(tuple(steps))
+        return tuple(steps)
 
     async def read_labels(self, ids: Collection[UUID]) -> dict[UUID, str]:
         params = {"owner": self._owner, "ids": list(ids)}

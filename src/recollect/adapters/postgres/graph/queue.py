@@ -122,8 +122,8 @@ select
         order by due_at desc limit 1) as last_error,
     (select count(*) from concepts
         where compared_in is null and (%(owner)s::text is null or owner = %(owner)s)) as to_compare,
-    coalesce((select calls from extraction_budget where day = current_date), 0) as calls,
-    coalesce((select tokens from extraction_budget where day = current_date), 0) as tokens
+    coalesce((select calls from extraction_budget where day = current_date), 0) as calls_today,
+    coalesce((select tokens from extraction_budget where day = current_date), 0) as tokens_today
 from extractions where %(owner)s::text is null or owner = %(owner)s
 """
 
@@ -218,16 +218,7 @@ class ExtractionQueue(ListeningQueue):
         async with self._pool.transaction(WORKER if owner is None else owner) as connection:
             cursor = await connection.execute(_PROGRESS, {"below": below, "owner": owner})
             row = await cursor.fetchone() or {}
-        return ExtractionProgress(
-            extracted=row["extracted"],
-            waiting=row["waiting"],
-            parked=row["parked"],
-            last_error=row["last_error"],
-            to_compare=row["to_compare"],
-            calls_today=row["calls"],
-            tokens_today=row["tokens"],
-            failing=row["failing"],
-        )
+        return ExtractionProgress(**row)
 
     async def spend(self, most: int) -> bool:
         async with self._pool.transaction(WORKER) as connection:

@@ -16,14 +16,15 @@ from uuid import UUID
 from recollect.adapters.sqlite.component import SqliteComponent
 from recollect.adapters.sqlite.graph.read import HELD, MAX_MEMORIES, SAID, at
 from recollect.adapters.sqlite.rows import id_list
-from recollect.core.graph.model import MENTIONED_TOGETHER, MENTIONS, NEAR, GraphPath, PathStep
+from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
 from recollect.core.graph.paths import (
     EVIDENCE_SHOWN,
-    MAX_SEEN,
     MAX_STEPS,
+    FoundPath,
     Link,
+    PathSearch,
+    to_memory_path,
     to_step,
-    trace_back,
 )
 
 _FRONTIER: Final = "(SELECT value FROM json_each(:frontier))"
@@ -99,7 +100,7 @@ class PathFinder(SqliteComponent):
         def work(reader: sqlite3.Connection) -> GraphPath | None:
             search = _Search(reader, owner, at(as_of), self._now())
             found = search.find({source}, {target}, MAX_STEPS, _SEARCHES)
-            return None if found is None else search.explain(found[1])
+            return None if found is None else GraphPath(search.explain(found.links))
 
         return await self._reader.run_until_cancelled(work)
 
@@ -118,20 +119,14 @@ class PathFinder(SqliteComponent):
             goals = mentioned.get(memory_id, set())
             paths = []
             for start in starts:
-                is_concept = start in concepts
-                begins = {start} if is_concept else mentioned.get(start, set())
+                begins = {start} if start in concepts else mentioned.get(start, set())
                 if start == memory_id or not begins or not goals:
                     continue
                 found = search.find(begins, goals, 2, (_STATED, _NEAR))
-                if found is None:
-                    continue
-                first, links = found
-                last = links[-1].there if links else first
-                label = search.read_labels({first, last})
-                step = PathStep(start, "", MENTIONS, first, label[first])
-                before = () if is_concept else (step,)
-                after = PathStep(last, label[last], MENTIONS, memory_id, "", (memory_id,))
-                paths.append(GraphPath((*before, *search.explain(links).steps, after)))
+                if found is not None:
+                    labels = search.read_labels({found.first, found.last})
+                    steps = search.explain(found.links)
+                    paths.append(to_memory_path(start, found, steps, labels, memory_id))
             return paths
 
         return await self._reader.run_until_cancelled(work)
@@ -146,34 +141,19 @@ class _Search:
         self._values = {"owner": owner, "as_of": as_of, "now": now}
 
     def find(
-        self, begins: set[UUID], goals: set[UUID], max_steps: int, searches: Iterable[str]
-    ) -> tuple[UUID, list[Link]] | None:
-        """A shortest path from any beginning to any goal: where it begins, and its links."""
-        if met := sorted(begins & goals):
-            return met[0], []
-        reached: dict[UUID, Link] = {}
-        frontier = set(begins)
-        for _ in range(max_steps):
-            found: dict[UUID, Link] = {}
-            for search in searches:
-                values = {**self._values, "frontier": id_list(frontier)}
-                for row in self._reader.execute(search, values):
-                    there = UUID(row["there"])
-                    if there not in reached and there not in begins:
-                        found.setdefault(there, _to_link(row))
-            reached |= found
-            if ends := sorted(goals & found.keys()):
-                links = trace_back(reached, ends[0])
-                return links[0].here, links
-            frontier = set(found)
-            if not frontier or len(reached) > MAX_SEEN:
-                return None
-        return None
+        self, begins: set[UUID], goals: set[UUID], max_steps: int, queries: Iterable[str]
+    ) -> FoundPath | None:
+        search = PathSearch(begins, goals, max_steps)
+        while search.frontier:
+            values = {**self._values, "frontier": id_list(search.frontier)}
+            rows = (row for query in queries for row in self._reader.execute(query, values))
+            search.advance(_to_link(row) for row in rows)
+        return search.found
 
-    def explain(self, links: list[Link]) -> GraphPath:
+    def explain(self, links: Iterable[Link]) -> tuple[PathStep, ...]:
         """The links with names and with the memories that say them."""
         labels = self.read_labels({id for link in links for id in (link.here, link.there)})
-        return GraphPath(tuple(to_step(link, labels, self._evidence(link)) for link in links))
+        return tuple(to_step(link, labels, self._evidence(link)) for link in links)
 
     def read_labels(self, ids: Iterable[UUID]) -> dict[UUID, str]:
         rows = self._reader.execute(_LABELS, (self._owner, id_list(ids)))

@@ -67,8 +67,8 @@ SELECT
         ORDER BY due_at DESC LIMIT 1) AS last_error,
     (SELECT count(*) FROM concepts
         WHERE compared_in IS NULL AND (:owner IS NULL OR owner = :owner)) AS to_compare,
-    coalesce((SELECT calls FROM extraction_budget WHERE day = :day), 0) AS calls,
-    coalesce((SELECT tokens FROM extraction_budget WHERE day = :day), 0) AS tokens
+    coalesce((SELECT calls FROM extraction_budget WHERE day = :day), 0) AS calls_today,
+    coalesce((SELECT tokens FROM extraction_budget WHERE day = :day), 0) AS tokens_today
 FROM extractions WHERE :owner IS NULL OR owner = :owner
 """
 # A call is counted before it is made, so that no crash makes one free.
@@ -160,16 +160,7 @@ class ExtractionQueue(SqliteComponent):
         row = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_PROGRESS, values).fetchone()
         )
-        return ExtractionProgress(
-            extracted=row["extracted"],
-            waiting=row["waiting"],
-            parked=row["parked"],
-            last_error=row["last_error"],
-            to_compare=row["to_compare"],
-            calls_today=row["calls"],
-            tokens_today=row["tokens"],
-            failing=row["failing"],
-        )
+        return ExtractionProgress(**dict(row))
 
     async def spend(self, most: int) -> bool:
         values = {"day": _today(), "most": most}

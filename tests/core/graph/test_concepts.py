@@ -140,3 +140,24 @@ def test_a_long_text_costs_no_more_than_its_length() -> None:
     for piece in ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the "):
         mentions(piece * 20_000)
         relations(piece * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("アトラスはポストグレスを使う", {"アトラス", "ポストグレス"}),
+        ("設計書は「銀河計画」にある", {"銀河計画", "設計書"}),
+        ("田中さんは東京の支社で働いている", {"田中", "東京", "支社"}),
+        ("我们在《银河计划》里用了新的数据库", {"银河计划"}),
+        ("他每天早上喝红茶", set()),
+        ("そうですね", set()),
+    ],
+)
+def test_names_in_scripts_without_capitals(text: str, labels: set[str]) -> None:
+    assert {found.label for found in mentions(text)} == labels
+
+
+def test_voiced_kana_are_other_letters() -> None:
+    assert len({concept_key(name) for name in ("ハス", "バス", "パス")}) == 3
+    assert concept_key("\u30cf\u3099ス") == concept_key("バス")
+    assert concept_key("한국") == "한국"

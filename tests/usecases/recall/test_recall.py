@@ -53,7 +53,9 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert first.fused == words + meaning
     assert first.prior == 0.7 + 0.3 * 0.5
     assert first.score == first.fused * first.prior
-    assert second.fused == 1.0 / (1.0 + DENSE) * (0 + VOTE)
+    held = second.legs["lexical"].evidence
+    assert 0.0 < held < 0.5  # of two words it has the one that both memories have
+    assert second.fused == 1.0 / (1.0 + DENSE) * held * (0 + VOTE)
     assert answer.fusion == "standout"
     assert {name: (leg.status, leg.found) for name, leg in answer.legs.items()} == {
         "lexical": ("ran", 2),

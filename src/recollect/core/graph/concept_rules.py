@@ -86,6 +86,12 @@ _PLAIN: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;\n\"“”(•*-]\s*$")
 _WORD: Final = re.compile(r"[^\W_][\w'’-]*|[^\w\s]|\n")
+_EASTERN_TITLE: Final = re.compile(r"[「『《]([^「」『』《》\n。、，！？]{2,20})[」』》]")
+_KATAKANA: Final = re.compile(r"[\u30a1-\u30fa][\u30a1-\u30fa\u30fb-\u30fe]{2,39}")
+_HIRAGANA: Final = re.compile(r"[\u3041-\u3096]")
+_KANJI: Final = re.compile(
+    r"(?<![\u3005\u3400-\u9fff])[\u3005\u3400-\u9fff]{2,6}(?![\u3005\u3400-\u9fff])"
+)
 _PARENTHESES: Final = re.compile(r"\s*\([^()]*\)")
 
 
@@ -110,6 +116,23 @@ def spans(content: str) -> Iterator[Span]:
     for start, end in names:
         yield Span(start, end, text[start:end], "name")
     yield from _phrases(_without(text, names))
+    yield from _without_capitals(text)
+
+
+def _without_capitals(text: str) -> Iterator[Span]:
+    """Names in Chinese and Japanese, where no capital shows them: what stands in the quotes for
+    names and titles, what is written in katakana, and between kana the compounds of kanji. In
+    Chinese only quotes tell a name from the sentence around it.
+    """
+    if text.isascii():
+        return
+    for match in _EASTERN_TITLE.finditer(text):
+        yield Span(*match.span(1), match.group(1), "name")
+    for match in _KATAKANA.finditer(text):
+        yield Span(*match.span(), match.group(), "name")
+    if _HIRAGANA.search(text):
+        for match in _KANJI.finditer(text):
+            yield Span(*match.span(), match.group(), "phrase")
 
 
 def name_spans(text: str) -> list[tuple[int, int]]:

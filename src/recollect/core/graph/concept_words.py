@@ -59,17 +59,22 @@ _APART: Final = re.compile(r"[^\w+#./:~-]+")
 _EDGES: Final = "-./:~_"
 
 
+# No accents: with them kana are other letters (ハ, バ, パ).
+_VOICED: Final = "\u3099\u309a"
+
+
 def concept_key(label: str) -> str:
     """What two spellings of one concept share: no case, accents, articles, possessives or plural;
     initials are one word.
     """
     folded = _POSSESSIVE.sub("", label).casefold()
     if not folded.isascii():
-        folded = "".join(
+        letters = "".join(
             character
             for character in unicodedata.normalize("NFKD", folded).casefold()
-            if not unicodedata.combining(character)
+            if not unicodedata.combining(character) or character in _VOICED
         )
+        folded = unicodedata.normalize("NFC", letters)
     if "/" in folded or "_" in folded:  # an address, a path or code: written one way only
         return folded.strip().rstrip("/.,:;)")
     tokens = [

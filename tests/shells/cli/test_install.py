@@ -108,7 +108,7 @@ def test_install_gets_a_model_that_recall_uses(at_home: Cli) -> None:
     done = wanted("install", "cursor")
     assert done.exit_code == 0
     assert f"{MINILM.title} is ready" in done.stdout
-    assert "downloading" in done.stderr
+    assert f"fetching {MINILM.title}" in done.stderr
     wanted("remember", "My automobile is being repaired until Thursday")
     found = wanted.json("recall", "Has a mechanic fixed her car?", "--explain")
     assert found["legs"]["dense"]["status"] == "ran"

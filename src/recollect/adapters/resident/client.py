@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from _socket import AF_UNIX, SOCK_STREAM, socket
+from contextlib import closing, suppress
 
 from recollect.adapters.resident.address import (
     MAX_ANSWER,
     MAX_REQUEST,
     is_same_user,
-    open_socket,
     socket_address,
 )
-
-if TYPE_CHECKING:
-    from socket import socket
 
 
 class Question:
@@ -33,7 +29,7 @@ class Question:
         """The answer as JSON, if it comes in time and complete."""
         until = time.monotonic() + seconds
         answer = bytearray()
-        with self._connection as connection, suppress(OSError):
+        with closing(self._connection) as connection, suppress(OSError):
             while (left := until - time.monotonic()) > 0 and len(answer) < MAX_ANSWER:
                 connection.settimeout(left)
                 part = connection.recv(1 << 18)
@@ -47,7 +43,7 @@ def send_question(home: str, question: bytes, seconds: float) -> Question | None
     """Send a question, a line of JSON; None when no process of this user listens."""
     if len(question) > MAX_REQUEST:
         return None
-    connection = open_socket()
+    connection = socket(AF_UNIX, SOCK_STREAM)
     try:
         connection.settimeout(seconds)
         with socket_address(os.fspath(home)) as address:

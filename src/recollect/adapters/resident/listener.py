@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from socket import socket
+from socket import AF_UNIX, SOCK_STREAM, socket
 from typing import Final
 
 from recollect.adapters.resident import socket_path
@@ -20,7 +20,6 @@ from recollect.adapters.resident.address import (
     MAX_ANSWER,
     MAX_REQUEST,
     is_same_user,
-    open_socket,
     socket_address,
 )
 from recollect.core.privacy.redaction import locations, safe_message
@@ -59,7 +58,7 @@ async def listening(home: Path, answer: Answer) -> AsyncIterator[None]:
 
 def _bind(home: Path) -> socket:
     _remove(home)
-    connection = open_socket()
+    connection = socket(AF_UNIX, SOCK_STREAM)
     try:
         with socket_address(os.fspath(home)) as address:
             connection.bind(address)

@@ -257,5 +257,5 @@ async def test_ids_and_counts_of_one_project_alone(store: MemoryStore) -> None:
     everything = IdPrefix.parse("0000")
     found = await store.ids_with_prefix(OWNER, everything, 10, forgotten=True, project="shop")
     assert found == ids(1, 2)
-    assert await store.stats(OWNER, "shop") == Stats(1, 1, 0, {"fact": 1}, {"shop": 1})
+    assert await store.stats(OWNER, "shop") == Stats(1, 1, 0, {"fact": 1}, {"shop": 1}, {"en": 1})
     assert (await store.stats(OWNER)).memories == 3

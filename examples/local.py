@@ -15,7 +15,7 @@ MEMORIES = (
     "Deployments go out with make release.",
     "Nadia prefers small pull requests.",
 )
-# Not one word of the question stands in the answer.
+# The question and its answer share no word.
 QUESTION = "how do we ship a new version?"
 ANSWER = MEMORIES[1]
 console = Console(highlight=False)

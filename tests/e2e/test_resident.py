@@ -228,7 +228,7 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
             mcp.process.kill()
             assert VIOLIN in asking.stdout.read().decode()
             assert asking.wait() == 0
-    assert "by words: the model did not answer in time" in last_log(home)
+    assert "by words: the session did not answer" in last_log(home)
 
 
 def has_socket(pid: int) -> bool:
@@ -246,7 +246,7 @@ def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
         mcp.process.send_signal(signal.SIGSTOP)
         prompt = "Where is the violin in the study?"
         assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="5000")
-        assert "by words: the model did not answer in time" in last_log(home)
+        assert "by words: the session did not answer" in last_log(home)
         mcp.process.send_signal(signal.SIGCONT)
 
 
@@ -278,6 +278,16 @@ def test_a_model_that_is_downloaded_during_the_session_is_used(home: Path, tmp_p
         assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
 
 
+def test_a_session_holds_the_model_without_a_call_once_there_is_a_store(
+    home: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "new"
+    models = {"RECOLLECT_MODELS": str(home / "models")}
+    with session(empty, **models):
+        Cli(empty, models)("remember", CAR)
+        wait_for_model(empty, 1)
+
+
 def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Path) -> None:
     words = Cli(home, {"RECOLLECT_EMBEDDER": "none"})
     question = "is the violin or the soup in the study at noon?"
@@ -294,7 +304,7 @@ def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Pa
         assert not Path(socket_path(str(home))).exists()
 
 
-def test_two_sessions_and_a_worker_embed_each_memory_once(home: Path) -> None:
+def test_two_sessions_and_a_worker_embed_every_memory(home: Path) -> None:
     lines = [json.dumps({"content": f"note {number} on harbours"}) for number in range(60)]
     with session(home), session(home):
         Cli(home)("import", "-", input="\n".join(lines))
@@ -327,6 +337,7 @@ def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
     assert report["legs"]["dense"]["status"] == "ran"
     assert "by words" in client.json("recall", "violin", "--no-dense")["note"]
     with session(home, **away) as mcp:
+        mcp.call("memory_stats")  # with a server, nothing is opened before the first call
         wait_for_model(home, 3)
         found = mcp.call("memory_recall", query=QUERY)
         assert found["hits"][0]["memory"]["content"] == CAR

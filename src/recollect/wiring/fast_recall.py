@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.adapters.files.hook_log import home_path
 from recollect.adapters.resident import socket_path
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.owner import check_owner
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.relevance import Measure
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
-# The same for the process that holds the model. The answer by words is found by then.
-_SHARE_FOR_RESIDENT: Final = 0.8
+# A process that holds the model and is well reads a question at once.
+_SEND_SECONDS: Final = 0.02
+# Kept of the budget to print an answer, whatever was waited for.
+_PRINT_SECONDS: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,19 @@ class FastRecall:
             return []
         # The process that holds the model answers while this one finds its own answer, by words.
         question = self._ask_resident(request)
-        with self._open_store() as store:
-            words = run_directly(recall_by_words(store, chosen.owner, request, self._deadline()))
+        error, words = None, []
+        try:
+            with self._open_store() as store:
+                deadline = self._deadline()
+                words = run_directly(recall_by_words(store, chosen.owner, request, deadline))
+        except RecollectError as failed:
+            error = failed
         by_meaning = self._read_resident(question, request)
-        return words if by_meaning is None else by_meaning
+        if by_meaning is not None:
+            return by_meaning
+        if error is not None:
+            raise error
+        return words
 
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
@@ -168,7 +179,8 @@ class FastRecall:
         from recollect.wire.fast_recall import write_request
 
         question = {"owner": chosen.owner, "recall": write_request(request)}
-        return send_question(home, json.dumps(question).encode("ascii") + b"\n", self._left())
+        line = json.dumps(question, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return send_question(home, line, min(_SEND_SECONDS, self._left()))
 
     def _read_resident(self, question: Question | None, request: RecallRequest) -> list[Hit] | None:
         self.note = "by words"
@@ -178,13 +190,18 @@ class FastRecall:
 
         from recollect.wire.fast_recall import read_hits
 
-        answer = question.read_answer(self._left() * _SHARE_FOR_RESIDENT)
+        line = question.read_answer(self._left() - _PRINT_SECONDS)
+        if line is None:
+            self.note = "by words: the session did not answer"
+            return None
         try:
-            hits = None if answer is None else read_hits(json.loads(answer), request)
+            answer = json.loads(line)
+            hits = read_hits(answer, request)
+            has_meaning = answer["legs"]["dense"]["status"] == "ran"
         except (ValueError, KeyError, TypeError, AttributeError):
-            hits = None
-        is_late = hits is None
-        self.note = "by words: the model did not answer in time" if is_late else "by meaning"
+            self.note = "by words: the session's answer was invalid"
+            return None
+        self.note = "by meaning" if has_meaning else "by words, from the session"
         return hits
 
     def _ask_server(self, request: RecallRequest, share: float) -> list[Hit]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -135,13 +136,14 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
     from recollect.wire.recall import RecollectionOut
     from recollect.wire.recall_inputs import RecallIn, ResidentIn
 
-    recall = RecallIn.from_request(request)
+    recall = RecallIn.from_request(request.checked())
     question = ResidentIn.model_construct(owner=settings.owner, recall=recall)
     line = question.model_dump_json(exclude_unset=True).encode() + b"\n"
 
     def ask() -> bytes | None:
+        until = time.monotonic() + settings.timeouts.resident
         sent = send_question(home, line, settings.timeouts.resident)
-        return None if sent is None else sent.read_answer(settings.timeouts.resident)
+        return None if sent is None else sent.read_answer(until - time.monotonic())
 
     answer = await asyncio.to_thread(ask)
     try:
@@ -201,7 +203,7 @@ class Local:
         embedder = await self.embedding.embedders.embedder(name)
         if not embedder.is_hosted:
             await embedder.embed_documents(["recollect"])
-        await self.backgrounds.prepare(embedder)
+            await self.backgrounds.prepare(embedder)
         await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.adapters.files.file_lock import FileLock
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.errors import RecollectError
+from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.usecases.tasks import cancel_and_wait
@@ -50,6 +50,12 @@ _POLL_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 60.0
 _LOADING: Final = (
     "The embedding model is not loaded yet. Until it is, memories are found by words only."
+)
+_FAILED: Final = ModelUnavailable(
+    "the embedding model could not be loaded", remedy="Run `recollect doctor`."
+)
+_NO_ANSWER: Final = (
+    "The session that holds the embedding model did not answer. This recall went by words."
 )
 
 
@@ -91,11 +97,16 @@ async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[C
         yield local.context
 
 
-def is_worth_starting(settings: Settings) -> bool:
-    """Whether there is a model to load and a store to recall from, before either is needed."""
+def can_preload(settings: Settings) -> bool:
+    """Whether a session may load its model before the first call: only on a local store, and only a
+    model that is on this machine. Anything else could contact another machine unasked.
+    """
+    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+
+    is_here = settings.embedder in LOCAL_MODELS or settings.embedder.startswith("folder:")
     return (
-        settings.has_local_store
-        and settings.embedder != NO_EMBEDDER
+        settings.mode == "local"
+        and is_here
         and settings.sqlite_path.exists()
         and has_model(settings)
     )
@@ -112,6 +123,7 @@ class Resident:
         self._words = words
         self._lock = FileLock(settings.home / "recall.lock")
         self._held: Context | None = None
+        self._is_elsewhere = False
         self._error: RecollectError | None = None
 
     def service(
@@ -128,6 +140,8 @@ class Resident:
 
     def _hint(self, _owner: str) -> str | None:
         """Why a recall went by words."""
+        if self._is_elsewhere:
+            return _NO_ANSWER
         if self._error is not None:
             return f"Memories are found by words only: {self._error}. {self._error.remedy}"
         return _LOADING if has_model(self._settings) else WORDS_ONLY
@@ -137,18 +151,27 @@ class Resident:
         while True:
             seconds = _POLL_SECONDS
             try:
-                if has_model(self._settings) and self._acquire():
-                    await self._hold()
+                if has_model(self._settings):
+                    await self._try_to_hold()
             except RecollectError as error:
                 self._error, seconds = error, _RETRY_SECONDS
             except Exception as error:  # noqa: BLE001  # a bug of ours must not end the session
                 _log_bug(error)
-                seconds = _RETRY_SECONDS
+                self._error, seconds = _FAILED, _RETRY_SECONDS
             finally:
                 self._lock.release()
             await asyncio.sleep(seconds)
 
-    async def _hold(self) -> None:
+    async def _try_to_hold(self) -> None:
+        try:
+            self._is_elsewhere = not self._lock.acquire()
+        except OSError:  # a home that takes no lock takes no socket: nothing can be shared
+            await self._hold(is_shared=False)
+            return
+        if not self._is_elsewhere:
+            await self._hold()
+
+    async def _hold(self, *, is_shared: bool = True) -> None:
         async with AsyncExitStack() as stack:
             opening = open_local_on(self._store, self._settings, callers=self._words.callers)
             local = await stack.enter_async_context(opening)
@@ -156,7 +179,8 @@ class Resident:
             self._error = None
             self._held = replace(local.context, reranker=self._words.reranker)
             stack.callback(self._let_go)
-            await self._listen(stack)
+            if is_shared:
+                await self._listen(stack)
             await stack.enter_async_context(_working(local))
             await asyncio.Event().wait()
 
@@ -171,12 +195,6 @@ class Resident:
     def _let_go(self) -> None:
         self._held = None
 
-    def _acquire(self) -> bool:
-        try:
-            return self._lock.acquire()
-        except OSError:  # no one can write here, so there is no socket to share either
-            return True
-
     async def _recall(self, request: RecallRequest) -> Recollection | None:
         if self._held is not None:
             return await self._answer(self._settings.owner, request)
@@ -184,7 +202,7 @@ class Resident:
 
     async def _answer(self, owner: str, request: RecallRequest) -> Recollection:
         if self._held is None:
-            raise RuntimeError("asked after the end")
+            raise RuntimeError("the model was released")
         return await LocalService(self._held, owner).recall(request)
 
     @asynccontextmanager
@@ -231,4 +249,4 @@ async def _working(local: Local) -> AsyncIterator[None]:
 
 
 def _log_bug(error: Exception) -> None:
-    log.error("holding the model failed: %s at %s", safe_message(error), locations(error))
+    log.error("recall by meaning failed: %s at %s", safe_message(error), locations(error))

@@ -67,6 +67,8 @@ LINES: dict[str, list[str]] = {
     "keys rotate": [UNKNOWN],
     "keys list": [],
     "keys revoke": [UNKNOWN],
+    "database": [],
+    "database distribute": [],
     "hook": [],
     "hook status": [],
 }

@@ -27,6 +27,9 @@ class FileLock:
         except BlockingIOError:
             os.close(descriptor)
             return False
+        except OSError:
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
         return True
 

@@ -1,7 +1,7 @@
 """Answer recalls of other processes of this home: one line of JSON in, one line of JSON out.
 
-A connection is for one question. What cannot be answered is not: the connection is closed, and the
-process that asked answers itself.
+A connection is for one question. Invalid or failed requests get no answer: the connection is
+closed, and the process that asked answers itself.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 Answer = Callable[[str, RecallRequest], Awaitable[Recollection]]
 """The recall of an owner's request."""
 
-# A question is sent as soon as its connection is open.
+# A question is sent as soon as its connection is open, and its answer read at once.
 _READ_SECONDS: Final = 5.0
+_HANDLE_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
@@ -42,6 +43,7 @@ async def listening(home: Path, answer: Answer) -> AsyncIterator[None]:
     replaces the socket of one that was killed. OSError when the home takes no socket.
     """
     connection = _bind(home)
+    bound = _path(home).stat().st_ino
     try:
         server = await asyncio.start_unix_server(
             _handler(answer), sock=connection, limit=MAX_REQUEST
@@ -52,7 +54,9 @@ async def listening(home: Path, answer: Answer) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        _remove(home)
+        with suppress(FileNotFoundError):
+            if _path(home).stat().st_ino == bound:  # else another process has replaced it
+                _remove(home)
         server.close()
 
 
@@ -84,8 +88,11 @@ def _handler(
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if is_same_user(writer.get_extra_info("socket")):
-                writer.write(await _answer(reader, answer))
-                await writer.drain()
+                async with asyncio.timeout(_HANDLE_SECONDS):
+                    writer.write(await _answer(reader, answer))
+                    await writer.drain()
+        except TimeoutError:
+            writer.transport.abort()
         except Exception as error:  # noqa: BLE001  # the process that asked answers itself
             log.info("not answered: %s at %s", safe_message(error), locations(error))
         finally:

@@ -35,6 +35,7 @@ from recollect.bench.speed.hook import (
 from recollect.settings import load
 from recollect.usecases.sync.sync import sync
 from recollect.wiring import open_cached, open_service
+from recollect.wiring.local import has_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,15 @@ def hook(
         package = Path(recollect.__file__).parent
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
-        model = {**local, "RECOLLECT_MODELS": str(load().models_folder)}
-        asyncio.run(embed_all(load(home=folder / "local", api_url=None)))
-        with session(_variables(model, budget)):
-            measure(_State("resident", model))
+        if has_model(load()):
+            model = {**local, "RECOLLECT_MODELS": str(load().models_folder)}
+            asyncio.run(embed_all(load(home=folder / "local", api_url=None)))
+            with session(_variables(model, budget)):
+                measure(_State("resident", model))
+        else:
+            Console(stderr=True).print(
+                "Skipping `resident`: run `recollect models get minilm` first."
+            )
         with temporary_server(folder / "server") as (url, key):
             cached = {
                 "RECOLLECT_HOME": str(folder / "cached"),

@@ -1,9 +1,9 @@
 """MCP over a pipe: one client, one person's memory, until stdin closes.
 
 Clients start it often and wait for it. So the store is opened by the first call that needs it, and
-no other machine is contacted before that. Where a model waits to be loaded, the store is opened a
-moment after the start: hooks are then answered by meaning. Stdout belongs to the protocol, and
-stderr stays empty: some clients show it as an error.
+no other machine is contacted before that. A local store with a model on this machine is opened
+without a call: hooks are then answered by meaning. Stdout belongs to the protocol, and stderr stays
+empty: some clients show it as an error.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from recollect.ports.service import Service
 
 _INTERRUPTED = 130
-# The client's first requests are answered before anything else is imported.
-_START_SECONDS = 0.5
+# The client's first requests are answered before anything else is imported. Later, a store or a
+# model may have been added.
+_POLL_SECONDS = 0.5
 
 
 class OnFirstCall:
@@ -54,14 +55,16 @@ class OnFirstCall:
             return self._recollect
 
     async def open_for_hooks(self) -> None:
-        """Open the memory before the first call, if there is a model to load."""
-        await asyncio.sleep(_START_SECONDS)
+        """Open the memory before the first call, once there is a model to load."""
+        await asyncio.sleep(_POLL_SECONDS)
         from recollect.settings import load
-        from recollect.wiring.resident import is_worth_starting
+        from recollect.wiring.resident import can_preload
 
         with suppress(RecollectError):  # the first call reports it
-            if is_worth_starting(load()):
-                await self.open()
+            settings = load()
+            while not can_preload(settings):  # noqa: ASYNC110  # another process changes the files
+                await asyncio.sleep(_POLL_SECONDS)
+            await self.open()
 
 
 def run() -> None:

@@ -239,6 +239,7 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
             "waiting": 0,
             "parked": 0,
             "last_error": None,
+            "languages": ["en"],
         }
         found = client.post("recall", json=PARAPHRASE).json()
         assert found["degraded"] == []

@@ -41,7 +41,7 @@ async def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
-    await mine.change_settings({"rerank": True})
+    await mine.change_settings({"rerank": True, "min_relevance": 0.0})
     for song in SONGS:
         await mine.remember(Draft(song, is_sensitive=canary("safe") in song))
     found = await mine.recall(request)

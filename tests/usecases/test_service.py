@@ -26,7 +26,7 @@ async def test_a_memorys_life(context: Context) -> None:
     changed = await mine.update(str(stored.id), {"is_sensitive": True}, based_on=1)
     assert [hit.memory for hit in (await mine.recall(RecallRequest("staging"))).hits] == [changed]
     assert (await mine.page(EVERYWHERE, None, 10)).memories == (changed,)
-    assert await mine.stats() == Stats(1, 0, 1, {"fact": 1}, {"web": 1})
+    assert await mine.stats() == Stats(1, 0, 1, {"fact": 1}, {"web": 1}, by_language={"en": 1})
     assert await mine.forget(str(stored.id)) == stored.id
     assert await mine.stats() == Stats(0, 1, 0)
     assert await mine.forget(str(stored.id), forever=True) == stored.id

@@ -62,10 +62,10 @@ def distribute_database(
 
 def read_database(settings: Settings) -> Distribution | None:
     """How the named database is distributed. None when it is on no Citus cluster."""
-    from recollect.adapters.postgres.distribution import read_distribution_of
-
     if settings.database_url is None:
         return None
+    from recollect.adapters.postgres.distribution import read_distribution_of
+
     found = read_distribution_of(settings.database_url.get_secret_value(), settings.timeouts)
     return found if found.version else None
 

@@ -55,7 +55,8 @@ def _fill(cli: Cli) -> None:
     for number in range(4):
         word = canary(f"content{number}")
         text = f"Entry {number} says that {word} grows near item{number} in the cellar"
-        labels = ("--tag", canary(f"tag{number}"), "--keyword", canary(f"keyword{number}"))
+        letter = "abcd"[number]  # a number at the end would be a word of its own
+        labels = ("--tag", canary(f"tag{letter}"), "--keyword", canary(f"keyword{letter}"))
         assert cli("remember", text, *labels).exit_code == 0
 
 

@@ -12,7 +12,13 @@ from tests.strategies import any_text
 
 from recollect.core.text import segments as segmentation
 from recollect.core.text import terms as terms_module
-from recollect.core.text.terms import MAX_BYTES, analyze, analyze_fields, query_forms
+from recollect.core.text.terms import (
+    MAX_BYTES,
+    analyze,
+    analyze_fields,
+    main_language,
+    query_forms,
+)
 
 
 def found_by(query: str, text: str) -> bool:
@@ -83,8 +89,8 @@ def test_another_word_is_not_found(query: str, text: str) -> None:
 LANGUAGES = [
     ("Deployments go out with make release", ("en",)),
     ("Docker Postgres 5433", ("en",)),
-    ("Wir deployen freitags nie", ("de",)),
-    ("Nunca despliegues los viernes", ("es",)),
+    ("Wir deployen freitags nicht", ("de",)),
+    ("Nunca se despliega los viernes", ("es",)),
     ("On ne déploie jamais le vendredi", ("fr",)),
     ("Я читаю книги", ("ru",)),
     ("Він читає книги і газети", ("uk",)),
@@ -205,3 +211,39 @@ def test_words_are_analyzed_once_and_remembered_within_bounds() -> None:
     analyze(" ".join(f"word{number}" for number in range(terms_module._CACHED + 10)))
     analyze("one more")
     assert sum(map(len, terms_module._known_forms.values())) <= terms_module._CACHED + 10
+
+
+@pytest.mark.parametrize(
+    "text", ["iPhone Pro", "release v2.3.1", "k8s pod", "Los Angeles trip", "José's number"]
+)
+def test_a_single_word_of_another_language_leaves_english_first(text: str) -> None:
+    assert main_language(text) == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("ខ្ញុំស្រឡាញ់ភាសាខ្មែរ", "km"), ("ຂ້ອຍຮັກພາສາລາວ", "lo"), ("ငါမြန်မာစာကိုချစ်တယ်", "my")],
+)
+def test_scripts_without_spaces_are_told_apart(text: str, language: str) -> None:
+    assert main_language(text) == language
+
+
+@pytest.mark.parametrize("text", ["నేను తెలుగు మాట్లాడతాను", "მე ქართულად ვლაპარაკობ"])
+def test_a_script_of_no_known_language_is_not_english(text: str) -> None:
+    assert main_language(text) == "und"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("เมื่อวานเห็นงูในสวน", "งู"), ("우리집은 크다", "집"), ("ရေနွေးကြမ်း", "ရေ")],
+)
+def test_a_word_of_one_character_is_indexed(text: str, word: str) -> None:
+    indexed = {form for forms in analyze(text)[0] for form in forms}
+    (asked,) = query_forms(word, ())
+    assert not indexed.isdisjoint(asked)
+
+
+def test_a_third_language_does_not_change_how_accents_are_folded() -> None:
+    indexed = {form for forms in analyze("Les leçons du projet sont là")[0] for form in forms}
+    (asked,) = query_forms("leçon", ("fr", "tr"))
+    assert not indexed.isdisjoint(asked)

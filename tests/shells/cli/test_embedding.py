@@ -99,6 +99,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
             "waiting": 0,
             "parked": 0,
             "last_error": None,
+            "languages": [],
         }
         assert "2 embedded, 0 waiting" in client("status").stdout
         told = {one["name"]: one for one in client.json("doctor")["checks"]}

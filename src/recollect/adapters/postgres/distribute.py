@@ -136,6 +136,7 @@ ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
     "changes_added": "after insert on memories for each row"
     " execute function recollect_row_change_added()",
     "changes_changed": "after update on memories for each row"
+    " when (current_setting('recollect.analyzing', true) is distinct from 'on')"
     " execute function recollect_row_change_changed()",
     "changes_erased": "after delete on memories for each row"
     " execute function recollect_row_change_erased()",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, LiteralString
 from uuid import UUID
@@ -110,15 +111,17 @@ class PostgresMemories(PostgresComponent):
         self._erasures = erasures
 
     async def add(self, memory: Memory) -> None:
+        row = await asyncio.to_thread(from_memory, memory)  # a long text takes a second to analyze
         async with self._pool.transaction(memory.owner) as connection:
-            await connection.execute(INSERT_MEMORY, from_memory(memory))
+            await connection.execute(INSERT_MEMORY, row)
         await self._statistics.added(memory.owner, 1)
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
+        row = await asyncio.to_thread(from_memory, memory)
         async with self._pool.transaction(memory.owner) as connection:
             if (known := await same_text.find(connection, memory)) is not None:
                 return known
-            await connection.execute(INSERT_MEMORY, from_memory(memory))
+            await connection.execute(INSERT_MEMORY, row)
         await self._statistics.added(memory.owner, 1)
         return None
 
@@ -151,7 +154,7 @@ class PostgresMemories(PostgresComponent):
         async with self._pool.transaction(next(iter(by_owner))) as connection:
             for owner, theirs in by_owner.items():
                 await self._pool.act_for(connection, owner)
-                values = {"memories": to_json(theirs)}
+                values = {"memories": await asyncio.to_thread(to_json, theirs)}
                 cursor = await connection.execute(statement, values)
                 added[owner] = {row["id"] for row in await cursor.fetchall()}
         for owner, ids in added.items():
@@ -168,7 +171,10 @@ class PostgresMemories(PostgresComponent):
             if (outdated := await find_outdated(connection)) is None:
                 return 0
             await self._pool.act_for(connection, outdated.owner)
-            return await reanalyze(connection, outdated, limit)
+            done = await reanalyze(connection, outdated, limit)
+        if done < limit:  # the last of this owner: its words are others now
+            await self._statistics.refresh(outdated.owner)
+        return done
 
     @retry_on_disconnect
     async def get(self, owner: str, id: UUID) -> Memory | None:
@@ -230,8 +236,9 @@ class PostgresMemories(PostgresComponent):
             return [row["id"] for row in await cursor.fetchall()]
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
+        row = await asyncio.to_thread(from_memory, memory)
         async with self._pool.transaction(memory.owner) as connection:
-            params = {**from_memory(memory), "based_on": based_on}
+            params = {**row, "based_on": based_on}
             cursor = await connection.execute(_REPLACE, params)
             return cursor.rowcount == 1
 

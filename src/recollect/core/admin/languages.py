@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
 
 OTHER_MODEL: Final = (
-    "See `recollect models`, and run `recollect reembed --model multilingual`, which covers 16"
+    "See `recollect models`, and run `recollect reembed --model multilingual`, which covers 15"
     " languages; docs/languages.md shows how to use others."
 )
 # A language is a guess, and a short text is easily mistaken: a few memories say nothing.
@@ -19,10 +19,11 @@ _NAMES: Final = {
     "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
     "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fr": "French",
     "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian",
-    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian",
-    "ne": "Nepali", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese",
-    "ro": "Romanian", "ru": "Russian", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil",
-    "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "km": "Khmer", "ko": "Korean",
+    "lo": "Lao", "lt": "Lithuanian", "my": "Burmese", "ne": "Nepali", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+    "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai", "tr": "Turkish",
+    "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
 
 

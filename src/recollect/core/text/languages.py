@@ -49,10 +49,27 @@ _ALSO: Final = 0.5
 """A language with this share of the best one's evidence is one of the text's as well."""
 _LEAST: Final = 2.0
 """Evidence that a second language needs: some two stop words of its own."""
+_FEWEST: Final = 2
+"""Words that must tell a language, so that it is not a name: "Los Angeles", "iPhone Pro"."""
 _PRIOR: Final = 0.5
 """Evidence for English in a text without a single accent."""
 _SHORT: Final = 8
 """Up to so many words, one stop word or letter of a language is enough."""
+
+
+# Written without spaces; Chinese, Japanese and Korean are told apart by their segments.
+_UNSPACED: Final = (
+    (0x0E00, 0x0E7F, "th"), (0x0E80, 0x0EFF, "lo"), (0x1000, 0x109F, "my"), (0x1780, 0x17FF, "km"),
+)  # fmt: skip
+
+UNKNOWN: Final = "und"
+"""A language in a script that no known one is written in."""
+
+
+def unspaced_language(character: str) -> str:
+    """The language of a character of a script that is written without spaces; empty if unknown."""
+    code = ord(character)
+    return next((name for first, last, name in _UNSPACED if first <= code <= last), "")
 
 
 def script_of(word: str) -> str:
@@ -84,7 +101,8 @@ def guess(words: Iterable[str], language: str | None = None) -> tuple[str, ...]:
     """
     by_script: dict[str, Counter[str]] = {}
     for word, _ in zip(words, range(_SAMPLE), strict=False):
-        if not word[0].isdigit():
+        # A letter alone is a part of a name: the v of v2, or the s of k8s.
+        if not word[0].isdigit() and (len(word) > 1 or not word.isascii()):
             by_script.setdefault(script_of(word), Counter())[word] += 1
     found: list[str] = []
     total = sum(counted.total() for counted in by_script.values())
@@ -107,7 +125,14 @@ def _best(words: Counter[str], known: tuple[str, ...]) -> list[str]:
     best, second = (evidence.get(each, 0.0) for each in ranked[:2])
     if best < 1.0 and words.total() > _SHORT:
         return [known[0]]
+    if ranked[0] != known[0] and sum(_tells(word, ranked[0]) for word in words) < _FEWEST:
+        return [known[0], ranked[0]]
     return ranked[: 2 if second >= max(_LEAST, _ALSO * best) else 1]
+
+
+def _tells(word: str, language: str) -> bool:
+    letters = _by_letter().get(language, frozenset())
+    return language in _by_word().get(word, ()) or not letters.isdisjoint(word)
 
 
 def _evidence(words: Counter[str]) -> dict[str, float]:

@@ -15,9 +15,10 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from recollect.core.text.languages import guess, languages_of, script_of
+from recollect.core.text.languages import UNKNOWN, guess, languages_of, script_of, unspaced_language
 from recollect.core.text.segments import MAX_WORD, Segment, segments
 from recollect.core.text.stop_words import stop_words
 
@@ -105,13 +106,16 @@ def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
 
 
 def main_language(text: str) -> str | None:
-    """The language that most of a text is in; None when nothing tells."""
+    """The language that most of a text is in; UNKNOWN if it is in a script of none that we know,
+    and None when nothing tells.
+    """
     found = segments(text)
     spaced = sum(len(each.text) for each in found if each.kind == "word")
     unspaced = sum(len(each.text) for each in found if each.kind in ("pairs", "hangul"))
     languages = _languages(found, None)
     if not languages:
-        return None
+        is_unknown = any(each.kind == "word" and not script_of(each.text) for each in found)
+        return UNKNOWN if is_unknown else None
     return languages[-1 if _LETTERS_A_CHARACTER * unspaced > spaced else 0]
 
 
@@ -136,7 +140,10 @@ class _Room:
 def _languages(found: Sequence[Segment], language: str | None) -> tuple[str, ...]:
     kinds = frozenset[str]().union(*(each.classes for each in found))
     words = (each.text.lower() for each in found if each.kind == "word")
-    unspaced = [name for kind, name in (("k", "ja"), ("g", "ko"), ("w", "th")) if kind in kinds]
+    unspaced = [name for kind, name in (("k", "ja"), ("g", "ko")) if kind in kinds]
+    if "w" in kinds:
+        texts = (each.text for each in found if "w" in each.classes)
+        unspaced += dict.fromkeys(filter(None, map(unspaced_language, chain.from_iterable(texts))))
     if "h" in kinds and not unspaced:
         unspaced = ["zh"]
     return (*guess(words, language), *unspaced)
@@ -162,16 +169,15 @@ def _forms(
 
 
 def _pairs(run: Segment, *, of_query: bool) -> Iterator[Forms]:
-    """Each character, with its marks, and the next. Single ones too, where one can be a word: any
-    Han character, and the first of a Korean word, whose endings follow it; of a query only one that
-    is alone.
+    """Each character, with its marks, and the next. Single ones too, where one can be a word: Han
+    characters, Korean syllables, and others with a mark; of a query only one that is alone.
     """
     characters = [*filter(None, _syllables(run.text) if run.kind == "hangul" else _characters(run))]
     if len(characters) == 1:
         yield (characters[0],)
         return
     for place, one in enumerate(characters):
-        if not of_query and (_is_han(one) or (place == 0 and run.kind == "hangul")):
+        if not of_query and (run.kind == "hangul" or len(one) > 1 or _is_han(one)):
             yield (one,)
         if place + 1 < len(characters):
             yield (one + characters[place + 1],)
@@ -212,9 +218,11 @@ def _forms_of(word: str, languages: Collection[str]) -> Forms:
 
 
 def _all_forms(written: str, languages: tuple[str, ...]) -> Forms:
-    kept = "".join(_KEPT.get(language, "") for language in languages) + _ALWAYS_KEPT
-    stems = (_stem(written, language) for language in languages)
-    forms = (written, *(_folded(form, kept) for form in (written, *stems)))
+    forms = [written]
+    for language in languages or ("",):
+        # Each language folds for itself: a letter that one tells apart is an accent in another.
+        kept = _KEPT.get(language, "") + _ALWAYS_KEPT
+        forms += (_folded(form, kept) for form in (written, _stem(written, language)))
     return tuple(form for form in dict.fromkeys(forms) if form)
 
 

@@ -5,8 +5,10 @@ Recall goes on meanwhile: a memory is found by its old terms until it has new on
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+import asyncio
+from typing import Any, Final, LiteralString, NamedTuple
 
+from recollect.adapters.postgres.pipeline import set_local
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.search_vector import analyzed_fields
 from recollect.core.text.terms import VERSION
@@ -21,7 +23,7 @@ select owner, analyzer, true as is_version from memory_versions
 where analyzer < %(version)s order by analyzer, owner limit 1
 """
 # For clients nothing changes: see the trigger on the changes.
-_QUIETLY: Final = "select set_config('recollect.analyzing', 'on', true)"
+_QUIETLY: Final[dict[LiteralString, str]] = {"recollect.analyzing": "on"}
 # By id, as every writer of several rows locks them; what another writes now is analyzed with it.
 _MEMORIES: Final = """
 select owner, id, content, expanded_keywords, tags, category from memories
@@ -64,13 +66,17 @@ async def find_outdated(connection: Connection) -> Outdated | None:
 
 async def reanalyze(connection: Connection, outdated: Outdated, limit: int) -> int:
     """Within a transaction of the owner: analyze up to so many; how many there were."""
-    await connection.execute(_QUIETLY)
+    await set_local(connection, _QUIETLY)
     select, update = (
         (_VERSIONS, _UPDATE_VERSION) if outdated.is_version else (_MEMORIES, _UPDATE_MEMORY)
     )
     wanted = {"owner": outdated.owner, "outdated": outdated.analyzer, "limit": limit}
     cursor = await connection.execute(select, wanted)
     rows: list[dict[str, Any]] = await cursor.fetchall()
-    new = [{**row, **analyzed_fields(*(row[name] for name in _FIELDS))} for row in rows]
+    new = await asyncio.to_thread(_analyze, rows)
     await cursor.executemany(update, new)
     return len(rows)
+
+
+def _analyze(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, **analyzed_fields(*(row[name] for name in _FIELDS))} for row in rows]

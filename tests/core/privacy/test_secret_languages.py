@@ -89,6 +89,11 @@ MENTIONS: tuple[str, ...] = (
     "密码管理器是1Password7",
     "密码长度至少为12位",
     "API密钥保存在Vault2里",
+    "トークンの検証は auth/jwt_validator_v2.py にある",
+    "令牌桶算法的实现在 pkg/ratelimit/token_bucket_v2.go",
+    "API-Schlüssel liegen in config/keys/production-2024.yaml",
+    "トークン数の上限は gpt-4o-2024-08-06 で128k",
+    "密钥算法是 ssh-ed25519-cert-v01",
 )
 
 

@@ -69,6 +69,7 @@ _OF_A_SENTENCE: Final = re.compile(
     r"passphrase|password|key|required|optional|somewhere|nowhere|everywhere|every|each|all|any)\b",
     re.IGNORECASE,
 )
+_PATH: Final = re.compile(r"\w/\w+[/.]|\.[a-z]{1,5}$", re.IGNORECASE)
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -109,6 +110,14 @@ def phrase_confidence(value: str) -> float:
 def aws_confidence(value: str) -> float:
     """Forty characters of base64; a commit is forty of hex."""
     return 0.9 if looks_random(value) and not _HEX.fullmatch(value) else 0.0
+
+
+def local_key_confidence(value: str) -> float:
+    """Nothing stands between the word and the value, so neither a path nor a name will do."""
+    is_name = max(map(len, re.split(r"[-_.]", value))) < 12  # gpt-4o-2024-08-06
+    if is_name or _PATH.search(value) or not looks_random(value):
+        return 0.0
+    return sentence_key_confidence(value)
 
 
 SENTENCES: Final[tuple[Rule, ...]] = (
@@ -158,7 +167,7 @@ SENTENCES: Final[tuple[Rule, ...]] = (
     words(
         "key",
         rf"{_LOCAL_KEY}[^\n.]{{0,40}}?(?<![a-z0-9_.+/=~-])([a-z0-9_.+/=~-]{{16,256}})",
-        sentence_key_confidence,
+        local_key_confidence,
     ),
     words(
         "password",

@@ -19,7 +19,7 @@ install:
 uninstall:
 	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall
 
-# Everything, on the real parts: under 15 minutes on two cores.
+# Everything, on the real parts: about half an hour on two cores.
 test: lint types contracts tests
 
 # What to run while you work: under two minutes.

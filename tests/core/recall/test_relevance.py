@@ -100,3 +100,15 @@ def test_relevance_counts_keywords_and_tags() -> None:
 )
 def test_stem_is_the_same_for_all_forms_of_a_word(forms: tuple[str, ...]) -> None:
     assert len({stem(form) for form in forms}) == 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("Wie ist das Wetter heute in der Stadt?", "Die Deployments laufen in der Nacht."),
+        ("¿Cuál es la capital de Francia?", "La base de datos de la tienda es de solo lectura"),
+        ("今日の天気はどうですか", "デプロイは金曜日にはしないことです"),
+    ],
+)
+def test_words_that_every_sentence_has_say_nothing_in_any_language(prompt: str, text: str) -> None:
+    assert relevance(prompt, text) == 0.0

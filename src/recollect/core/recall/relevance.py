@@ -10,11 +10,14 @@ one most of its own. The constants were chosen by `recollect bench floor` (docs/
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.text.analysis import STOP_WORDS, clean_query, words
+from recollect.core.text.languages import guess
+from recollect.core.text.stop_words import stop_words
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -31,6 +34,8 @@ _K1: Final = 1.2
 _B: Final = 0.75
 _LENGTH: Final = 60
 _LEAST_WORD: Final = 2
+# Japanese endings and particles.
+_HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
 _MAX_WORDS: Final = 64
 # What people say of anything. Found in a memory, it says little of what the memory is about.
 _EVERYDAY_TEXT: Final = """
@@ -89,10 +94,13 @@ def relevance(prompt: str, text: str) -> float:
 
 
 def _weights(text: str) -> dict[str, float]:
+    said = words(clean_query(text))
+    others = (language for language in guess(said) if language != "en")
+    stopped = STOP_WORDS.union(*map(stop_words, others))
     asked = dict.fromkeys(
         stem(word)
-        for word in words(clean_query(text))
-        if word not in STOP_WORDS and len(word) >= _LEAST_WORD
+        for word in said
+        if word not in stopped and len(word) >= _LEAST_WORD and not _HIRAGANA.fullmatch(word)
     )
     return {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
 

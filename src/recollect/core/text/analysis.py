@@ -11,6 +11,7 @@ import unicodedata
 from typing import Final
 
 from recollect.core.text.segments import Segment, segments
+from recollect.core.text.stop_words import ENGLISH
 
 # A prompt pasted whole must not cost seconds: what is past this tells little about the question.
 MAX_QUERY_CHARS: Final = 20_000
@@ -24,17 +25,8 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
 )
 
-# Words that stand in nearly every English sentence: asked for together with others, they would
-# only keep the right memory from matching every word.
-_STOP_WORDS_TEXT: Final = """
-a about after all also am an and any are as at be because been before being but by can
-could did do does doing for from had has have having he her here him his how i if in into
-is it its just me more most my no nor not of on once only or other our out over own same
-she should so some such than that the their them then there these they this those through
-to too under until up very was we were what when where which while who whom why will with
-would you your
-"""
-STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
+# Asked for together with others, they would only keep the right memory from matching every word.
+STOP_WORDS: Final = ENGLISH
 
 
 def unstorable(text: str) -> str | None:

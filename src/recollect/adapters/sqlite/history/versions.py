@@ -30,14 +30,20 @@ _COLUMNS: Final = (
 )
 _OF_A_MEMORY: Final = ", ".join(f"m.{name.strip()}" for name in _COLUMNS.split(","))
 _OF_A_VERSION: Final = ", ".join(f"v.{name.strip()}" for name in _COLUMNS.split(","))
+# What a memory is found by. Of its versions, only the texts are kept.
+_TERMS: Final = ("languages", "content_terms", "keyword_terms", "tag_terms", "category_terms")
+_TERMS_OF_A_MEMORY: Final = ", ".join(f"m.{name}" for name in _TERMS)
+_TERMS_OF_A_VERSION: Final = ", ".join("NULL" for _ in _TERMS)
 _HELD: Final = "{0}.valid_from <= :as_of AND {0}.valid_to > :as_of"
 # A version of a memory that is sensitive now is sensitive, too.
 _THEN: Final = f"""
 SELECT {{wanted}} FROM (
-    SELECT m.id, m.updated_at, m.is_sensitive, {_OF_A_MEMORY} FROM memories m
+    SELECT m.id, m.updated_at, m.is_sensitive, {_OF_A_MEMORY}, {_TERMS_OF_A_MEMORY}
+    FROM memories m
     WHERE m.owner = :owner AND m.updated_at <= :as_of AND m.created_at <= :as_of
     UNION ALL
-    SELECT v.memory_id, v.valid_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION}
+    SELECT v.memory_id, v.valid_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION},
+        {_TERMS_OF_A_VERSION}
     FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
     WHERE v.owner = :owner AND {_HELD.format("v")} AND v.created_at <= :as_of
         AND m.updated_at > :as_of AND v.number = (
@@ -75,7 +81,7 @@ def search(
 ) -> list[Candidate]:
     condition, parameters = inside(owner, scope)
     parameters["as_of"] = microseconds(as_of)
-    known = [to_row(memory) for memory in _read(connection, condition, parameters)]
+    known = map(_with_terms, connection.execute(_THEN.format(wanted="*") + condition, parameters))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         for statement in _SCRATCH:
             scratch.execute(statement)
@@ -83,6 +89,10 @@ def search(
         scratch.executemany(_SCRATCH_MEMORY, numbered)
         scratch.executemany(_SCRATCH_WORDS, numbered)
         return words.search(scratch, owner, EVERYWHERE, query)
+
+
+def _with_terms(row: sqlite3.Row) -> dict[str, Any]:
+    return to_row(from_row(row)) if row["content_terms"] is None else dict(row)
 
 
 def fetch(

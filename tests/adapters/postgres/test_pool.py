@@ -114,14 +114,20 @@ async def test_pool_discards_a_connection_released_inside_a_transaction(database
 async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str) -> None:
     async def sleep() -> None:
         async with pool.reading(ADMIN) as connection:
-            asleep.set()
             await connection.execute("select pg_sleep(60)")
 
-    asleep = asyncio.Event()
+    # Postgres ignores a cancellation that arrives before the query does.
+    running = (
+        "select from pg_stat_activity where pid = %s and state = 'active'"
+        " and query like '%%pg_sleep%%'"
+    )
     async with opened(database_url, size=1) as pool:
         here = await backend(pool)
         sleeping = asyncio.create_task(sleep())
-        await asleep.wait()
+        with psycopg.connect(database_url, autocommit=True) as watcher:
+            await asyncio.to_thread(
+                wait_until, lambda: watcher.execute(running, [here]).fetchone() is not None
+            )
         sleeping.cancel()
         await asyncio.wait([sleeping])
         assert sleeping.cancelled()

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.text.analysis import STOP_WORDS, clean_query, words
@@ -93,7 +95,9 @@ def relevance(prompt: str, text: str) -> float:
     return shared * (1 + 1 / sum(weights.values()))
 
 
-def _weights(text: str) -> dict[str, float]:
+@lru_cache(maxsize=1)
+def _weights(text: str) -> Mapping[str, float]:
+    """The same for every hit of a prompt."""
     said = words(clean_query(text))
     others = (language for language in guess(said) if language != "en")
     stopped = STOP_WORDS.union(*map(stop_words, others))

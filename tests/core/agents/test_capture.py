@@ -287,6 +287,14 @@ OTHER_LANGUAGES = [
         "フロントエンドではpnpmを使ってください。",
         "preference",
     ),
+    # As one speaks to a stranger, in traditional characters, and with a typographic apostrophe.
+    ("Bitte merken Sie sich: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
+    ("N’oubliez pas que les tests tournent la nuit.", "Les tests tournent la nuit.", "fact"),
+    ("Recuerde que el servidor está en Madrid.", "El servidor está en Madrid.", "fact"),
+    ("Запомните, что сервер стоит в Берлине.", "Сервер стоит в Берлине.", "fact"),
+    ("請記住，部署使用 make release。", "部署使用 make release。", "fact"),
+    ("以后请用 pnpm 安装依赖。", "请用 pnpm 安装依赖。", "preference"),
+    ("Don’t forget that builds run at night.", "Builds run at night.", "fact"),
 ]
 
 
@@ -297,7 +305,14 @@ def test_statements_in_other_languages(said: str, kept: str, category: str) -> N
 
 
 @pytest.mark.parametrize(
-    "said", ["Wo läuft die Datenbank?", "数据库在哪个端口运行？", "запусти тесты"]
+    "said",
+    [
+        "Wo läuft die Datenbank?",
+        "数据库在哪个端口运行？",
+        "запусти тесты",
+        "以后再说这个部署的问题。",
+        "Ab jetzt heute nur noch pnpm verwenden.",
+    ],
 )
 def test_questions_and_requests_in_other_languages_are_not_kept(said: str) -> None:
     assert statements(said) == []

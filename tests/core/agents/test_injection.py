@@ -132,6 +132,15 @@ def test_whole_memories_only_and_never_over_the_budget() -> None:
     assert len(fitting(many, 2_500)) > len(fitting(many, 1_200)) > 5
 
 
+def test_a_memory_over_the_budget_is_injected_as_its_excerpt() -> None:
+    long, short = memory(1, "x " * 4_000), memory(2, "short and useful")
+    excerpt = memory(1, "… the passage that matched …")
+    excerpts = {long.id: excerpt, short.id: memory(2, "not needed")}
+    assert fitting([long, short], 1_200, excerpts) == (excerpt, short)
+    assert fitting([long], 20_000, excerpts) == (long,)
+    assert fitting([long], 0, excerpts) == ()
+
+
 def test_without_a_memory_there_is_no_block() -> None:
     assert block(RECALL_SENTENCE, []) == ""
 

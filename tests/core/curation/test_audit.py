@@ -31,6 +31,8 @@ def judged(old: str, new: str, **fields: object) -> str | None:
         ("The ledger listens on port 7443", "The ledger listens on port 8443", "contradiction"),
         ("The shop runs on Python 3.11", "The shop runs on Python 3.12", "contradiction"),
         ("The shop database uses Postgres", "The shop database uses MySQL", "contradiction"),
+        ("The free plan allows five plants", "From version 3 the free plan allows eight plants",
+         "contradiction"),
         ("Ada prefers small pull requests with tests",
          "Ada prefers small pull requests with good tests", "duplicate"),
         ("The harbour opens at six", "Bread is baked with rye flour", None),

@@ -130,4 +130,4 @@ def test_below_limit_suggests_turning_the_second_stage_off(
     former: int, reach: int, is_named: bool
 ) -> None:
     found = below_limit(14, RecallRequest("q"), reach=reach, rerank=RerankPlace(0.5, former))
-    assert ("settings set rerank off" in found.remedy) is is_named
+    assert ("settings set second_stage off" in found.remedy) is is_named

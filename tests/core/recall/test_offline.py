@@ -81,9 +81,7 @@ def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
         "dense": WhyLeg(LegFacts("absent", 0.85, 100), None, absent),
     }
     memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
-    report = WhyReport(
-        memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(forgotten, absent)
-    )
+    report = WhyReport(memory, False, None, 10, None, 1.0, None, legs, kept_out=(forgotten, absent))
     told = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
     assert told.note == "answered by the local store, by words alone: the server cannot be reached"
     assert told.legs["lexical"] == legs["lexical"]
@@ -112,7 +110,7 @@ def test_local_report_has_a_remedy_that_fits_the_missing_leg(
     memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
     stage = RerankReport("absent", note="no model for it")
     report = WhyReport(
-        memory, False, None, 10, None, 1.0, 1.0, None, legs, kept_out=(), second_stage=stage
+        memory, False, None, 10, None, 1.0, None, legs, kept_out=(), second_stage=stage
     )
     told = mark_local_report(report, request_, status, "it is so")
     for leg, remedy in zip(told.legs.values(), remedies, strict=True):

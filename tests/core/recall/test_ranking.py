@@ -8,12 +8,11 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import MOMENT, any_text
+from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.fusion import Fused
 from recollect.core.recall.ranking import (
-    exactness,
     interleave,
     place_if_vital,
     prior,
@@ -98,51 +97,6 @@ def test_rank_keeps_the_fused_order_at_equal_importance(
     assert order(entries, "relevance") == [entry.candidate.id.int for entry in entries]
 
 
-EXACT: list[tuple[str, str, float]] = [
-    ("staging database", "The staging database is read-only", 1.0),
-    ("Staging DATABASE", "the staging database", 1.0),
-    # not the words around it that stand in every sentence, but those inside it
-    ("what is the staging database?", "Our staging database moved", 1.0),
-    ("head of sales", "Ada is head of sales", 1.0),
-    ("head of sales", "sales has a new head", 0.5),
-    # every telling word, in another order or apart
-    ("database staging", "the staging database", 0.5),
-    ("staging database", "the database of the staging machines", 0.5),
-    # one telling word is missing, or only similar
-    ("staging database", "the staging machine", 0.0),
-    ("staging database", "the staging databases", 0.0),
-    ("read-only", "It is read only on Fridays", 1.0),
-    ("state_of_the_art", "state of the art", 1.0),
-    # a word is a word, not a part of one
-    ("art", "The party starts", 0.0),
-    # stop words alone are taken at their word
-    ("to be or not to be", "To be, or not to be: that is the question", 1.0),
-    ("who are you", "you are late", 0.0),
-    ("", "anything", 0.0),
-    ("?!", "anything", 0.0),
-    ("caf\u00e9", "the cafe\u0301 opens", 1.0),
-]
-
-
-@pytest.mark.parametrize(("query", "content", "expected"), EXACT)
-def test_exactness_is_1_for_a_phrase_and_half_for_all_words(
-    query: str, content: str, expected: float
-) -> None:
-    assert exactness(query, content) == expected
-
-
-@given(any_text, any_text)
-def test_exactness_is_one_of_three_for_any_text(query: str, content: str) -> None:
-    assert exactness(query, content) in (0.0, 0.5, 1.0)
-
-
-def test_rank_multiplies_the_fused_score_with_the_bonus() -> None:
-    entries = [fused(1, 0.020), fused(2, 0.019)]
-    first, second = rank(entries, "relevance", {UUID(int=2): 1 + 0.2 * 0.5})
-    assert (first.id.int, first.bonus, first.score) == (2, 1.1, 0.019 * 1.1 * 0.85)
-    assert (second.id.int, second.bonus, second.score) == (1, 1.0, 0.020 * 0.85)
-
-
 # Of 1 → .9 × .85, 2 → .8 × .85, 3 → .7 × .85 and 4 → .1 × .85, the third with importance 1 has .7,
 # and more than the second, but not than the first; the last has .1.
 VITAL: list[tuple[int, SortBy, float, int]] = [
@@ -161,11 +115,6 @@ def test_place_if_vital_ranks_with_importance_1(
     entries = [fused(n, score, age=n) for n, score in ((1, 0.9), (2, 0.8), (3, 0.7), (4, 0.1))]
     ranked = rank(entries, sort_by, strength=strength)
     assert place_if_vital(ranked, UUID(int=number), sort_by, strength) == place
-
-
-def test_place_if_vital_counts_the_bonus() -> None:
-    ranked = rank([fused(1, 0.9), fused(2, 0.8)], "relevance", {UUID(int=1): 1.5})
-    assert place_if_vital(ranked, UUID(int=2), "relevance") == 2
 
 
 REARRANGED: list[tuple[dict[int, float], list[int]]] = [

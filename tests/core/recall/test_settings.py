@@ -24,7 +24,7 @@ def test_defaults_are_those_the_benchmark_chose() -> None:
     assert defaults.weights() == {"lexical": 1.0, "dense": 0.65, "graph": 1.5}
     assert (defaults.fusion, defaults.vote, defaults.rrf_k) == ("standout", 6.0, 60)
     assert defaults.depth == 100
-    assert (defaults.exact_bonus, defaults.rerank) == (0.0, False)
+    assert (defaults.min_relevance, defaults.second_stage) == (0.1, "late")
     assert 20 <= defaults.rerank_depth <= 30
 
 
@@ -46,11 +46,9 @@ ACCEPTED: list[tuple[str, object, object]] = [
     ("rrf_k", 10.0, 10),
     ("depth", 1_000, 1_000),
     ("deadline_ms", 10, 10),
-    ("exact_bonus", 1, 1.0),
-    ("rerank", True, True),
-    ("rerank", "on", True),
-    ("rerank", "Off", False),
-    ("rerank", "true", True),
+    ("prior_strength", 1, 1.0),
+    ("second_stage", "off", "off"),
+    ("second_stage", "cross-encoder", "cross-encoder"),
     ("rerank_depth", "30", 30),
     ("rerank_timeout_ms", 10, 10),
 ]
@@ -79,11 +77,11 @@ REFUSED: list[tuple[str, object, str]] = [
     ("vote", -0.1, "Give a number from 0 to 100."),
     ("vote", 100.1, "Give a number from 0 to 100."),
     ("wieght", 1, "Choose one of: lexical_weight,"),
-    ("exact_bonus", 1.1, "Give a number from 0 to 1."),
-    ("exact_bonus", -0.1, "Give a number from 0 to 1."),
-    ("rerank", 1, "Use on or off."),
-    ("rerank", "maybe", "Use on or off."),
-    ("rerank", None, "Use on or off."),
+    ("prior_strength", 1.1, "Give a number from 0 to 1."),
+    ("prior_strength", -0.1, "Give a number from 0 to 1."),
+    ("second_stage", True, "Choose one of: off, late, cross-encoder."),
+    ("second_stage", "on", "Choose one of: off, late, cross-encoder."),
+    ("second_stage", None, "Choose one of: off, late, cross-encoder."),
     ("rerank_depth", 4, "Give a whole number from 5 to 50."),
     ("rerank_depth", 51, "Give a whole number from 5 to 50."),
     ("rerank_timeout_ms", 0, "Give a whole number from 10 to 10000."),

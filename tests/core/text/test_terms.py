@@ -12,6 +12,7 @@ from tests.strategies import any_text
 
 from recollect.core.text import segments as segmentation
 from recollect.core.text import terms as terms_module
+from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import (
     MAX_BYTES,
     analyze,
@@ -113,15 +114,24 @@ def test_languages_are_told_by_script_and_stop_words(text: str, languages: tuple
     assert analyze(text)[1] == languages
 
 
-def test_a_given_language_is_believed() -> None:
-    assert analyze("Kunden zahlen per Rechnung", "de")[1] == ("de",)
-    assert ("kunden", "kund") in analyze("Kunden zahlen per Rechnung", "de")[0]
+def test_a_tag_names_the_language() -> None:
+    text = "Kunden zahlen per Rechnung"
+    assert analyze(text)[1] == ("en",)
+    for tag in ("lang:de", "Lang:DE"):
+        analyzed = analyze_fields(text, (), (tag,), "fact")
+        assert analyzed.languages == ("de",)
+        assert ("kunden", "kund") in analyzed.fields[0]
 
 
-def test_a_wrong_guess_leaves_the_word_as_it_is_written() -> None:
+def test_a_tag_cannot_name_a_language_of_another_script() -> None:
+    for tag in ("lang:", "lang:ru", "lang:xx", "lang"):
+        assert analyze_fields("Deployments go out", (), (tag,), "fact").languages == ("en",)
+
+
+def test_a_wrong_language_leaves_the_word_as_it_is_written() -> None:
     for language in ("de", "fr", "fi", "tr"):
-        positions, _ = analyze("Deployments of services", language)
-        assert [forms[0] for forms in positions] == ["deployments", "of", "services"]
+        analyzed = analyze_fields("Deployments of services", (), (f"lang:{language}",), "fact")
+        assert [forms[0] for forms in analyzed.fields[0]] == ["deployments", "of", "services"]
 
 
 def test_a_word_and_its_stem_are_one_position_and_one_word_of_a_query() -> None:
@@ -198,6 +208,24 @@ def test_the_distinct_terms_of_a_memory_are_bounded() -> None:
     distinct = {form for field in terms.fields for forms in field for form in forms}
     assert sum(len(form.encode()) for form in distinct) <= MAX_BYTES
     assert len(distinct) > 10_000
+
+
+def test_a_full_content_is_found_by_its_tags() -> None:
+    text = " ".join(f"word{n}" for n in range(200_000))
+    terms = analyze_fields(text, ["keyword"], ["tagged"], "fact")
+    assert terms.fields[1:] == ([("keyword",)], [("tagged", "tag")], [("fact",)])
+    assert len(terms.fields[0]) < 200_000
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\u200e", "\u202e", "\ufeff", "\u00ad", "\ufe0f"])
+def test_invisible_characters_do_not_hide_a_word(mark: str) -> None:
+    hidden = f"make dep{mark}loy"
+    assert analyze(hidden) == analyze("make deploy")
+    assert query_forms(clean_query(hidden), ["en"]) == query_forms("make deploy", ["en"])
+
+
+def test_a_variant_of_a_character_is_found_by_the_character() -> None:
+    assert analyze("葛\U000e0100飾区") == analyze("葛飾区")
 
 
 def test_regular_expressions_cannot_backtrack() -> None:

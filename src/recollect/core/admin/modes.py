@@ -10,5 +10,8 @@ Mode = Literal["local", "cached", "remote"]
 GraphMode = Literal["off", "rules", "llm"]
 """Whether memories are read for the graph, and whether a language model reads them too."""
 
+CurationMode = Literal["off", "propose", "apply"]
+"""Whether changed memories are examined, and whether what is sure enough is applied."""
+
 NO_EMBEDDER: Final = "none"
 """The name that stands for no embedding model at all."""

@@ -13,8 +13,18 @@ if TYPE_CHECKING:  # a command on the local store has neither
 
 
 @dataclass(frozen=True, slots=True)
+class CurationCounts:
+    """`undecided` proposals, and how many the curator `applied` by itself that no one undid."""
+
+    undecided: int = 0
+    applied: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
-    """What an owner has stored, in numbers. A memory in two languages counts for both."""
+    """What an owner has stored, in numbers. A memory in two languages counts for both. `expiring`:
+    how many expire within a week.
+    """
 
     memories: int
     forgotten: int
@@ -22,8 +32,10 @@ class Stats:
     by_category: dict[str, int] = field(default_factory=dict)
     by_project: dict[str, int] = field(default_factory=dict)
     by_language: dict[str, int] = field(default_factory=dict)
+    expiring: int = 0
     embedding: EmbeddingStats | None = None
     graph: ExtractionProgress | None = None
+    curation: CurationCounts | None = None
 
 
 def count_languages(by_languages: Mapping[str, int]) -> dict[str, int]:
@@ -35,3 +47,15 @@ def count_languages(by_languages: Mapping[str, int]) -> dict[str, int]:
         for language in languages.split():
             counts[language] += memories
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a server has to do. `memories` is an estimate; `queues` has, for each queue, how many
+    jobs wait and how many are parked after too many failures.
+    """
+
+    memories: int
+    queues: Mapping[str, tuple[int, int]]
+    connections_in_use: int
+    connections_idle: int

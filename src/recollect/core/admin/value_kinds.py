@@ -83,6 +83,7 @@ TAKES: Final[Mapping[str, Takes]] = {
     **dict.fromkeys(("is_sensitive", "with_global", "forgotten", "forever", "explain"), _SWITCH),
     **dict.fromkeys(("limit", "based_on", "grace_seconds"), _WHOLE),
     **dict.fromkeys(("since", "until", "as_of", "expires_at", "created_at", "updated_at"), _MOMENT),
+    **dict.fromkeys(("valid_from", "valid_until"), _MOMENT),
     **dict.fromkeys(("id", "target"), _ID),
     "exclude": Takes("a list of ids", "Pass a list of full ids.", _are_ids),
     "weights": Takes(
@@ -103,7 +104,7 @@ TAKES: Final[Mapping[str, Takes]] = {
 }
 _MAY_BE_NONE: Final = {
     *("is_sensitive", "project", "session", "id", "since", "until", "as_of"),
-    *("cursor", "based_on", "weights"),
+    *("cursor", "based_on", "weights", "valid_from", "valid_until"),
 }
 
 

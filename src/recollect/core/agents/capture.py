@@ -66,16 +66,18 @@ _RULES: Final = (
     ),
     # The same in German, French, Spanish, Russian, Japanese and Chinese.
     _rule(
-        r"(?:bitte )?(?:merke? dir|denk daran|vergiss nicht)(?:,? dass|:|,)\s*(?P<kept>.+)"
-        r"|(?:s'il te pla[iî]t,? )?(?:souviens-toi|rappelle-toi|retiens|note|n'oublie pas)"
-        r"(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
-        r"|(?:por favor,? )?(?:recuerda|ten en cuenta|anota|no olvides)(?: que|:|,)\s*"
-        r"(?P<kept_es>.+)"
-        r"|(?:пожалуйста,? )?(?:запомни|помни|учти|не забудь|имей в виду)(?:,? что|:|,)\s*"
-        r"(?P<kept_ru>.+)"
-        r"|(?:请)?(?:记住|记得|别忘了|请注意)[，,：:]?\s*(?P<kept_zh>.+)"
-        r"|(?:覚えておいて|覚えて|忘れないで)(?:ください)?[、,：:。]\s*(?P<kept_ja>.+)"
-        r"|(?P<kept_ja2>.+?)(?:ということ)?[をは](?:覚えておいて|忘れないで)(?:ください)?。?",
+        r"(?:bitte )?(?:merke? dir|merken sie sich|denke? (?:bitte )?daran|denken sie daran|"
+        r"vergiss (?:bitte )?nicht|vergessen sie nicht)(?: bitte)?(?:,? dass|:|,)\s*(?P<kept>.+)"
+        r"|(?:s'il (?:te|vous) pla[iî]t,? )?(?:souviens-toi|souvenez-vous|rappelle-toi|"
+        r"rappelez-vous|retiens|retenez|note|notez|n'oublie pas|n'oubliez pas)"
+        r"(?: bien)?(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
+        r"|(?:por favor,? )?(?:recuerd[ae]|ten en cuenta|tenga en cuenta|anot[ae]|no olvides?)"
+        r"(?: que|:|,)\s*(?P<kept_es>.+)"
+        r"|(?:пожалуйста,? )?(?:запомни(?:те)?|помни(?:те)?|учти(?:те)?|не забудь(?:те)?|"
+        r"име(?:й|йте) в виду)(?:,? пожалуйста)?(?:,? что|:|,)\s*(?P<kept_ru>.+)"
+        r"|[请請]?(?:记住|記住|记得|記得|别忘了|別忘了|请注意|請注意)[，,：:]?\s*(?P<kept_zh>.+)"
+        r"|(?:覚えておいて|覚えて|忘れないで)(?:ください|下さい)?[、,：:。]\s*(?P<kept_ja>.+)"
+        r"|(?P<kept_ja2>.+?)(?:ということ)?[をは](?:覚えておいて|忘れないで)(?:ください|下さい)?。?",
         "fact",
         0.8,
     ),
@@ -84,7 +86,10 @@ _RULES: Final = (
         r"|(?:désormais|dorénavant|à partir de maintenant)[,:]?\s*(?P<kept_fr>.+)"
         r"|(?:de ahora en adelante|a partir de ahora)[,:]?\s*(?P<kept_es>.+)"
         r"|(?:с этого момента|отныне|впредь|теперь всегда)[,:]?\s*(?P<kept_ru>.+)"
-        r"|(?:从现在开始|从现在起|今后|以后)[，,：:]?\s*(?P<kept_zh>.+)"
+        r"|(?:[从從]现在开始|從現在開始|[从從]现在起|從現在起)[，,：:]?\s*(?P<kept_zh>.+)"
+        # Alone, these are also "later" and "after": an order follows, or a comma.
+        r"|(?:今后|今後|以后|以後)(?:[，,：:]\s*|(?=[请請都要不别別]|一律|总是|總是|必须|必須|使用|用))"
+        r"(?P<kept_zh2>.+)"
         r"|(?:これからは|今後は|以後は?)[、,：:]?\s*(?P<kept_ja>.+)",
         "preference",
         0.8,
@@ -151,7 +156,9 @@ _LEANS: Final = re.compile(
 # Words that only apply until the current work is done.
 _PASSING: Final = re.compile(
     r"\b(?:for now|right now|at the moment|this time|just this once|temporarily|today|tomorrow|"
-    r"for a (?:second|minute|moment)|in this (?:session|chat|conversation|file|function))\b",
+    r"for a (?:second|minute|moment)|in this (?:session|chat|conversation|file|function)|"
+    r"heute|vorerst|im moment|diesmal|pour l['’]instant|aujourd['’]hui|cette fois|por ahora|"
+    r"esta vez|сегодня|на этот раз|пока что)\b|今日|今回|とりあえず|今天|这次|這次|暂时|暫時",
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -181,11 +188,14 @@ def _sentences(text: str) -> Iterator[str]:
 def _judged(sentence: str) -> Statement | None:
     if sentence.endswith(("?", "？")) or len(sentence) > MAX_STATEMENT:
         return None
+    typed = sentence.replace("’", "'")
     for rule in _RULES:
-        found = rule.pattern.fullmatch(sentence)
+        found = rule.pattern.fullmatch(typed)
         if found is None:
             continue
-        said = next(text for text in found.groupdict().values() if text is not None)
+        said = next(
+            sentence[slice(*found.span(name))] for name, text in found.groupdict().items() if text
+        )
         kept = neutral(said).strip(" ,;:-、，：")
         if not is_self_contained(kept):
             return None

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.memory.ids import short
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from recollect.core.memory.memory import Memory
 
+NO_EXCERPTS: Final[Mapping[UUID, Memory]] = MappingProxyType({})
 TAG: Final = "recollect-memories"
 # An agent reads what the block is before it reads any of it.
 RECALL_SENTENCE: Final = (
@@ -89,17 +93,20 @@ def tokens(text: str) -> int:
     return int(-(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN))
 
 
-def fitting(memories: Iterable[Memory], budget: int) -> tuple[Memory, ...]:
-    """As many whole memories as fit in the block, in order; one that is too long makes room for the
-    next.
+def fitting(
+    memories: Iterable[Memory], budget: int, excerpts: Mapping[UUID, Memory] = NO_EXCERPTS
+) -> tuple[Memory, ...]:
+    """As many whole memories as fit in the block, in order; of one that is too long its excerpt, if
+    it has one. What does not fit makes room for the next.
     """
     left = budget - tokens(fenced(max(RECALL_SENTENCE, BRIEF_SENTENCE, key=len), ""))
     chosen: list[Memory] = []
     for memory in memories:
-        cost = tokens(entry(memory) + "\n\n")
-        if cost <= left:
-            chosen.append(memory)
-            left -= cost
+        for form in (memory, excerpts.get(memory.id)):
+            if form is not None and (cost := tokens(entry(form) + "\n\n")) <= left:
+                chosen.append(form)
+                left -= cost
+                break
     return tuple(chosen)
 
 

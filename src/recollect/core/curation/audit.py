@@ -15,11 +15,14 @@ from itertools import combinations
 from typing import Final, Literal, get_args
 from uuid import UUID
 
+from recollect.core.curation.pairs import compare
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EPISODE, Memory
 from recollect.core.text.analysis import STOP_WORDS, words
 
-Kind = Literal["duplicate", "contradiction", "stale", "never-recalled", "secret"]
+Kind = Literal[
+    "duplicate", "contradiction", "stale", "expiring", "expired", "never-recalled", "secret"
+]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 # Word sets that share this much say nearly the same: nine words of ten, or three of four with one
 # extra word on each side.
@@ -129,12 +132,21 @@ def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
     if words(older.content) == words(newer.content):
         return None  # the same words: already reported as a duplicate
     ids = (newer.id, older.id)
-    if (why := _contradiction(older.content, newer.content)) is not None:
+    if (why := _contradiction(older.content, newer.content) or _change(pair)) is not None:
         command = f"recollect link {newer.id} supersedes {older.id}"
         return Finding("contradiction", ids, why, command)
     if pair.likeness >= near:
         return Finding("duplicate", ids, f"nearly the same ({pair.likeness:.2f})", _forget(older))
     return None
+
+
+def _change(pair: Pair) -> str | None:
+    """Why the newer one replaces the older one, by the rules of curation."""
+    newer, older = pair.newer, pair.older
+    is_later = newer.created_at > older.created_at
+    decision = compare(newer.content, older.content, is_later=is_later)
+    replaces = decision is not None and decision.kind in ("supersedes", "contradicts")
+    return decision.reason if decision is not None and replaces else None
 
 
 def _contradiction(older: str, newer: str) -> str | None:
@@ -189,6 +201,18 @@ def stale(memory: Memory, now: datetime) -> Finding | None:
     else:
         return None
     return Finding("stale", (memory.id,), why, _forget(memory))
+
+
+def lifetime(memory: Memory, now: datetime, soon: timedelta) -> Finding | None:
+    """A memory that has expired, or will soon."""
+    end = memory.valid_until
+    if end is None or end - now > soon:
+        return None
+    when = f"{end.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    command = f'recollect update {memory.id} --valid-until ""'
+    if end <= now:
+        return Finding("expired", (memory.id,), f"recalled only until {when}", command)
+    return Finding("expiring", (memory.id,), f"recalled until {when}", command)
 
 
 def _day(found: re.Match[str]) -> datetime | None:

@@ -33,6 +33,10 @@ def is_json(head: bytes) -> bool:
     return head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
 
+def is_pdf(head: bytes) -> bool:
+    return head.startswith(b"%PDF-")
+
+
 def not_a_text(head: bytes) -> ImportProblem | None:
     """What is wrong with a file that starts like this, if it is empty or binary."""
     if not head.removeprefix(_BOM).strip():
@@ -64,6 +68,8 @@ def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recog
     """The format of a file that starts like this; or InvalidInput. `document` reads all of it as
     JSON: one value, or a list if there is one per line; None if it is neither.
     """
+    if is_pdf(head):
+        return Recognised("document", "certain", "it is a PDF")
     if not is_json(head):
         return _text(head, path)
     if (found := recognise_lines(head)) is not None:

@@ -14,6 +14,7 @@ Format = Literal[
     "csv",
     "lines",
     "markdown",
+    "document",
     "claude",
     "claude-ai",
     "claude-code",

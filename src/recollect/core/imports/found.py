@@ -52,6 +52,8 @@ class Found:
     session: str | None = None
     created_at: datetime | None = None
     key: str = ""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
         is_sensitive=is_sensitive,
         project=found.project and found.project[: limits.label],
         session=found.session and found.session[: limits.label],
+        valid_from=found.valid_from,
+        valid_until=found.valid_until,
     )
 
 

@@ -61,6 +61,8 @@ def to_line(memory: Memory) -> str:
         "updated_at": _iso(memory.updated_at),
         "deleted_at": None if memory.deleted_at is None else _iso(memory.deleted_at),
         "links": as_values(memory.links),
+        "valid_from": None if memory.valid_from is None else _iso(memory.valid_from),
+        "valid_until": None if memory.valid_until is None else _iso(memory.valid_until),
     }
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
@@ -107,10 +109,16 @@ def to_markdown(memory: Memory) -> str:
     about += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     about += ["sensitive"] if memory.is_sensitive else []
     about += ["forgotten"] if memory.deleted_at else []
+    about += [f"valid from {_minute(memory.valid_from)}"] if memory.valid_from else []
+    about += [f"valid until {_minute(memory.valid_until)}"] if memory.valid_until else []
     about += [f"{link.kind.replace('_', ' ')} `{short(link.target)}`" for link in memory.links]
     text = "\n  ".join(memory.content.splitlines())
-    head = f"{memory.created_at.astimezone(UTC):%Y-%m-%d %H:%M} `{short(memory.id)}`"
+    head = f"{_minute(memory.created_at)} `{short(memory.id)}`"
     return f"- {text}\n  <small>{head} · {' · '.join(about)}</small>\n"
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def _iso(moment: datetime) -> str:
@@ -191,4 +199,6 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "updated_at": _moment,
     "deleted_at": _moment_or_none,
     "links": _links,
+    "valid_from": _moment_or_none,
+    "valid_until": _moment_or_none,
 }

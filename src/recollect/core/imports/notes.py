@@ -1,4 +1,5 @@
-"""Markdown as memories: plain notes, CLAUDE.md files and the memory folders of Claude Code.
+"""Markdown as memories: plain notes, documents, CLAUDE.md files and the memory folders of Claude
+Code.
 
 A memory must make sense alone. So each paragraph and each list item becomes one, prefixed with the
 headings above it and the sentence that introduces its list.
@@ -24,6 +25,8 @@ _FIELD: Final = re.compile(r"([A-Za-z_-]+):\s*(.*)$")
 _POINTER: Final = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 # `@path` in a CLAUDE.md includes another file.
 _INCLUDE: Final = re.compile(r"@\S+$")
+# Room for which part of a document it is.
+_PART: Final = 40
 # What the memories of Claude Code call their kinds.
 _CLAUDE_KINDS: Final = {"feedback": "preference", "user": "fact", "reference": "reference"}
 
@@ -126,6 +129,25 @@ def markdown(
     for item in _found(text.removeprefix("\ufeff"), most, category, tags):
         # The same statement about two projects is two memories.
         yield item if project is None else replace(item, project=project, key=project)
+
+
+def document(text: str, most: int, name: str) -> Iterator[Item]:
+    """A whole document as one memory, or as several if it is longer than a memory. Each begins with
+    the title: the first heading, or else the name of the file.
+    """
+    whole = text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
+    front = _FRONT.match(whole)
+    tags = _tags(front[1]) if front else ()
+    body = (whole[front.end() :] if front else whole).strip()
+    heading = _HEADING.match(body.partition("\n")[0])
+    title = _title(heading[2].strip()) if heading else name
+    if heading:
+        body = body[heading.end() :].strip()
+    parts = list(pieces(body, most - len(title) - _PART))
+    for number, part in enumerate(parts, 1):
+        which = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        place = f"part {number}" if len(parts) > 1 else "file"
+        yield Found(place, f"{title}{which}\n\n{part}", "reference", ("document", *tags))
 
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, pieces
@@ -124,9 +125,6 @@ def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
     content = _text(values, "content")
     if content is None or not content.strip():
         raise _Wrong("`content` is missing")
-    moment = moment_of(values.get("created_at"))
-    if moment is None and values.get("created_at") is not None:
-        raise _Wrong("`created_at` is not a date such as 2026-01-31T09:30:00Z")
     key = values.get("id")
     for piece in pieces(content, most):
         yield Found(
@@ -139,8 +137,10 @@ def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
             is_sensitive=_flag(values),
             project=_text(values, "project"),
             session=_text(values, "session"),
-            created_at=moment,
+            created_at=_moment(values, "created_at"),
             key="" if key is None else str(key),
+            valid_from=_moment(values, "valid_from"),
+            valid_until=_moment(values, "valid_until"),
         )
 
 
@@ -149,6 +149,13 @@ def _text(values: Mapping[str, Any], name: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise _Wrong(f"`{name}` is not a text")
     return value
+
+
+def _moment(values: Mapping[str, Any], name: str) -> datetime | None:
+    moment = moment_of(values.get(name))
+    if moment is None and values.get(name) is not None:
+        raise _Wrong(f"`{name}` is not a date such as 2026-01-31T09:30:00Z")
+    return moment
 
 
 def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:

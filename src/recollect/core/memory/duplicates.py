@@ -38,10 +38,14 @@ def is_same(memory: Memory, other: Memory) -> bool:
 def merge_draft(stored: Memory, again: Memory) -> Memory:
     """The stored memory with what storing it again adds: tags, keywords and links are merged;
     importance is raised, never lowered; once sensitive, it stays so. A default category or
-    importance counts as not given.
+    importance counts as not given. A lifetime replaces the former one; without one, what has
+    expired is valid again.
     """
     raised = again.importance if again.importance != DEFAULT_IMPORTANCE else 0.0
     is_said = again.category != DEFAULT_CATEGORY
+    has_lifetime = again.valid_from is not None or again.valid_until is not None
+    is_expired = stored.valid_until is not None and stored.valid_until <= again.created_at
+    lifetime = again if has_lifetime or is_expired else stored
     return replace(
         stored,
         category=again.category if is_said else stored.category,
@@ -50,6 +54,8 @@ def merge_draft(stored: Memory, again: Memory) -> Memory:
         links=tuple(dict.fromkeys((*stored.links, *again.links))),
         importance=max(stored.importance, raised),
         is_sensitive=stored.is_sensitive or again.is_sensitive,
+        valid_from=lifetime.valid_from,
+        valid_until=lifetime.valid_until,
     )
 
 

@@ -39,9 +39,10 @@ _JSON_GROWTH: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Self-contained content, with what is needed to find, rank and protect it. `was_known` tells
-    the writer that the text was already stored (`core/memory/duplicates.py`); it is not part of the
-    memory.
+    """Self-contained content, with what is needed to find, rank and protect it. It is recalled from
+    `valid_from` until just before `valid_until`; without them, always. `changed_by` names who made
+    this version. `was_known` tells the writer that the text was already stored
+    (`core/memory/duplicates.py`); it is not part of the memory.
     """
 
     id: UUID
@@ -59,7 +60,15 @@ class Memory:
     version: int = 1
     deleted_at: datetime | None = None
     links: tuple[Link, ...] = ()
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    changed_by: str | None = field(default=None, compare=False)
     was_known: bool = field(default=False, compare=False)
+
+    def is_valid_at(self, moment: datetime) -> bool:
+        return (self.valid_from is None or self.valid_from <= moment) and (
+            self.valid_until is None or moment < self.valid_until
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,8 @@ class Draft:
     session: str | None = None
     id: UUID | None = None
     links: tuple[Link, ...] = ()
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
 
 class Changes(TypedDict, total=False):
@@ -94,6 +105,8 @@ class Changes(TypedDict, total=False):
     project: str | None
     session: str | None
     links: tuple[Link, ...]
+    valid_from: datetime | None
+    valid_until: datetime | None
 
 
 # What people say about a memory itself; links are about others, and stores keep the rest.
@@ -105,7 +118,8 @@ class Scope:
     """Which of an owner's memories to search. Sessions and categories: any of those named; tags:
     all of them; the time window is half open, `since <= created_at < until`. `with_global`: include
     memories without a project; if no project is named, only those. `forgotten` memories are listed
-    on request, and never recalled.
+    on request, and never recalled. `valid_at`: only memories that are valid at this moment; recall
+    sets it, listings do not.
     """
 
     project: str | None = None
@@ -116,6 +130,12 @@ class Scope:
     until: datetime | None = None
     with_global: bool = False
     forgotten: bool = False
+    valid_at: datetime | None = None
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether it covers every memory that is valid and not forgotten."""
+        return replace(self, valid_at=None) == EVERYWHERE
 
     def covers(self, memory: Memory) -> bool:
         return (
@@ -126,6 +146,7 @@ class Scope:
             and set(self.tags) <= set(memory.tags)
             and (self.since is None or self.since <= memory.created_at)
             and (self.until is None or memory.created_at < self.until)
+            and (self.valid_at is None or memory.is_valid_at(self.valid_at))
         )
 
     def covers_project(self, project: str | None) -> bool:
@@ -141,7 +162,7 @@ EVERYWHERE: Final = Scope()
 class Limits:
     """How much one memory may hold."""
 
-    content: int = 8_000
+    content: int = 100_000
     words: int = 64
     word: int = 200
     label: int = 500
@@ -167,7 +188,10 @@ def checked(memory: Memory, limits: Limits) -> Memory:
         project=_label(memory.project, "project", limits),
         session=_label(memory.session, "session", limits),
         links=checked_links(memory.links, memory.id),
+        valid_from=checked_moment(memory.valid_from, "valid_from"),
+        valid_until=checked_moment(memory.valid_until, "valid_until"),
     )
+    _check_validity(tidy)
     _check_content(tidy.content, limits)
     check_categories((tidy.category,))
     _check_importance(tidy.importance)
@@ -263,6 +287,16 @@ def _check_importance(importance: float) -> None:
             f"importance {importance} is outside 0..1",
             field="importance",
             remedy="Pass a number from 0 (trivial) to 1 (vital).",
+        )
+
+
+def _check_validity(memory: Memory) -> None:
+    begin, end = memory.valid_from, memory.valid_until
+    if begin is not None and end is not None and end <= begin:
+        raise InvalidInput(
+            f"valid_until ({end.isoformat()}) is not after valid_from ({begin.isoformat()})",
+            field="valid_until",
+            remedy="Pass a later valid_until, or clear one of the two.",
         )
 
 

@@ -8,7 +8,7 @@ prompt, and a dataclass takes seven times as long to define as a named tuple.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from recollect.core.recall.fusion import Fused
     from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import RecallSettings
+    from recollect.core.recall.space import StoredSpace
+    from recollect.core.recall.tokens import TokenVectors
 
 
 class PhaseShares(NamedTuple):
@@ -55,11 +57,29 @@ class Deadline(NamedTuple):
         return max(self.started + self.seconds * share - self.clock(), 0.0)
 
 
+class EncodedQuery:
+    """What the dense leg's model made of the query's tokens, in which space, and how far it can be
+    trusted in the query's language: empty until then. The second stage compares them with the
+    memories' tokens, so that a query is embedded once.
+    """
+
+    __slots__ = ("space", "tokens", "trust")
+
+    def __init__(self) -> None:
+        self.space: StoredSpace | None = None
+        self.tokens: TokenVectors | None = None
+        self.trust = 1.0
+
+    def keep(self, space: StoredSpace | None, tokens: TokenVectors | None, trust: float) -> None:
+        self.space, self.tokens, self.trust = space, tokens, trust
+
+
 @dataclass(frozen=True, slots=True)
 class RecallContext:
     """The request is checked and names its project in full. `weights` are the settings' with the
     request's on top. A leg of the second phase gets the first phase's order in `fused`. `also` is
     a memory that may take part although it is out of scope: `why` asks where it would rank.
+    `encoded` is filled by the dense leg.
     """
 
     owner: str
@@ -69,6 +89,7 @@ class RecallContext:
     weights: Mapping[LegName, float]
     fused: Sequence[Fused] = ()
     also: UUID | None = None
+    encoded: EncodedQuery = field(default_factory=EncodedQuery, compare=False)
 
     @classmethod
     def create(

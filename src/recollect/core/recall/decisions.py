@@ -11,7 +11,8 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
-from recollect.core.recall.ranking import Ranked, exactness, interleave
+from recollect.core.recall.late import widen_to_words
+from recollect.core.recall.ranking import Ranked, interleave
 from recollect.core.recall.request import Hit
 from recollect.core.recall.settings import WordQuery
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.request import LegName, LegPlace, RecallRequest
+    from recollect.core.recall.settings import SecondStage
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:
@@ -66,18 +68,9 @@ def hit_evidence(legs: Mapping[LegName, LegPlace]) -> float:
     return max((place.evidence for name, place in legs.items() if name != "graph"), default=1.0)
 
 
-def rewards_exact_matches(context: RecallContext) -> bool:
-    """Whether the texts of all candidates have to be read before they are ranked."""
-    return context.settings.exact_bonus > 0.0 and context.request.sort_by != "recency"
-
-
-def exact_bonuses(context: RecallContext, memories: Mapping[UUID, Memory]) -> dict[UUID, float]:
-    query, bonus = context.request.query, context.settings.exact_bonus
-    return {id: 1.0 + bonus * exactness(query, memory.content) for id, memory in memories.items()}
-
-
-def uses_rerank(context: RecallContext) -> bool:
-    return context.settings.rerank and context.request.sort_by == "relevance"
+def second_stage(context: RecallContext) -> SecondStage:
+    """It judges relevance: sorted otherwise, there is none."""
+    return context.settings.second_stage if context.request.sort_by == "relevance" else "off"
 
 
 def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[Hit]:
@@ -89,8 +82,7 @@ def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[
             ranked.fused.score,
             ranked.prior,
             ranked.fused.legs,
-            ranked.bonus,
-            ranked.rerank,
+            widen_to_words(ranked.rerank, memories[ranked.id].content),
         )
         for ranked in order
         if ranked.id in memories

@@ -16,6 +16,7 @@ from recollect.core.memory.ids import short
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import (
     MAX_LIMIT,
+    Hit,
     LegName,
     LegStatus,
     Reason,
@@ -91,8 +92,8 @@ class WhyReport:
     would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
     that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
     stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
-    what became of that stage where it is on. `note` says when this is not the answer that was
-    asked for.
+    what became of that stage where it is on. `moved` says when the memory gained or lost its place
+    because one updates the other. `note` says when this is not the answer that was asked for.
     """
 
     memory: Memory
@@ -100,7 +101,6 @@ class WhyReport:
     place: int | None
     limit: int
     fused: float | None
-    bonus: float
     prior: float
     score: float | None
     legs: Mapping[LegName, WhyLeg]
@@ -109,6 +109,7 @@ class WhyReport:
     superseded_by: UUID | None = None
     rerank: RerankPlace | None = None
     second_stage: RerankReport | None = None
+    moved: str | None = None
     note: str | None = None
 
 
@@ -124,7 +125,7 @@ def superseded(by: UUID) -> Obstacle:
 def below_relevance(evidence: float, least: float) -> Obstacle:
     return Obstacle(
         "below_relevance",
-        f"its evidence is {evidence:.2f}, and min_relevance is {least:g}",
+        f"its relevance is {evidence:.2f}, and min_relevance is {least:g}",
         "Ask with more of its words, or lower the floor: `recollect settings set min_relevance 0`.",
     )
 
@@ -135,6 +136,22 @@ def duplicate(of: UUID) -> Obstacle:
         f"{of} says the same and is shown in its place",
         f"Read that one (`recollect show {short(of)}`), or forget one of the two.",
     )
+
+
+def explain_move(id: UUID, hits: Sequence[Hit]) -> str | None:
+    """Whether a hit was put before one that it updates, or after one that updates it."""
+    moves = [
+        (hit.memory.id, hit.newer_than.id, hit.newer_than.reason)
+        for hit in hits
+        if hit.newer_than is not None
+    ]
+    for newer, older, reason in moves:
+        if newer == id:
+            return f"It is shown before {short(older)}, which it updates: {reason}."
+    for newer, older, reason in moves:
+        if older == id:
+            return f"{short(newer)}, which updates it, is shown first: {reason}."
+    return None
 
 
 def not_known_then(as_of: datetime) -> Obstacle:
@@ -196,7 +213,7 @@ def below_limit(
     if vital is not None and vital <= limit:
         ways.append("raise its importance to 1")
     if reach and rerank is not None and rerank.former_place <= limit:
-        ways.append("turn the second stage off (`recollect settings set rerank off`)")
+        ways.append("turn the second stage off (`recollect settings set second_stage off`)")
     order = _ORDERS[request.sort_by] if rerank is None else "the second stage's order"
     return Obstacle(
         "below_limit",
@@ -226,7 +243,17 @@ def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
         tags = ", ".join(missing)
         found.append((f"it lacks the tags {tags}", f"Ask without {tags}, or tag it so."))
     found.extend(_outside_time(memory.created_at, scope))
+    found.extend(_outside_validity(memory, scope.valid_at))
     return found
+
+
+def _outside_validity(memory: Memory, at: datetime | None) -> list[tuple[str, str]]:
+    remedy = "Change its valid_from or valid_until, or ask `as_of` a moment when it was valid."
+    if at is not None and memory.valid_from is not None and at < memory.valid_from:
+        return [(f"it is not valid before {memory.valid_from.isoformat()}", remedy)]
+    if at is not None and memory.valid_until is not None and at >= memory.valid_until:
+        return [(f"it expired at {memory.valid_until.isoformat()}", remedy)]
+    return []
 
 
 def _outside_time(at: datetime, scope: Scope) -> list[tuple[str, str]]:

@@ -78,7 +78,13 @@ def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) ->
     for leg, found in counted.items():
         for rank, (candidate, share) in enumerate(zip(found, shares[leg], strict=True), start=1):
             number = candidate.id.int
-            place = LegPlace(rank, candidate.score, share, evidence=candidate.evidence)
+            place = LegPlace(
+                rank,
+                candidate.score,
+                share,
+                evidence=candidate.evidence,
+                passage=candidate.passage,
+            )
             before = known.get(number)
             if before is None:
                 known[number] = (-share, rank, number, candidate, {leg: place})

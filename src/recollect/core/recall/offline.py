@@ -36,7 +36,9 @@ def mark_local_answer(
         if leg.status == "absent":
             missing, note, reason = _missing_leg(name, request, status, why)
             legs[name] = replace(leg, status=missing, note=note, reason=reason)
-    stage = None if here.rerank is None else _SECOND_STAGE
+    stage = here.rerank
+    if stage is not None and stage.stage == "cross-encoder":
+        stage = _SECOND_STAGE
     note = _local_note(why, by_meaning=here.legs["dense"].status == "ran")
     return replace(here, legs=legs, rerank=stage, note=note, hint=None)
 

@@ -1,5 +1,5 @@
-"""From fused scores to the order a caller asked for: exact-match bonus, importance prior, sort
-orders, and the second stage.
+"""From fused scores to the order a caller asked for: the importance prior, sort orders,
+and the second stage.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.recall.request import Hit, RerankPlace, SortBy
-from recollect.core.text.analysis import STOP_WORDS, clean_query, query_words, words
 
 if TYPE_CHECKING:
     from recollect.core.recall.fusion import Fused
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 # reciprocal ranks lie so close together that it can pass two dozen places (docs/adr/0015); by
 # standing out, it decides among those with little more than their votes.
 PRIOR_STRENGTH = 0.3
-# How much of the bonus a content deserves that has every telling word, but not as the phrase.
-ALL_WORDS = 0.5
 
 
 def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
@@ -30,29 +27,12 @@ def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
     return (1.0 - strength) + strength * importance
 
 
-def exactness(query: str, content: str) -> float:
-    """How exactly a content says what was asked: 1 when it contains the query's words side by side
-    and in order, not counting stop words before the first and after the last telling one; half
-    when it contains every telling word somewhere; else 0. Words are compared without regard to
-    case and unstemmed: similarity is left to the legs.
-    """
-    asked, said = words(clean_query(query)), words(clean_query(content))
-    telling = set(query_words(query))
-    if not telling or not telling <= set(said):
-        return 0.0
-    phrase = _trim_stop_words(asked)
-    starts = range(len(said) - len(phrase) + 1)
-    is_phrase = any(said[start : start + len(phrase)] == phrase for start in starts)
-    return 1.0 if is_phrase else ALL_WORDS
-
-
 class Ranked(NamedTuple):
-    """A fused memory with its final score, `fused × bonus × prior`."""
+    """A fused memory with its final score, `fused × prior`."""
 
     fused: Fused
     prior: float
     score: float
-    bonus: float = 1.0
     rerank: RerankPlace | None = None
 
     @property
@@ -60,20 +40,14 @@ class Ranked(NamedTuple):
         return self.fused.candidate.id
 
 
-def rank(
-    fused: Iterable[Fused],
-    sort_by: SortBy,
-    bonuses: Mapping[UUID, float] | None = None,
-    strength: float = PRIOR_STRENGTH,
-) -> list[Ranked]:
-    """Best first. `relevance`: fused score × bonus × prior; `importance`: importance, then
+def rank(fused: Iterable[Fused], sort_by: SortBy, strength: float = PRIOR_STRENGTH) -> list[Ranked]:
+    """Best first. `relevance`: fused score × prior; `importance`: importance, then
     relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
     """
     ranked = [
-        Ranked(entry, factor, entry.score * bonus * factor, bonus)
+        Ranked(entry, factor, entry.score * factor)
         for entry in fused
         for factor in (prior(entry.candidate.importance, strength),)
-        for bonus in (1.0 if bonuses is None else bonuses.get(entry.candidate.id, 1.0),)
     ]
     ranked.sort(key=attrgetter("score"), reverse=True)
     if sort_by == "importance":
@@ -93,7 +67,7 @@ def place_if_vital(
         else entry.fused
         for entry in ranked
     ]
-    order = rank(raised, sort_by, {entry.id: entry.bonus for entry in ranked}, strength)
+    order = rank(raised, sort_by, strength)
     return [entry.id for entry in order].index(id) + 1
 
 
@@ -139,9 +113,3 @@ def _worth(hit: Hit, sort_by: SortBy) -> tuple[float, ...]:
     if sort_by == "recency":
         return (hit.memory.created_at.timestamp(),)
     return (hit.memory.importance,)
-
-
-def _trim_stop_words(asked: Sequence[str]) -> Sequence[str]:
-    """The query without the stop words around it; a query of stop words alone stays as it is."""
-    telling = [place for place, word in enumerate(asked) if word not in STOP_WORDS]
-    return asked[telling[0] : telling[-1] + 1] if telling else asked

@@ -77,7 +77,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-_EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
+EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
 
 
 def relevance(prompt: str, text: str) -> float:
@@ -110,7 +110,7 @@ def _weights(text: str) -> Mapping[str, float]:
 
 
 def _weight(word: str) -> float:
-    return _EVERYDAY_WEIGHT if word in _EVERYDAY else 1.0
+    return _EVERYDAY_WEIGHT if word in EVERYDAY else 1.0
 
 
 def searchable_text(memory: Memory) -> str:

@@ -11,6 +11,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
+from recollect.core.text.passages import Span
 
 LegName = Literal["lexical", "dense", "graph"]
 LEGS: Final[tuple[LegName, ...]] = ("lexical", "dense", "graph")
@@ -22,6 +23,7 @@ MAX_LIMIT: Final = 100
 # ran: it answered; skipped: its weight is 0, or the query is not for it; absent: there is nothing
 # here that it could ask; failed: it raised; late: the deadline came first.
 LegStatus = Literal["ran", "skipped", "absent", "failed", "late"]
+Stage = Literal["late", "cross-encoder"]
 StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
 
 
@@ -53,7 +55,7 @@ class RecallRequest:
         return self.is_sensitive or looks_sensitive(text) is not None
 
     def checked(self) -> RecallRequest:
-        """The request with a tidy scope; or InvalidInput."""
+        """The request with a tidy scope, without a `valid_at`; or InvalidInput."""
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(
                 f"limit {self.limit} is outside 1..{MAX_LIMIT}",
@@ -68,8 +70,12 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        scope = replace(checked_scope(self.scope), forgotten=False)
+        scope = replace(checked_scope(self.scope), forgotten=False, valid_at=None)
         return replace(self, scope=scope, as_of=checked_moment(self.as_of, "as_of"))
+
+    def valid_now(self, now: datetime) -> RecallRequest:
+        """The request for memories that are valid now, or at the moment asked about."""
+        return replace(self, scope=replace(self.scope, valid_at=self.as_of or now))
 
 
 def check_weight(leg: str, weight: float) -> None:
@@ -96,6 +102,7 @@ class Candidate(NamedTuple):
     words carry, or how far its cosine lies above that of unrelated texts. A leg that cannot tell
     leaves it at 1. `trust` is the share of the leg's weight that counts, where the leg knows that
     it has little to say about this query; with 0 it takes part only if no other leg found anything.
+    `passage` is the part of a long text that matched.
 
     The rest is for legs of the second phase: `path` is what led to the memory; one that is not
     `is_ranked` is unknown to the leg, which leaves it about where it was.
@@ -109,6 +116,7 @@ class Candidate(NamedTuple):
     path: tuple[str, ...] = ()
     is_ranked: bool = True
     trust: float = 1.0
+    passage: Span | None = None
 
 
 # Why a leg has no answer though nothing is wrong, so that a remedy can be found for it.
@@ -137,8 +145,8 @@ class Declined:
 class LegPlace(NamedTuple):
     """Where one leg placed a memory, and what that added to its fused score. The path is the
     graph's: what led from a memory that was found, or from the query, to this one. Without a rank
-    the leg did not come to the memory, and what it added is what that cost. `evidence` is the
-    candidate's.
+    the leg did not come to the memory, and what it added is what that cost. `evidence` and
+    `passage` are the candidate's.
     """
 
     rank: int | None
@@ -146,6 +154,7 @@ class LegPlace(NamedTuple):
     contribution: float
     path: tuple[str, ...] = ()
     evidence: float = 1.0
+    passage: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +169,27 @@ class LegReport:
     reason: Reason | None = None
 
 
+class WordMatch(NamedTuple):
+    """A word of the query, and where the memory says what is most like it: from character `start`
+    to `end` of its content. `weight` is the word's share of the whole query.
+    """
+
+    word: str
+    start: int
+    end: int
+    similarity: float
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class RerankPlace:
-    """What the second stage said of a hit, and the place it had before."""
+    """What the second stage said of a hit, and the place it had before. `words` are those of the
+    query with what matched them in the memory, where the stage compares words.
+    """
 
     score: float
     former_place: int
+    words: tuple[WordMatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +200,49 @@ class RerankReport:
     took_ms: float = 0.0
     reranked: int = 0
     note: str | None = None
+    stage: Stage = "cross-encoder"
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it should have run and did not. Late interaction needs nothing from the user, and
+        is there or not.
+        """
+        expected = ("ran", "skipped") if self.stage == "late" else ("ran",)
+        return self.status not in expected
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The part of a long text that matched, and from which character to which it goes."""
+
+    text: str
+    start: int
+    end: int
+
+    def excerpt(self, length: int) -> str:
+        """The passage, marked where a text of this length goes on."""
+        before, after = "… " if self.start else "", " …" if self.end < length else ""
+        return f"{before}{self.text.strip()}{after}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewerThan:
+    """The older hit that another one was put before, and how the newer one updates it."""
+
+    id: UUID
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A recalled memory and why it is there: `score` is `fused × bonus × prior` for relevance.
-    `bonus` is above 1 for an exact match, where that is rewarded. Hits with a `rerank` are in the
-    order of its score.
+    """A recalled memory and why it is there: `score` is `fused × prior` for relevance.
+    Hits with a `rerank` are in the order of its score.
 
     A memory `stands_for` those that it supersedes and that would have been hits; where it has the
     place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
     memories that resolve it, `pointers` lead to others. `duplicates` say the same and would have
-    been hits.
+    been hits. `passage` is the part of a long text that matched. One that is `newer_than` another
+    and updates it stands before it, whatever the scores.
     """
 
     memory: Memory
@@ -195,13 +250,14 @@ class Hit:
     fused: float
     prior: float
     legs: Mapping[LegName, LegPlace]
-    bonus: float = 1.0
     rerank: RerankPlace | None = None
     stands_for: tuple[UUID, ...] = ()
     ranked_as: UUID | None = None
     attached: tuple[Memory, ...] = ()
     pointers: tuple[Pointer, ...] = ()
     duplicates: tuple[UUID, ...] = ()
+    passage: Passage | None = None
+    newer_than: NewerThan | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -20,6 +20,11 @@ from recollect.core.recall.request import MAX_WEIGHT, LegName
 
 _MAX_DEADLINE_MS: Final = 60_000
 _MAX_RERANK_MS: Final = 10_000
+
+SecondStage = Literal["off", "late", "cross-encoder"]
+SECOND_STAGES: Final[tuple[SecondStage, ...]] = ("off", "late", "cross-encoder")
+Switch = Literal["off", "on"]
+SWITCH: Final[tuple[Switch, ...]] = ("off", "on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +45,12 @@ class WordQuery:
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
     """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
-    reciprocal rank (`core/recall/fusion.py`). `exact_bonus` raises the fused score of a memory that
-    says exactly what was asked, `prior_strength` is the share of it that importance decides
-    (`core/recall/ranking.py`). What no leg has evidence of at least `min_relevance` for is no hit
-    (`core/recall/decisions.py`). `graph_weight` is how far a walk over the concept graph may leave
-    the fused order (`core/graph/walk.py`). `rerank` turns on the second stage over the first
-    `rerank_depth` hits, for at most `rerank_timeout_ms`.
+    reciprocal rank (`core/recall/fusion.py`). `prior_strength` is the share of the fused score
+    that importance decides (`core/recall/ranking.py`). What no leg has evidence of at least
+    `min_relevance` for is no hit (`core/recall/decisions.py`). `graph_weight` is how far a walk
+    over the concept graph may leave the fused order (`core/graph/walk.py`). `second_stage` names
+    what reorders the first `rerank_depth` hits, within `rerank_timeout_ms`. With `newer_first`, a
+    hit that updates another one stands before it (`core/curation/newer.py`).
     """
 
     lexical_weight: float = 1.0
@@ -56,12 +61,12 @@ class RecallSettings:
     rrf_k: int = 60
     depth: int = 100
     deadline_ms: int = 2_000
-    exact_bonus: float = 0.0
     prior_strength: float = PRIOR_STRENGTH
     min_relevance: float = 0.1
-    rerank: bool = False
+    second_stage: SecondStage = "late"
     rerank_depth: int = 25
     rerank_timeout_ms: int = 500
+    newer_first: Switch = "on"
 
     def with_stored(self, rows: Mapping[str, object]) -> RecallSettings:
         """These defaults with a store's rows in their places. A row this version cannot use, such
@@ -178,25 +183,7 @@ class Choice:
         return f"Choose one of: {', '.join(self.names)}."
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """On or off; a command line types it as text."""
-
-    def checked(self, name: str, value: object) -> bool:
-        if isinstance(value, bool):
-            return value
-        if not isinstance(value, str) or value.lower() not in _SWITCHED:
-            raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
-        return _SWITCHED[value.lower()]
-
-    @property
-    def remedy(self) -> str:
-        return "Use on or off."
-
-
-_SWITCHED: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}
-
-LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
+LEGAL: Final[Mapping[str, Range | Choice]] = {
     "lexical_weight": Range(0, MAX_WEIGHT),
     "dense_weight": Range(0, MAX_WEIGHT),
     "graph_weight": Range(0, MAX_WEIGHT),
@@ -205,12 +192,12 @@ LEGAL: Final[Mapping[str, Range | Choice | Switch]] = {
     "rrf_k": Range(1, 1_000, whole=True),
     "depth": Range(1, 1_000, whole=True),
     "deadline_ms": Range(10, _MAX_DEADLINE_MS, whole=True),
-    "exact_bonus": Range(0, 1),
     "prior_strength": Range(0, 1),
     "min_relevance": Range(0, 1),
-    "rerank": Switch(),
+    "second_stage": Choice(SECOND_STAGES),
     "rerank_depth": Range(5, 50, whole=True),
     "rerank_timeout_ms": Range(10, _MAX_RERANK_MS, whole=True),
+    "newer_first": Choice(SWITCH),
 }
 
 
@@ -222,7 +209,7 @@ def _usable(rows: Mapping[str, object]) -> dict[str, Any]:
     return usable
 
 
-def _checked(name: str, value: object) -> float | int | str | bool:
+def _checked(name: str, value: object) -> float | int | str:
     if name not in LEGAL:
         raise InvalidInput(
             f"there is no setting named {name[:60]!r}",

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.text.languages import share_script
+from recollect.core.text.passages import MAX_PASSAGE_TOKENS
 
 SAME_SCRIPT: Final = 0.2
 """How much an English model counts for a German query. docs/adr/0044 has the figures."""
@@ -27,7 +28,8 @@ class Space:
     """One embedding model at one revision with one dimension.
 
     `revision` is empty where it is unknown: a hosted model is whatever its name stands for today.
-    `languages` are those that the model was made for, as far as it is known.
+    `languages` are those that the model was made for, as far as it is known. `window` is how many
+    tokens of a text become one vector.
     """
 
     model: str
@@ -36,6 +38,7 @@ class Space:
     distance: Literal["cosine"] = "cosine"
     query_instruction: str = ""
     languages: frozenset[str] = field(default=frozenset(), compare=False)
+    window: int = field(default=MAX_PASSAGE_TOKENS, compare=False)
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -130,11 +133,13 @@ class Gap:
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What a store knows before a search by meaning: the active space, if there is one, and whether
-    an index finds the nearest vectors of this scope faster than comparing all of them.
+    an index finds the nearest vectors of this scope faster than comparing all of them. Without
+    `has_passages` every memory of the owner has one vector.
     """
 
     space: StoredSpace | None
     use_index: bool
+    has_passages: bool = True
 
 
 # What was measured: docs/adr/0029.
@@ -155,13 +160,15 @@ def context_of(turn: str, before: Sequence[str]) -> Sequence[str]:
 @dataclass(frozen=True, slots=True)
 class EmbeddingJob:
     """One text that a space still needs. The ticket changes when the text does, so a vector that
-    was made for an older text is recognised and dropped.
+    was made for an older text is recognised and dropped. The turns before a turn follow its own
+    words in `text`, from `context_at` on.
     """
 
     memory_id: UUID
     owner: str
     ticket: str
     text: str
+    context_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +190,8 @@ class EmbeddingProgress:
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
     """How far the space that recall asks is with an owner's memories. `languages` are those that
-    its model was made for; none are known of some models.
+    its model was made for; none are known of some models. `token_bytes` is what the token vectors
+    take. `unsent` changes are not yet known to the engine of the search, if that is not the store.
     """
 
     space: str
@@ -192,3 +200,5 @@ class EmbeddingStats:
     parked: int
     last_error: str | None = None
     languages: tuple[str, ...] = ()
+    token_bytes: int = 0
+    unsent: int = 0

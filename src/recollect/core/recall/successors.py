@@ -115,6 +115,8 @@ def _in_its_place(request: RecallRequest, hit: Hit, resolution: Resolution) -> H
     return replace(
         hit,
         memory=memory,
+        # The words that matched are those of the other text.
+        rerank=hit.rerank and replace(hit.rerank, words=()),
         stands_for=(*hit.stands_for, id),
         ranked_as=hit.ranked_as or id,
     )

@@ -22,6 +22,13 @@ class TokenVectors:
         if len(self.values) != 4 * self.dimension * len(self.spans):
             raise ValueError("each token needs one vector")
 
+    def before(self, end: int) -> TokenVectors:
+        """Those that end by this character of the text."""
+        kept = sum(last <= end for _, last in self.spans)
+        return TokenVectors(
+            self.dimension, self.spans[:kept], self.values[: 4 * self.dimension * kept]
+        )
+
     def after(self, start: int) -> TokenVectors:
         """Those from this character of the text on, as if the text began there."""
         before = sum(first < start for first, _ in self.spans)

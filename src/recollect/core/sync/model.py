@@ -21,6 +21,7 @@ PROTOCOL: Final = 1
 # The fields that people change; the others are kept by the stores themselves.
 FIELDS: Final = (*STATED_FIELDS, "deleted_at", "links")
 _LISTS: Final = ("tags", "expanded_keywords")
+_MOMENTS: Final = ("deleted_at", "valid_from", "valid_until")
 # What may be said of a sensitive memory that stays: nothing of its text.
 WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")
 
@@ -43,7 +44,7 @@ class State:
         memory = self.memory
         known: dict[str, object] = {name: getattr(memory, name) for name in FIELDS}
         known |= {name: list(getattr(memory, name)) for name in _LISTS}
-        known["deleted_at"] = None if memory.deleted_at is None else iso(memory.deleted_at)
+        known |= {name: iso(at) for name in _MOMENTS if (at := getattr(memory, name)) is not None}
         known["links"] = as_values(memory.links)
         return {**self.extra, **known}
 
@@ -53,8 +54,9 @@ class State:
         for name in _LISTS:
             if name in known:
                 known[name] = tuple(known[name])
-        if known.get("deleted_at") is not None:
-            known["deleted_at"] = datetime.fromisoformat(known["deleted_at"])
+        for name in _MOMENTS:
+            if known.get(name) is not None:
+                known[name] = datetime.fromisoformat(known[name])
         if "links" in known:
             known["links"] = from_values(known["links"])
         extra = {name: value for name, value in fields.items() if name not in FIELDS}

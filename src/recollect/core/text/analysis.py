@@ -19,11 +19,10 @@ MAX_QUERY_WORDS: Final = 64
 _MOST_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
-# Controls, halves of surrogate pairs, and the invisible marks that turn the writing direction: no
-# word holds one, but a parser may take it for a letter.
-_CONTROL: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
-)
+# Controls and halves of surrogate pairs separate words.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+# Marks of the writing direction do not: the analyzer joins a word that holds one.
+_INVISIBLE: Final = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 # Asked for together with others, they would only keep the right memory from matching every word.
 STOP_WORDS: Final = ENGLISH
@@ -40,7 +39,7 @@ def unstorable(text: str) -> str | None:
 
 def clean_query(text: str) -> str:
     """Any text as a query that every store can be handed: normalised, bounded, no controls."""
-    bounded = _CONTROL.sub(" ", text[:MAX_QUERY_CHARS])
+    bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", text[:MAX_QUERY_CHARS]))
     if not bounded.isascii():
         bounded = _bound_marks(bounded)
     return unicodedata.normalize("NFC", bounded).strip()

@@ -94,8 +94,8 @@ def share_script(language: str, others: Collection[str]) -> bool:
     return any(other in own for other in others)
 
 
-def guess(words: Iterable[str], language: str | None = None) -> tuple[str, ...]:
-    """The languages of a text with these words, in lower case; one that is given is believed.
+def guess(words: Iterable[str], named: Collection[str] = ()) -> tuple[str, ...]:
+    """The languages of a text with these words, in lower case; those that are named are believed.
 
     Not for scripts whose words are written without spaces.
     """
@@ -108,8 +108,8 @@ def guess(words: Iterable[str], language: str | None = None) -> tuple[str, ...]:
     total = sum(counted.total() for counted in by_script.values())
     for script, counted in sorted(by_script.items(), key=lambda each: -each[1].total()):
         known = _LANGUAGES.get(script, ())
-        if language is not None and language in known:
-            found.append(language)
+        if given := [each for each in known if each in named]:
+            found += given
         elif len(known) > 1:
             found += _best(counted, known)
         elif counted.total() > 1 or total <= _SHORT:  # else a Greek letter, say, or a name

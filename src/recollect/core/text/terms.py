@@ -22,7 +22,7 @@ from recollect.core.text.languages import UNKNOWN, guess, languages_of, script_o
 from recollect.core.text.segments import MAX_WORD, Segment, segments
 from recollect.core.text.stop_words import stop_words
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 Forms = tuple[str, ...]
 """What one word is found by, the word as it is written first."""
@@ -30,8 +30,11 @@ Forms = tuple[str, ...]
 WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
 """Of what stands in the content, the expanded keywords, the tags and the category."""
 
-MAX_BYTES: Final = 700_000
-"""Of a memory's distinct terms: Postgres keeps no more than a megabyte. Prose has a tenth of it."""
+MAX_BYTES: Final = 1_000_000
+"""Of a memory's terms with their positions: Postgres keeps no more than a megabyte."""
+
+MAX_POSITIONS: Final = 255
+"""Of one term in a memory: Postgres keeps no more."""
 
 MAX_QUERY_TERMS: Final = 128
 
@@ -55,8 +58,9 @@ _HEBREW_ENDINGS: Final = ("ים", "ות")
 _LETTERS_A_CHARACTER: Final = 3
 """How many letters of other scripts say as much as one character of Chinese, about."""
 _CACHED: Final = 50_000
-# A character and its marks; more than a few are no writing.
+_NAMED: Final = "lang:"
 _UNWRITTEN: Final = re.compile(r"[^\w_./@:+#'\u0080-\U0010ffff-]+")
+# A character and its marks; more than a few are no writing.
 _MARKED: Final = re.compile(r"[^m]m{0,8}|m{1,8}")
 
 
@@ -67,10 +71,10 @@ class Analyzed(NamedTuple):
     languages: tuple[str, ...]
 
 
-def analyze(text: str, language: str | None = None) -> tuple[list[Forms], tuple[str, ...]]:
+def analyze(text: str) -> tuple[list[Forms], tuple[str, ...]]:
     """The terms of a text, by position, and its languages."""
     found = segments(text)
-    languages = _languages(found, language)
+    languages = _languages(found)
     return list(_forms(found, languages)), languages
 
 
@@ -79,17 +83,22 @@ def analyze_fields(
     expanded_keywords: Iterable[str],
     tags: Iterable[str],
     category: str,
-    language: str | None = None,
 ) -> Analyzed:
     """The terms of a memory. Its fields share the languages of all: a tag alone says little of its
-    language, and the category, one of a few English words, nothing.
+    language, and the category, one of a few English words, nothing. A tag such as `lang:de` names
+    the language, which is then not guessed.
     """
+    tags = list(tags)
+    named = [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
     texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
     found = [segments(text) for text in texts]
-    languages = _languages([each for field in found[:-1] for each in field], language)
+    languages = _languages([each for field in found[:-1] for each in field], named)
     room = _Room(MAX_BYTES)
-    first, second, third, fourth = (list(room.fitting(_forms(each, languages))) for each in found)
-    return Analyzed((first, second, third, fourth), languages)
+    # The content comes last: however long it is, its tags find it.
+    last, third, second, first = (
+        list(room.fitting(_forms(each, languages))) for each in reversed(found)
+    )
+    return Analyzed((first, second, third, last), languages)
 
 
 def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
@@ -98,7 +107,7 @@ def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
     The stop words of the query's own language are left out, unless there is nothing else.
     """
     found = segments(text)
-    own = _languages(found, None)
+    own = _languages(found)
     stopped = frozenset[str]().union(*map(stop_words, own))
     distinct = dict.fromkeys(_forms(found, languages, of_query=True))
     telling = [forms for forms in distinct if forms[0] not in stopped]
@@ -112,7 +121,7 @@ def main_language(text: str) -> str | None:
     found = segments(text)
     spaced = sum(len(each.text) for each in found if each.kind == "word")
     unspaced = sum(len(each.text) for each in found if each.kind in ("pairs", "hangul"))
-    languages = _languages(found, None)
+    languages = _languages(found)
     if not languages:
         is_unknown = any(each.kind == "word" and not script_of(each.text) for each in found)
         return UNKNOWN if is_unknown else None
@@ -120,24 +129,29 @@ def main_language(text: str) -> str | None:
 
 
 class _Room:
-    """Lets terms pass until the distinct ones have filled it."""
+    """Lets terms pass until they have filled it."""
 
     def __init__(self, bytes: int) -> None:
         self._left = bytes
-        self._seen: set[str] = set()
+        self._counts: dict[str, int] = {}
 
     def fitting(self, positions: Iterable[Forms]) -> Iterator[Forms]:
+        counts = self._counts
         for forms in positions:
             for form in forms:
-                if form not in self._seen:
-                    self._seen.add(form)
-                    self._left -= 8 + 4 * len(form) if not form.isascii() else 8 + len(form)
+                count = counts.get(form, 0)
+                counts[form] = count + 1
+                if not count:
+                    # The number of positions takes two bytes, and starts at an even one.
+                    self._left -= 3 + len(form.encode("utf-8", "surrogatepass"))
+                if count < MAX_POSITIONS:
+                    self._left -= 2
             if self._left < 0:
                 return
             yield forms
 
 
-def _languages(found: Sequence[Segment], language: str | None) -> tuple[str, ...]:
+def _languages(found: Sequence[Segment], named: Collection[str] = ()) -> tuple[str, ...]:
     kinds = frozenset[str]().union(*(each.classes for each in found))
     words = (each.text.lower() for each in found if each.kind == "word")
     unspaced = [name for kind, name in (("k", "ja"), ("g", "ko")) if kind in kinds]
@@ -146,7 +160,7 @@ def _languages(found: Sequence[Segment], language: str | None) -> tuple[str, ...
         unspaced += dict.fromkeys(filter(None, map(unspaced_language, chain.from_iterable(texts))))
     if "h" in kinds and not unspaced:
         unspaced = ["zh"]
-    return (*guess(words, language), *unspaced)
+    return (*guess(words, named), *unspaced)
 
 
 def _forms(
@@ -246,7 +260,7 @@ def _is_seen(character: str) -> bool:
     return (
         unicodedata.category(character) != "Cf"
         and character not in "·\u0640"
-        and not ("\ufe00" <= character <= "\ufe0f")
+        and not ("\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef")
     )
 
 

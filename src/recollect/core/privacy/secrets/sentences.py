@@ -42,7 +42,7 @@ _LOCAL_KEY: Final = (
 )
 # In Japanese and Chinese, where a value ends with the last letter that is none of theirs.
 _EASTERN: Final = (
-    r"(?:パスワード|パスフレーズ|密码|密碼|口令)(?!管理|マネ|生成|ポリシー|策略|規則|规则)"
+    r"(?:パスワード|パスフレーズ|密码|密碼|口令)(?!管理|マネ|生成|ポリシー|策略|規則|规则|学|學)"
 )
 _EASTERN_IS: Final = r"[^\n。！？!-~]{0,16}?(?:[はをが是为為成了到]|[:=])[ \t]{0,2}"
 _EASTERN_VALUE: Final = r"[\"'`「『\u201c\u2018]?((?:(?![\"'`,;])[!-~]){4,128})"

@@ -1,0 +1,312 @@
+"""What one memory is to another one, decided by rules: pure, and the same in every store.
+
+Two memories are split into statements and each statement of the newer one is compared with each of
+the older one. They must be about the same subject first; then a value that differs, a word of
+change or a negation decides. What the rules find and what they cannot is in docs/adr/0048.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Final, Literal, get_args
+
+from recollect.core.curation.cues import count_negations, find_change, find_present
+from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
+from recollect.core.recall.relevance import EVERYDAY
+from recollect.core.text.analysis import words
+
+Kind = Literal["duplicate_of", "refines", "supersedes", "contradicts"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+# A longer text is a document: it states many things, and no other one replaces it as a whole.
+MAX_TEXT: Final = 1_200
+_MAX_STATEMENTS: Final = 12
+_SENTENCE_END: Final = re.compile(
+    r"(?<![A-Z]r\.)(?<!\bSt\.)(?<!\bNo\.)(?<=[.!?])\s+(?=[^a-z])|(?<=[。！？；])|\n+"
+)
+_SPEAKER: Final = re.compile(r"\A(?:user|assistant|human|ai|agent|system):\s+", re.IGNORECASE)
+# Who speaks of their own affairs: two of their statements share a subject that they do not name.
+_OWN: Final = re.compile(
+    r"\b(?:I|my|mine|we|our|ours|me|us|ich|mein\w*|wir|unser\w*|je|mon|ma|mes|nous|notre|nos|yo|mi|mis"
+    r"|nuestr\w+|я|мой|моя|моё|мои|мы|наш\w*)\b|[我俺僕私]",
+    re.IGNORECASE,
+)
+MAX_QUOTE: Final = 300
+_MAX_HEADING: Final = 120
+_NO_HEADING_END: Final = ".!?:;,。！？"
+# Chosen on the knowledge updates of LongMemEval and on agentmem_dev, without a held-out part
+# (docs/adr/0048).
+_EVERYDAY_WEIGHT: Final = 0.3
+_NAME_WEIGHT: Final = 1.5
+_CONTEXT_WEIGHT: Final = 0.25
+_MOST_CONTEXT: Final = 4.0
+_LEAST_SCORE: Final = 3.8
+_LEAST_SHARE: Final = 0.3
+_LEAST_WEIGHT: Final = 1.2
+_NEAR_COPY: Final = 0.5
+_CHANGE_SHARE: Final = 0.5
+_CHANGE_WEIGHT: Final = 2.5
+_CHANGE_LIKENESS: Final = 0.4
+_MUCH_WEIGHT: Final = 4.5
+# Of whole memories: what is nearly the same, in words and in meaning, and what is a refinement.
+_NEAR: Final = 0.75
+_CLOSE: Final = 0.95
+_REFINED: Final = 0.5
+_FEWEST_STEMS: Final = 3
+# Of pairs that the rules decide nothing about: those worth a call to a language model. Chosen on
+# the same sets (docs/adr/0048).
+_DOUBTFUL_CLOSENESS: Final = 0.7
+_DOUBTFUL_LIKENESS: Final = 0.2
+_DOUBTFUL_WEIGHT: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the newer memory is to the older one, and the words of both that say so."""
+
+    kind: Kind
+    confidence: float
+    newer_quote: str
+    older_quote: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence, taken apart."""
+
+    text: str
+    subject: frozenset[str]
+    names: frozenset[str]
+    values: tuple[Value, ...]
+    negations: int
+    is_own: bool
+
+    @property
+    def details(self) -> frozenset[str]:
+        """Its names and values."""
+        return self.names | {f"{value.key} {value.value}" for value in self.values}
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Two statements about the same: the weight of the stems they share, in all and as a share of
+    the lighter and of both together; `context` is what else their memories share.
+    """
+
+    newer: Statement
+    older: Statement
+    weight: float
+    share: float
+    likeness: float
+    context: float
+
+
+def normalize(text: str) -> tuple[str, ...]:
+    """What a text says whatever its case, punctuation, spaces and speaker."""
+    return words(_SPEAKER.sub("", text))
+
+
+def compare(
+    newer: str, older: str, *, is_later: bool = True, closeness: float | None = None
+) -> Decision | None:
+    """What the newer memory is to the older one; None: another one, to keep beside it. `closeness`
+    is how near they are in meaning, from 0 to 1, where a model has compared them.
+    """
+    if max(len(newer), len(older)) > MAX_TEXT:
+        return None
+    if normalize(newer) == normalize(older):
+        return Decision("duplicate_of", 1.0, _quote(newer), _quote(older), "the same words")
+    if has_heading(newer) or has_heading(older):
+        return None
+    changed = compare_statements(newer, older, is_later=is_later)
+    return changed or _as_wholes(newer, older, closeness)
+
+
+def compare_statements(newer: str, older: str, *, is_later: bool = True) -> Decision | None:
+    """The surest change between any two of their statements: superseded or contradicted."""
+    if max(len(newer), len(older)) > MAX_TEXT or has_heading(newer) or has_heading(older):
+        return None
+    matches = _matches(split_statements(newer), split_statements(older))
+    found = [decision for match in matches if (decision := _change(match, is_later=is_later))]
+    return max(found, key=lambda decision: decision.confidence, default=None)
+
+
+def measure_doubt(newer: str, older: str, closeness: float | None = None) -> float:
+    """How likely it is that `compare` missed something in a pair that it decided nothing about;
+    0 unless the pair is doubtful: close in meaning or, where no model has compared them, with a
+    subject in common that makes up much of what they say.
+    """
+    if max(len(newer), len(older)) > MAX_TEXT or has_heading(newer) or has_heading(older):
+        return 0.0
+    if closeness is not None:
+        return closeness if closeness >= _DOUBTFUL_CLOSENESS else 0.0
+    weight, likeness = _share_subject(_statement(newer), _statement(older))
+    is_doubtful = weight >= _DOUBTFUL_WEIGHT and likeness >= _DOUBTFUL_LIKENESS
+    return likeness if is_doubtful else 0.0
+
+
+@lru_cache(maxsize=2_000)
+def split_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a memory. Questions are among them: people state facts in them too."""
+    return tuple(map(_statement, _sentences(_SPEAKER.sub("", text))))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    found = (part.strip() for part in _SENTENCE_END.split(text))
+    yield from islice((part for part in found if part), _MAX_STATEMENTS)
+
+
+def _statement(text: str) -> Statement:
+    return Statement(
+        text,
+        find_subject(text),
+        find_names(text),
+        tuple(find_values(text)),
+        count_negations(text),
+        _OWN.search(text) is not None,
+    )
+
+
+def has_heading(text: str) -> bool:
+    """Whether a text is a document with a title: a first line that is no sentence."""
+    first, _, rest = text.partition("\n")
+    return bool(rest.strip()) and len(first) <= _MAX_HEADING and first[-1:] not in _NO_HEADING_END
+
+
+def _matches(newer: Sequence[Statement], older: Sequence[Statement]) -> Iterator[_Match]:
+    together = _union(newer) & _union(older)
+    for new in newer:
+        for old in older:
+            shared = new.subject & old.subject
+            if not shared:
+                continue
+            names = new.names & old.names
+            weight = _weigh(shared, names)
+            mine, other = _weigh(new.subject, new.names), _weigh(old.subject, old.names)
+            yield _Match(
+                new,
+                old,
+                weight,
+                min(1.0, weight / min(mine, other)),
+                min(1.0, weight / (mine + other - weight)),
+                _weigh(together - shared, frozenset()),
+            )
+
+
+def _union(statements: Iterable[Statement]) -> frozenset[str]:
+    return frozenset[str]().union(*(statement.subject for statement in statements))
+
+
+def _weigh(stems: Iterable[str], names: Collection[str]) -> float:
+    return sum(
+        _EVERYDAY_WEIGHT if stem in EVERYDAY else _NAME_WEIGHT if stem in names else 1.0
+        for stem in stems
+    )
+
+
+def _change(match: _Match, *, is_later: bool) -> Decision | None:
+    """A value of the older statement that the newer one gives differently, or words of change."""
+    cue = find_change(match.newer.text)
+    changed = find_changed(match.newer, match.older)
+    if changed:
+        value, former = min(changed, key=lambda pair: is_loose(pair[0]))
+        score = _score(match, cue) + (0.0 if is_loose(value) else 1.0)
+        holds = score >= _LEAST_SCORE and _is_same_subject(match, cue)
+        reason = f"{former.text} became {value.text}"
+    else:
+        score = _score(match, cue)
+        holds = cue is not None and _is_replaced(match)
+        reason = f"it says {cue!r}"
+    if not holds:
+        return None
+    kind: Kind = "supersedes" if is_later else "contradicts"
+    newer, older = _quote(match.newer.text), _quote(match.older.text)
+    return Decision(kind, _confidence(score), newer, older, reason)
+
+
+def _score(match: _Match, cue: str | None) -> float:
+    """How sure it is that both statements are about the same and the newer one is current."""
+    new, old = match.newer, match.older
+    score = match.weight + _CONTEXT_WEIGHT * min(match.context, _MOST_CONTEXT)
+    if cue is not None:
+        score += 1.2
+    elif find_present(new.text) is not None:
+        score += 0.7
+    if new.is_own and old.is_own:
+        score += 1.0
+    if cue is None and new.names and old.names and not new.names & old.names:
+        score -= 2.0
+    return score
+
+
+def _is_same_subject(match: _Match, cue: str | None) -> bool:
+    """Statements of no one in particular share much of a sentence without being about the same: of
+    those, only near copies count, or what says itself that it replaces another.
+    """
+    is_own = match.newer.is_own and match.older.is_own
+    is_near = is_own or cue is not None or match.likeness >= _NEAR_COPY
+    return is_near and match.share >= _LEAST_SHARE and match.weight >= _LEAST_WEIGHT
+
+
+def _is_replaced(match: _Match) -> bool:
+    """Whether a statement with words of change is about the older one, and says something else."""
+    new, old = match.newer, match.older
+    if match.share < _CHANGE_SHARE or match.weight < _CHANGE_WEIGHT:
+        return False
+    says_other = bool(new.details - old.details and old.details - new.details)
+    is_near = match.weight >= _MUCH_WEIGHT and match.likeness >= _CHANGE_LIKENESS
+    return says_other or is_near
+
+
+def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:
+    """The values that differ and answer the same question, the newer first."""
+    pairs = [(one, other) for one in newer.values for other in older.values if one.key == other.key]
+    kept = {(one.key, one.value) for one, other in pairs if one.value == other.value}
+    return [
+        (one, other)
+        for one, other in pairs
+        if (one.key, one.value) not in kept and (other.key, other.value) not in kept
+    ]
+
+
+def _as_wholes(newer: str, older: str, closeness: float | None) -> Decision | None:
+    """Memories that say the same, or one that says a little more, or the opposite."""
+    new, old = _statement(newer), _statement(older)
+    if min(len(new.subject), len(old.subject)) < _FEWEST_STEMS:
+        return None
+    _, likeness = _share_subject(new, old)
+    quotes = _quote(newer), _quote(older)
+    is_negated = (new.negations > 0) != (old.negations > 0)
+    if new.details == old.details and is_negated and likeness >= _NEAR:
+        return Decision("contradicts", _confidence(3.0), *quotes, "one of them is negated")
+    if is_negated:
+        return None
+    if new.details == old.details:
+        near = max(likeness, closeness or 0.0)
+        if likeness >= _NEAR or (closeness or 0.0) >= _CLOSE:
+            return Decision("duplicate_of", round(near, 2), *quotes, "they say nearly the same")
+    if old.subject < new.subject and old.details <= new.details:
+        part = _weigh(old.subject, old.names) / _weigh(new.subject, new.names)
+        if part >= _REFINED:
+            return Decision("refines", round(part, 2), *quotes, "it says the same and more")
+    return None
+
+
+def _share_subject(new: Statement, old: Statement) -> tuple[float, float]:
+    """The weight of the stems that two memories share, and its share of both together."""
+    weight = _weigh(new.subject & old.subject, new.names)
+    return weight, weight / max(_weigh(new.subject | old.subject, new.names | old.names), 1.0)
+
+
+def _confidence(score: float) -> float:
+    """From 0 to 1, rising with the score of the rules."""
+    return round(score / (score + 2.0), 2)
+
+
+def _quote(text: str) -> str:
+    return text if len(text) <= MAX_QUOTE else text[: MAX_QUOTE - 1] + "…"

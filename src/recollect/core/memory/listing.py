@@ -1,0 +1,101 @@
+"""A table of memories: filtered, sorted, and readable from any row on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, Literal
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
+from recollect.core.memory.paging import check_page_size
+
+SortBy = Literal["created", "updated", "importance"]
+Order = Literal["desc", "asc"]
+MAX_WORDS: Final = 20
+MAX_OFFSET: Final = 1_000_000_000
+EXPIRES_SOON: Final = timedelta(days=7)
+"""A memory that expires this soon needs attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which memories, in which order, and which rows of them. Every one of `words` is part of the
+    text, in any case. `only_forgotten` leaves out all others. With `expires_after` or
+    `expires_by`, only memories whose `valid_until` is later than the first and not later than the
+    second.
+    """
+
+    scope: Scope = EVERYWHERE
+    words: tuple[str, ...] = ()
+    is_sensitive: bool | None = None
+    only_forgotten: bool = False
+    expires_after: datetime | None = None
+    expires_by: datetime | None = None
+    sort_by: SortBy = "created"
+    order: Order = "desc"
+    offset: int = 0
+    limit: int = 50
+
+    def covers(self, memory: Memory) -> bool:
+        return (
+            self.scope.covers(memory)
+            and (not self.only_forgotten or memory.deleted_at is not None)
+            and self.is_sensitive in (None, memory.is_sensitive)
+            and holds_words(memory.content, self.words)
+            and self._covers_end(memory.valid_until)
+        )
+
+    def _covers_end(self, end: datetime | None) -> bool:
+        after, by = self.expires_after, self.expires_by
+        if end is None:
+            return after is None and by is None
+        return (after is None or end > after) and (by is None or end <= by)
+
+    def key(self, memory: Memory) -> tuple[object, str]:
+        first = {
+            "created": memory.created_at,
+            "updated": memory.updated_at,
+            "importance": memory.importance,
+        }
+        return first[self.sort_by], str(memory.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Some rows of a listing, and how many there are in all."""
+
+    memories: tuple[Memory, ...]
+    total: int
+
+
+def holds_words(content: str, words: tuple[str, ...]) -> bool:
+    text = content.lower()
+    return all(word.lower() in text for word in words)
+
+
+def check_rows(listing: Listing) -> None:
+    check_page_size(listing.limit)
+    if not 0 <= listing.offset <= MAX_OFFSET:
+        raise InvalidInput(
+            f"offset {listing.offset} is outside 0..{MAX_OFFSET}",
+            field="offset",
+            remedy="Pass the number of rows to skip, 0 for none.",
+        )
+    if len(listing.words) > MAX_WORDS:
+        raise InvalidInput(
+            f"{len(listing.words)} words given; the limit is {MAX_WORDS}",
+            field="words",
+            remedy="Filter by fewer words.",
+        )
+
+
+def expiring(now: datetime) -> Listing:
+    """The memories that expire soon, without any rows: only their number is wanted."""
+    return Listing(expires_after=now, expires_by=now + EXPIRES_SOON, limit=0)
+
+
+def week_of(moment: datetime) -> date:
+    """The Monday of its week, in UTC."""
+    day = moment.astimezone(UTC).date()
+    return day - timedelta(days=day.weekday())

@@ -1,0 +1,19 @@
+"""How many words of a query a memory has."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.matching import count_matched_words
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+
+
+def test_words_match_in_any_form_and_stop_words_do_not_count() -> None:
+    text = "The ferries leave Elba at six."
+    memory = Memory(UUID(int=1), "ada", text, AT, AT, tags=("timetable",))
+    assert count_matched_words("when does the ferry leave Corsica?", memory) == (2, 3)
+    assert count_matched_words("timetable", memory) == (1, 1)
+    assert count_matched_words("", memory) == (0, 0)

@@ -1,0 +1,97 @@
+"""Which part of a long text a hit shows, and what its passages' vectors hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.passages import FIRST_SHARE, in_context, job_passages, show_passages
+from recollect.core.recall.request import Hit, LegPlace, Passage
+from recollect.core.recall.space import EmbeddingJob
+from recollect.core.text.passages import Span, cut_passages
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+FILLER = "The weather was fine and nothing else was said about the matter that day. "
+
+
+def text_with(fact: str, *, at: float) -> str:
+    before = int(200 * at)
+    return FILLER * before + fact + " " + FILLER * (200 - before)
+
+
+def hit(text: str, **fields: object) -> Hit:
+    memory = Memory(UUID(int=1), "ada", text, created_at=AT, updated_at=AT)
+    return replace(Hit(memory, 1.0, 1.0, 1.0, {}), **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("at", [0.0, 0.5, 1.0], ids=["start", "middle", "end"])
+@pytest.mark.parametrize(
+    ("fact", "query"),
+    [
+        ("The ferry to Marblehead leaves at nine.", "when do the ferries to Marblehead leave?"),
+        ("私は緑茶が好きです。", "緑茶"),
+    ],
+)
+def test_a_hit_shows_the_passage_with_the_words(fact: str, query: str, at: float) -> None:
+    text = text_with(fact, at=at)
+    (shown,) = show_passages([hit(text)], query)
+    assert shown.passage is not None
+    assert fact in shown.passage.text
+    assert text[shown.passage.start : shown.passage.end] == shown.passage.text
+    assert len(shown.passage.text) < 1_500
+
+
+def test_a_short_text_shows_no_passage() -> None:
+    (shown,) = show_passages([hit("The ferry leaves at nine.")], "ferry")
+    assert shown.passage is None
+
+
+def test_a_text_without_the_words_shows_no_passage() -> None:
+    (shown,) = show_passages([hit(text_with("", at=0.0))], "zeppelin")
+    assert shown.passage is None
+
+
+def test_the_leg_that_counts_more_chooses_the_passage() -> None:
+    text = text_with("The ferry leaves at nine.", at=1.0)
+    near = LegPlace(1, 0.8, 0.7, passage=Span(100, 900))
+    for lexical, is_near in ((0.2, True), (0.9, False)):
+        legs = {"dense": near, "lexical": LegPlace(1, 3.0, lexical)}
+        (shown,) = show_passages([hit(text, legs=legs)], "ferry")
+        assert shown.passage is not None
+        assert (shown.passage.start == 100) is is_near
+
+
+def test_a_passage_of_an_older_text_is_not_shown() -> None:
+    text = text_with("The ferry leaves at nine.", at=1.0)
+    old = Passage("The train leaves at ten.", 0, 24)
+    (shown,) = show_passages([hit(text, passage=old)], "ferry")
+    assert shown.passage is not None
+    assert "ferry" in shown.passage.text
+    gone = LegPlace(1, 0.8, 0.7, passage=Span(100, 1_000_000))
+    (shown,) = show_passages([hit(text, legs={"dense": gone})], "ferry")
+    assert shown.passage is not None
+    assert "ferry" in shown.passage.text
+
+
+def test_an_excerpt_is_marked_where_the_text_goes_on() -> None:
+    assert Passage("one", 0, 3).excerpt(3) == "one"
+    assert Passage("one ", 0, 4).excerpt(9) == "one …"
+    assert Passage("two", 4, 7).excerpt(9) == "… two …"
+    assert Passage("six", 4, 7).excerpt(7) == "… six"
+
+
+def test_a_turn_of_one_passage_is_embedded_with_the_turns_before_it() -> None:
+    job = EmbeddingJob(UUID(int=1), "ada", "t", "Yes.\nShall we?", context_at=4)
+    assert job_passages(job, 256) == [Span(0, len(job.text))]
+    own = "茶" * 300
+    job = EmbeddingJob(UUID(int=1), "ada", "t", f"{own}\nShall we?", context_at=300)
+    assert job_passages(job, 256) == cut_passages(own, 256)
+
+
+def test_each_passage_has_its_share_of_the_first() -> None:
+    first, other = [1.0, 0.0], [0.0, 1.0]
+    assert in_context([first, other]) == [first, [FIRST_SHARE, 1.0 - FIRST_SHARE]]

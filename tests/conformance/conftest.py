@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 from tests.conformance.databases import emptied_database_url, shared_database_url
 from tests.conformance.places import Place
+from tests.usecases.conftest import TickingClock
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.recall.settings import RecallSettings
 from recollect.ports.keys import KeyStore
+from recollect.usecases.context import Context
+from recollect.usecases.recall.lexical import lexical_leg
 
 __all__ = ["emptied_database_url", "shared_database_url"]  # fixtures of every test here
 
@@ -48,3 +52,23 @@ async def key_store(request: pytest.FixtureRequest) -> AsyncIterator[KeyStore]:
         return
     async with PostgresStore(request.getfixturevalue("emptied_database_url")) as opened:
         yield opened.keys
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def curated(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Context]:
+    """The use cases on a store that keeps proposals."""
+    opened: SqliteStore | PostgresStore
+    if request.param == "sqlite":
+        opened = SqliteStore(tmp_path / "memories.db")
+    else:
+        opened = PostgresStore(request.getfixturevalue("emptied_database_url"))
+    async with opened as store:
+        yield Context(
+            store=store,
+            settings=store,
+            clock=TickingClock(),
+            legs={"lexical": lexical_leg(store)},
+            default_settings=RecallSettings().scaled(30),
+            curation=lambda: store.curation,
+            curation_counts=lambda owner: store.curation.counts(owner),
+        )

@@ -7,8 +7,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, overload
 from uuid import UUID
 
 from tests.conformance.samples import OWNER
@@ -16,6 +17,8 @@ from tests.conformance.samples import OWNER
 from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.qdrant.engine import Qdrant
+from recollect.adapters.qdrant.vectors import QdrantVectors
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.vectors.index import SqliteVectors
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -24,6 +27,19 @@ from recollect.ports.recall import VectorQuery
 
 Place = str | Path
 """Where a store is: the URL of a Postgres, or a file of SQLite."""
+
+
+class QdrantPlace(str):  # noqa: SLOT000  # it has an attribute
+    """A Postgres whose vectors are searched by a Qdrant."""
+
+    engine: Qdrant
+
+    def __new__(cls, url: str, engine: Qdrant) -> Self:
+        place = super().__new__(cls, url)
+        place.engine = engine
+        return place
+
+
 FullStore = PostgresStore | SqliteStore
 Vectors = PostgresVectors | SqliteVectors
 
@@ -34,6 +50,8 @@ NORTH, EAST, SOUTH = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]
 def open_store(place: Place, **options: Any) -> FullStore:
     if isinstance(place, Path):
         return SqliteStore(place, **options)
+    if isinstance(place, QdrantPlace):
+        options["vectors"] = partial(QdrantVectors, engine=place.engine)
     return PostgresStore(place, **options)
 
 

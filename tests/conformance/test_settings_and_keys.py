@@ -49,10 +49,10 @@ async def test_the_log_says_who_changed_what_newest_first(store: SettingsStore) 
     later = MOMENT + timedelta(seconds=1)
     assert await store.settings_log(10) == []
     await store.write_settings({"rrf_k": 10, "fusion": "convex"}, by="ada", at=MOMENT)
-    await store.write_settings({"rrf_k": 20, "rerank": True}, by="bob ü", at=later)
+    await store.write_settings({"rrf_k": 20, "second_stage": "off"}, by="bob ü", at=later)
     newest = await store.settings_log(10)
     assert newest == [
-        SettingChange("rerank", None, True, "bob ü", later),
+        SettingChange("second_stage", None, "off", "bob ü", later),
         SettingChange("rrf_k", 10, 20, "bob ü", later),
         SettingChange("fusion", None, "convex", "ada", MOMENT),
         SettingChange("rrf_k", None, 10, "ada", MOMENT),

@@ -14,6 +14,8 @@ import pytest
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of
 
+from recollect.adapters.sqlite.fast_recall import FastStore
+
 SAME_START = ("01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058")
 
 
@@ -29,7 +31,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     [
         (("remember", ""), 2, "Write what to remember"),
         (("remember", "  \n "), 2, "Write what to remember"),
-        (("remember", "x" * 8_001), 2, "RECOLLECT_MAX_CONTENT"),
+        (("remember", "x" * 100_001), 2, "RECOLLECT_MAX_CONTENT"),
         (("remember", "x", "--importance", "1.01"), 2, "from 0"),
         (("remember", "x", "--importance", "nan"), 2, "from 0"),
         (("remember", "x", "--category", "gossip"), 2, "Choose one of: fact"),
@@ -102,15 +104,21 @@ def ordinary_user() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_read_only_database(open_folder: Path) -> None:
-    cli = Cli(open_folder / "read-only-cli")
+@pytest.mark.parametrize("mode", [0o777, 0o555], ids=["file", "folder"])
+def test_a_read_only_database(open_folder: Path, mode: int) -> None:
+    cli = Cli(open_folder / f"read-only-{mode}")
     id = cli.json("remember", "kept")["id"]
     cli.json("show", id)
-    cli.home.chmod(0o777)
+    assert cli.json("recall", "kept")["hits"][0]["memory"]["id"] == id
+    assert not (cli.home / "memories.db-wal").exists()
     (cli.home / "memories.db").chmod(0o444)
+    cli.home.chmod(mode)
     with ordinary_user():
         code, error = cli.error("remember", "more")
         assert cli.json("show", id)["content"] == "kept"
+        assert cli.json("recall", "kept")["hits"][0]["memory"]["id"] == id
+        with closing(FastStore(str(cli.home / "memories.db"), 1)) as hook:
+            assert hook._connection.execute("SELECT content FROM memories").fetchone()
     assert (code, error["type"]) == (6, "urn:recollect:problem:store-read-only")
     assert "RECOLLECT_HOME" in error["remedy"]
 

@@ -22,6 +22,7 @@ from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
+from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbedding
 from recollect.usecases.workers.embedding import EmbeddingStep
@@ -44,10 +45,14 @@ class Timed(InMemoryQueue):
         return await super().claim(space, limit)
 
     async def finish(
-        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+        self,
+        space: StoredSpace,
+        done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+        passages: Passages = NO_PASSAGES,
+        tokens: Tokens = NO_TOKENS,
     ) -> int:
         self.in_hand.append(self.loop.time() - self.claimed_at)
-        return await super().finish(space, done)
+        return await super().finish(space, done, passages, tokens)
 
     async def give_back(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str | None = None

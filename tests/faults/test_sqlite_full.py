@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory
 
-from recollect.adapters.sqlite.disk_space import read_without_room, write_without_room
 from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.adapters.sqlite.without_log import read_without_log, write_without_log
 from recollect.core.errors import StoreFull
 
 pytestmark = pytest.mark.anyio
@@ -59,12 +59,12 @@ async def test_erasing_on_a_full_disk_writes_in_place_and_frees_room(tmp_path: P
         for number in range(1, 120):
             await store.add(memory(number, f"lighthouse{number} " + "x" * 3000))
     before = size(path)
-    with closing(write_without_room(path)) as writer:
+    with closing(write_without_log(path)) as writer:
         kept = str(UUID(int=1))
         assert erase_where(writer, "owner = ? AND id <> ?", (OWNER, kept)) == 118
         assert beside(path) == []
     assert size(path) < before / 2
-    with closing(read_without_room(path)) as reader:
+    with closing(read_without_log(path)) as reader:
         assert reader.execute("SELECT id FROM memories").fetchone()[0] == kept
     async with SqliteStore(path) as store:
         assert await listed(store) == ids(1)
@@ -77,7 +77,7 @@ async def test_a_log_that_cannot_be_written_back_is_not_passed_over(tmp_path: Pa
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
         with pytest.raises(StoreFull, match="its log"):
-            read_without_room(path)
+            read_without_log(path)
 
 
 def run_without_room(path: Path) -> subprocess.CompletedProcess[str]:

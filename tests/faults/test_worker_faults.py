@@ -233,11 +233,14 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
         running(database_url, home_with_model, worker="inside") as up,
         up.client(key) as client,
     ):
-        assert wait_for_embedding(client, "embedded") == {
+        embedding = wait_for_embedding(client, "embedded")
+        assert embedding.pop("token_bytes") > 0
+        assert embedding == {
             "space": told["space"],
             "embedded": 1,
             "waiting": 0,
             "parked": 0,
+            "unsent": 0,
             "last_error": None,
             "languages": ["en"],
         }

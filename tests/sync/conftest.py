@@ -19,7 +19,7 @@ def server(
     """One server a module; tests do not meet, since each has owners of its own."""
     name = "sync_" + request.module.__name__.rpartition(".")[2]
     url = cluster.create(name, TEMPLATE)
-    with running(url, tmp_path_factory.mktemp("sync")) as up:
+    with running(url, tmp_path_factory.mktemp("sync"), max_content=8_000) as up:
         yield up
     cluster.drop(name)
 

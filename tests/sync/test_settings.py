@@ -103,7 +103,7 @@ async def test_what_was_learnt_stays_when_the_server_is_away(
             {"deadline_ms": 300, "unheard_of": {"a": [1]}, "fusion": "of a newer version"},
             {"deadline_ms": 300},
         ),
-        ({"deadline_ms": 1, "depth": None, "rerank": True}, {"rerank": True}),
+        ({"deadline_ms": 1, "depth": None, "second_stage": "off"}, {"second_stage": "off"}),
     ],
 )
 async def test_settings_of_another_version(

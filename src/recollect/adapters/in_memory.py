@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
@@ -18,6 +18,7 @@ from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import is_same
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.listing import Listing, Table, week_of
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
@@ -110,6 +111,15 @@ class InMemoryStore:
             if memory is not None and (forgotten or memory.deleted_at is None)
         }
 
+    async def versions(self, owner: str, id: UUID) -> list[Memory]:
+        memory = self._memories.get((owner, id))
+        if memory is None:
+            return []
+        return [
+            replace(former, is_sensitive=former.is_sensitive or memory.is_sensitive)
+            for former, _ in self._versions.get((owner, id), ())
+        ]
+
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         known = self._known(owner, as_of)
         memories = {id: known[id] for id in ids if id in known}
@@ -167,6 +177,27 @@ class InMemoryStore:
             and (after is None or _age(memory) < (after.created_at, after.id))
         ]
         return sorted(found, key=_age, reverse=True)[:limit]
+
+    async def table(self, owner: str, listing: Listing) -> Table:
+        found = [
+            memory
+            for memory in self._memories.values()
+            if memory.owner == owner and listing.covers(memory)
+        ]
+        found.sort(key=listing.key, reverse=listing.order == "desc")
+        rows = found[listing.offset : listing.offset + listing.limit]
+        return Table(tuple(rows), len(found))
+
+    async def change_mark(self, owner: str) -> object:
+        return {id: memory.version for (of, id), memory in self._memories.items() if of == owner}
+
+    async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
+        weeks = Counter(
+            week_of(memory.created_at)
+            for memory in self._current(owner)
+            if project in (None, memory.project)
+        )
+        return {week: count for week, count in weeks.items() if week >= since}
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         if query.as_of is not None:

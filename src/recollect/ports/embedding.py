@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from recollect.core.recall.late import Comparison
+    from recollect.core.recall.passages import PassageVector
     from recollect.core.recall.space import (
         EmbeddingJob,
         EmbeddingProgress,
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
         Space,
         StoredSpace,
     )
-    from recollect.core.recall.tokens import EmbeddedText
+    from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 
 
 class Embedder(Protocol):
@@ -41,11 +44,31 @@ class Embedder(Protocol):
         """
 
 
+class TokenCodec(Protocol):
+    """How one model's token vectors are stored, and compared with those of a query."""
+
+    def encode(self, text: str, tokens: TokenVectors, start: int = 0) -> bytes:
+        """The vectors of a text's tokens in a compact form, with where each token is in its
+        memory's content: the text begins at character `start` of it.
+        """
+
+    def compare(
+        self, query: str, tokens: TokenVectors, memories: Sequence[Sequence[bytes]]
+    ) -> list[Comparison | None]:
+        """How well each memory matches the query, token by token; a memory has one or more texts.
+        None for one of which nothing can be read: damaged, or written by another codec.
+        """
+
+
 @runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
     """A model that also gives the vectors of a text's tokens, in the same pass. Not every model
-    behind it exposes them: then `tokens` is None.
+    behind it exposes them: then `tokens` is None. The codec is None for a model whose tokens were
+    not found to help.
     """
+
+    @property
+    def codec(self) -> TokenCodec | None: ...
 
     async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
         """What `embed_documents` gives, with the tokens of each text."""
@@ -110,6 +133,40 @@ class Spaces(Protocol):
         """
 
 
+@runtime_checkable
+class VectorOutbox(Protocol):
+    """Changes of vectors that an engine outside of the store has not confirmed yet."""
+
+    async def drain(self) -> int:
+        """Send some of them; how many. StoreUnavailable when the engine cannot be reached."""
+
+    async def unsent(self, owner: str | None = None) -> int:
+        """How many wait, of an owner or of all."""
+
+    async def wait_for_changes(self, seconds: float) -> None:
+        """Return when there may be some, at the latest after this long."""
+
+    async def rebuild(self) -> None:
+        """Have everything sent again, into new collections; the old ones are removed."""
+
+    async def leave(self) -> None:
+        """Search in the store from now on, and have what the engine has removed."""
+
+    async def describe(self) -> str:
+        """What the engine has, for people. StoreUnavailable when it cannot be reached."""
+
+
+Passages = Mapping["EmbeddingJob", Sequence["PassageVector"]]
+"""The passages of each long text, in order."""
+
+NO_PASSAGES: Passages = MappingProxyType({})
+
+Tokens = Mapping["EmbeddingJob", Sequence[bytes]]
+"""The encoded token vectors of each text that has any, a block for each passage, in order."""
+
+NO_TOKENS: Tokens = MappingProxyType({})
+
+
 class EmbeddingQueue(Spaces, Protocol):
     """Which memories a space still needs. There is no list of jobs to lose: a memory that is not
     sensitive and has no vector for its present text is a job (docs/adr/0008).
@@ -119,9 +176,15 @@ class EmbeddingQueue(Spaces, Protocol):
         """Claim jobs that no other worker has. One that killed its worker comes alone."""
 
     async def finish(
-        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+        self,
+        space: StoredSpace,
+        done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+        passages: Passages = NO_PASSAGES,
+        tokens: Tokens = NO_TOKENS,
     ) -> int:
-        """Store vectors whose text has not changed; the number stored."""
+        """Store vectors whose text has not changed; the number of memories. The vector in `done` is
+        that of a text's first passage; those of long texts are in `passages`, the first one too.
+        """
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         """Return failed jobs with the error; after too many attempts they are parked."""
@@ -149,6 +212,9 @@ class EmbeddingQueue(Spaces, Protocol):
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         """How many memories of an owner, or of all owners, a space has embedded."""
+
+    async def token_bytes(self, space: StoredSpace, owner: str) -> int:
+        """How much the token vectors of an owner take in a space."""
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, at the latest after this long."""

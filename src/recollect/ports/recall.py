@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.context import RecallContext
-    from recollect.core.recall.request import Candidate, Declined
+    from recollect.core.recall.ranking import Ranked
+    from recollect.core.recall.request import Candidate, Declined, RerankReport
     from recollect.core.recall.space import StoredSpace, Survey
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
@@ -35,6 +38,16 @@ class SecondPhaseLeg(Protocol):
         """
 
 
+class RecallRecord(Protocol):
+    """Which memories were ever recalled. It may lose some: nothing waits for it."""
+
+    async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
+        """Record that these memories were shown."""
+
+    async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
+        """The memories of an owner that were ever shown, and since when that is recorded."""
+
+
 class RecallStore(Protocol):
     """What recall reads of a store besides its legs."""
 
@@ -48,7 +61,8 @@ class RecallStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
     """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone.
-    `use_index` is what the survey said; without it every vector of the scope is compared.
+    `use_index` and `has_passages` are what the survey said; without the first every vector of the
+    scope is compared.
     """
 
     space: StoredSpace
@@ -56,6 +70,7 @@ class VectorQuery:
     use_index: bool = False
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
+    has_passages: bool = True
 
 
 class VectorIndex(Protocol):
@@ -65,9 +80,29 @@ class VectorIndex(Protocol):
         """What can be known before there is a vector."""
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
-        """The dense leg: memories by cosine, best first; never fewer than exist in the scope,
-        and no vector that was made for an older text.
+        """The dense leg: memories by the cosine of their best passage, best first, each once; never
+        fewer than exist in the scope, and no vector that was made for an older text.
         """
+
+
+class TokenIndex(Protocol):
+    """The token vectors of memories."""
+
+    async def token_vectors(
+        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
+    ) -> dict[UUID, list[bytes]]:
+        """The stored token vectors of these memories in this space, passage by passage; a memory
+        that has none is left out.
+        """
+
+
+class LateInteraction(Protocol):
+    """The second stage that compares words and needs no texts."""
+
+    async def rescore(
+        self, context: RecallContext, order: Sequence[Ranked]
+    ) -> tuple[Sequence[Ranked], RerankReport]:
+        """The order with its first hits ranked again, and what became of the stage."""
 
 
 class Reranker(Protocol):

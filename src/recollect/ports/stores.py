@@ -7,13 +7,14 @@ limited to one owner.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
     from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.listing import Listing, Table
     from recollect.core.memory.memory import Memory, Scope
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
@@ -51,6 +52,11 @@ class MemoryStore(Protocol):
     ) -> dict[UUID, Memory]:
         """Those of the memories that exist; forgotten ones only when asked for."""
 
+    async def versions(self, owner: str, id: UUID) -> list[Memory]:
+        """Former states of a memory, oldest first, without the present one. If the memory is
+        sensitive now, they are, too.
+        """
+
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         """The same, and which of them another memory supersedes."""
 
@@ -82,6 +88,19 @@ class MemoryStore(Protocol):
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
         """A scope's memories, newest first, from behind the cursor on."""
+
+    async def table(self, owner: str, listing: Listing) -> Table:
+        """Some rows of a filtered, sorted listing, and how many there are in all."""
+
+    async def change_mark(self, owner: str) -> object:
+        """Differs after every change of this owner's memories. Cheap: open pages ask all the time.
+        It may also differ where nothing changed.
+        """
+
+    async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
+        """How many memories were stored in each week from this day on, in all or in
+        one project, by the week's Monday.
+        """
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         """The lexical leg: matching memories, best first. No text can make it raise."""

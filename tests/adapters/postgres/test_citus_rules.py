@@ -55,12 +55,22 @@ from recollect.core.graph.extraction import BY_RULES
 from recollect.core.memory.memory import EVERYWHERE
 from recollect.core.privacy.erasure import Marks
 from recollect.core.privacy.keys import Key, digest
+from recollect.core.recall.passages import PassageVector
 from recollect.core.recall.space import Space
+from recollect.core.text.passages import Span
 
 # Statements about rows of many owners, by how they begin, and why Citus runs them. None locks rows
 # or joins on anything but the owner.
+# The same, but not sent in this test.
+NOT_SENT = {
+    "select exists (select from memories) or": "before a restore, which refuses a cluster",
+    "select count(*) filter (where due_at": "the backlog of all owners: aggregates",
+    "select count(*) as waiting from vector_outbox": "the same of the outbox: an aggregate",
+}
+
 ACROSS_OWNERS = {
     "select e.owner from embeddings e": "whose jobs are due: groups by the owner",
+    "select coalesce(sum(o.position": "how much is to examine: a join on the owner, an aggregate",
     "select distinct owner from embeddings": "whose jobs failed: a plain SELECT",
     "select owner from embeddings where space_id": "whose vectors are left: a plain SELECT",
     "select from embeddings where space_id": "whether vectors are left: a plain SELECT",
@@ -82,7 +92,7 @@ ACROSS_OWNERS = {
     "select owner from memories where deleted_at": "owners with many memories: a UNION of owners",
     "select owner, analyzer, false": "whose memories to analyze again: ORDER BY and LIMIT",
     "select owner, analyzer, true": "the same, of former versions",
-    "select owner, position from owners": "the largest owners: ORDER BY",
+    "select o.owner, o.position": "the largest owners: a join on the owner, ORDER BY",
     "select memory_id as id, owner from changes": "erasures of all owners: a plain SELECT",
     "select distinct s.stem from memories m": "a join with a function, which every shard evaluates",
     "select distinct n.needle from": "the same",
@@ -149,7 +159,10 @@ async def embed(rig: Rig) -> None:
     await rig.vectors.give_back(space, jobs, "no model")
     await rig.vectors.recovered(space)
     jobs = await rig.vectors.claim(space, 10)
-    assert await rig.vectors.finish(space, [(job, NORTH) for job in jobs]) == len(jobs)
+    parts = [PassageVector(Span(0, 8), NORTH), PassageVector(Span(4, 12), NORTH)]
+    passages = dict.fromkeys(jobs, parts)
+    done = [(job, NORTH) for job in jobs]
+    assert await rig.vectors.finish(space, done, passages) == len(jobs)
     assert (await rig.vectors.progress(space)).waiting == 0
 
 
@@ -224,6 +237,12 @@ async def change_settings(rig: Rig) -> None:
     assert len(await rig.store.settings_log(5)) == 1
 
 
+async def examine(rig: Rig) -> None:
+    assert await rig.store.curation.count_unexamined() > 0
+    while (changed := await rig.store.curation.find_changed(5)) is not None:
+        await rig.store.curation.mark_examined(changed)
+
+
 async def restore(rig: Rig, folder: Path) -> None:
     """A database that is behind its log: what was erased is erased again."""
     logs = ErasureLogs(folder)
@@ -245,6 +264,7 @@ EVERYONE: dict[str, Call] = {
     "change the space": change_space,
     "keys": use_keys,
     "settings": change_settings,
+    "examine": examine,
     "maintain": lambda rig: rig.store.maintain(),
 }
 
@@ -289,7 +309,7 @@ async def test_statements_keep_the_rules(clustered: Rig, tmp_path: Path) -> None
     for text, pieces in read_source(schema):
         if not all(any(piece in one for one in seen) for piece in pieces):
             found = find_violations(limit_to(OWNER, text), schema)  # not sent here, and whole
-            assert not found, (found, text)
+            assert not found or text.strip().startswith(tuple(NOT_SENT)), (found, text)
 
 
 def read_source(schema: Schema) -> Iterator[tuple[str, list[str]]]:

@@ -61,6 +61,7 @@ def test_the_tables_of_the_server_are_copied_to_every_node(database_url: str) ->
     with psycopg.connect(database_url) as connection:
         tables = dict(read_tables(connection))
     assert [name for name, is_owned in tables.items() if not is_owned] == [
+        "curation_budget",
         "erasure_logs",
         "extraction_budget",
         "keys",

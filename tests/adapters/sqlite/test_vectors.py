@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
-from uuid import UUID
 
 import pytest
+from tests.adapters.sqlite.test_upgrades import make_older
 from tests.conformance.graphs import read_all
 from tests.conformance.places import NORTH, SPACE, embed_all, embedded, nearest, opened, rows
 from tests.conformance.samples import OWNER, fill, ids, memory, search
 
 from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
-from recollect.adapters.sqlite.schema.graph import GRAPH
-from recollect.adapters.sqlite.schema.tables import SCHEMA
-from recollect.adapters.sqlite.schema.vectors import VECTORS
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.privacy.erasure import Marks
 from recollect.core.recall.space import EmbeddingProgress
@@ -113,27 +109,10 @@ async def test_erasing_an_owner_leaves_no_vector_and_no_name(store: SqliteStore)
     assert await rows(store, "select 1 from concepts where owner = 'ada'") == []
 
 
-def make_first_version(path: Path) -> None:
-    """A store from before there were vectors and a graph."""
-    later = {*VECTORS, *GRAPH}
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        for statement in SCHEMA:
-            if statement not in later:
-                connection.execute(statement)
-        connection.execute("PRAGMA user_version = 1")
-        connection.execute(
-            "insert into memories (id, owner, category, importance, is_sensitive, version,"
-            " created_at, updated_at, analyzer, languages, tags, expanded_keywords, content,"
-            " content_terms, keyword_terms, tag_terms, category_terms) values (?, 'ada', 'fact', 0,"
-            " 0, 1, 1, 1, 0, '', '[]', '[]', 'Ada likes Zermatt', '', '', '', '')",
-            (str(UUID(int=1)),),
-        )
-
-
-async def test_a_store_from_before_vectors_opens_and_is_embedded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_store_of_an_older_version_is_embedded_again(tmp_path: Path, version: int) -> None:
     path = tmp_path / "memories.db"
-    make_first_version(path)
+    make_older(path, version)
     async with opened(path) as (store, vectors):
         assert await search(store, "zermatt") == ids(1)
         space = await vectors.open_space("compass", SPACE)

@@ -85,6 +85,30 @@ async def test_nearest_stays_in_its_scope(
         assert found == ids(*expected)
 
 
+async def test_nearest_leaves_out_what_is_not_valid(place: Place) -> None:
+    now = Scope(valid_at=MOMENT)
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(
+            store,
+            memory(1, valid_until=MOMENT),
+            memory(2, valid_from=MOMENT + timedelta(seconds=1)),
+            memory(3),
+            memory(4, tags=("x",), valid_until=MOMENT),
+            memory(5, tags=("x",), project="atlas", valid_from=MOMENT),
+            memory(6, project="atlas", valid_until=MOMENT),
+        )
+        await embed_all(vectors, space)
+        assert await nearest(vectors, space, scope=now) == ids(3, 5)
+        assert await nearest(vectors, space, scope=now, depth=1) == ids(3), "they take no place"
+        assert await nearest(vectors, space, scope=replace(now, tags=("x",))) == ids(5)
+        assert await nearest(vectors, space, scope=replace(now, project="atlas")) == ids(5)
+        assert await nearest(vectors, space) == ids(1, 2, 3, 4, 5, 6)
+        await store.replace(memory(1, version=2), based_on=1)
+        await store.replace(memory(3, version=2, valid_until=MOMENT), based_on=1)
+        assert await nearest(vectors, space, scope=now) == ids(1, 5)
+
+
 async def test_nearest_follows_a_memory_that_moves(place: Place) -> None:
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,6 +57,34 @@ class ErasureLogs:
                 place(new, path)
         with path.open() as file:
             return ErasureLog(UUID(json.loads(file.readline())["log"]), path)
+
+    def copy_to(self, server: str, folder: Path) -> None:
+        """Copy the log of a server, if there is one, to a backup."""
+        path = self.folder / f"{server}.log"
+        if path.exists():
+            folder.mkdir(mode=0o700)
+            shutil.copyfile(path, folder / path.name)
+
+    def merge(self, server: str, folder: Path) -> bool:
+        """Take over the log of a server from a backup, or of that what this one lacks. Returns
+        whether there was a log here, which may know more than the backup.
+        """
+        path, old = self.folder / f"{server}.log", folder / f"{server}.log"
+        is_known = path.exists()
+        if old.exists() and not is_known:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=f".{path.name}-", dir=self.folder) as aside:
+                new = Path(aside) / path.name
+                shutil.copyfile(old, new)
+                new.chmod(0o600)
+                place(new, path)
+        elif old.exists():
+            log = self.open(UUID(server))
+            known = frozenset(log.read(0)[0])
+            entries, _ = ErasureLogs(folder).open(UUID(server)).read(0)
+            if missing := [entry for entry in entries if entry not in known]:
+                log.append(missing)
+        return is_known
 
 
 @dataclass(frozen=True, slots=True)

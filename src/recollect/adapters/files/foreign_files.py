@@ -16,11 +16,13 @@ from io import BytesIO
 from pathlib import Path, PurePath
 from typing import IO, Final
 
+from recollect.adapters.files.pdf import UnreadablePdf, read_pdf
 from recollect.adapters.files.repository import repository_project
 from recollect.core.imports import claude, documents, lines, notes, records
 from recollect.core.imports.detect import (
     document_of,
     is_json,
+    is_pdf,
     not_a_text,
     recognise,
     recognise_lines,
@@ -44,6 +46,7 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
     "csv": (".csv", ".tsv"),
     "lines": (".txt",),
     "markdown": _MARKDOWN,
+    "document": (*_MARKDOWN, ".txt", ".pdf"),
     "claude": _MARKDOWN,
     "claude-ai": _EXPORTED,
     "claude-code": (".jsonl",),
@@ -195,7 +198,8 @@ def _of_file(
 ) -> Iterator[Recognised | Item]:
     head = file.read(_HEAD)
     file.seek(0)
-    if (trouble := not_a_text(head)) is not None:
+    trouble = None if is_pdf(head) else not_a_text(head)
+    if trouble is not None:
         yield trouble
         return
     if format is None:
@@ -210,7 +214,11 @@ def _of_stream(file: IO[bytes], path: Path, format: Format, reader: _Reader) -> 
     most = reader.most
     head = file.read(_HEAD)
     file.seek(0)
-    if format == "recollect":
+    if is_pdf(head):
+        yield from _of_pdf(file, path, most)
+    elif format == "document":
+        yield from notes.document(_text(file), most, path.stem)
+    elif format == "recollect":
         yield from lines.own_export(_lines(file), reader.owner)
     elif format == "claude-code":
         yield from claude.claude_code(_lines(file), _project_of, most)
@@ -237,6 +245,19 @@ def _of_text(text: str, path: Path, format: Format, most: int) -> Iterator[Item]
         yield from notes.claude_rules(text, most)
     else:
         yield from notes.claude_memory(text, most)
+
+
+def _of_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
+    try:
+        text = read_pdf(file)
+    except UnreadablePdf as error:
+        yield ImportProblem("file", str(error), error.remedy)
+        return
+    if not text.strip():
+        remedy = "Run it through a program that recognizes text (OCR), such as `ocrmypdf`."
+        yield ImportProblem("file", "the PDF contains no text, only images", remedy)
+        return
+    yield from notes.document(text, most, path.stem)
 
 
 def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:

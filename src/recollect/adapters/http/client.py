@@ -29,7 +29,8 @@ from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
 
 if TYPE_CHECKING:
-    from recollect.core.admin.stats import Stats
+    from recollect.core.admin.stats import CurationCounts, Stats
+    from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
@@ -203,6 +204,19 @@ class RemoteService:
         path = _link_path(reference, kind, target)
         return (await self.ask(MemoryOut, "DELETE", path)).to_memory()
 
+    async def history(self, reference: str) -> list[Memory]:
+        from recollect.wire.answers import HistoryOut
+
+        path = f"{_path(reference)}/versions"
+        found = await self.ask(HistoryOut, "GET", path, is_short=True)
+        return [memory.to_memory() for memory in found.versions]
+
+    async def restore(self, reference: str, version: int) -> Memory:
+        from recollect.wire.answers import MemoryOut
+
+        path = f"{_path(reference)}/versions/{version}/restore"
+        return (await self.ask(MemoryOut, "POST", path)).to_memory()
+
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         from recollect.wire.answers import ForgottenOut
 
@@ -256,6 +270,41 @@ class RemoteService:
 
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
         return (await self.ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
+
+    async def proposals(self) -> list[Proposal]:
+        from recollect.wire.curation import ProposalsOut
+
+        answer = await self.ask(ProposalsOut, "GET", "proposals", is_short=True)
+        return [proposal.to_proposal() for proposal in answer.proposals]
+
+    async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
+        from recollect.wire.curation import JournalEntryOut
+
+        path = f"proposals/{IdPrefix.parse(reference).text}/accept"
+        return (await self.ask(JournalEntryOut, "POST", path, body={"keep": keep})).to_entry()
+
+    async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
+        from recollect.wire.curation import ProposalOut
+
+        step = "reject" if verdict == "rejected" else "later"
+        path = f"proposals/{IdPrefix.parse(reference).text}/{step}"
+        return (await self.ask(ProposalOut, "POST", path)).to_proposal()
+
+    async def curation_counts(self) -> CurationCounts | None:
+        return (await self.stats()).curation
+
+    async def journal(self, limit: int = 20) -> list[JournalEntry]:
+        from recollect.wire.curation import JournalOut
+
+        query = {"limit": limit}
+        answer = await self.ask(JournalOut, "GET", "journal", query=query, is_short=True)
+        return [entry.to_entry() for entry in answer.entries]
+
+    async def undo(self, reference: str | None = None) -> JournalEntry:
+        from recollect.wire.curation import JournalEntryOut
+
+        body = {} if reference is None else {"id": reference}
+        return (await self.ask(JournalEntryOut, "POST", "undo", body=body)).to_entry()
 
     async def erase_owner(self, owner: str) -> ErasureReport:
         """All that the key's owner has on the server; he must be named."""

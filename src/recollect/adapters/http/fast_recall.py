@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.wire.fast_recall import read_hits, write_request
+from recollect.wire.fast_recall import HOOK_HEADER, read_hits, write_request
 
 _MAX_ANSWER: Final = 4_000_000
 
@@ -60,7 +60,11 @@ def _post(address: str, key: str, question: object, seconds: float) -> Any:  # n
             "POST",
             f"{parts.path}/api/v1/recall",
             json.dumps(question).encode("ascii"),
-            {"Authorization": f"Bearer {key.strip()}", "Content-Type": "application/json"},
+            {
+                "Authorization": f"Bearer {key.strip()}",
+                "Content-Type": "application/json",
+                HOOK_HEADER: str(int(seconds * 1000)),
+            },
         )
         response = connection.getresponse()
         body = response.read(_MAX_ANSWER)

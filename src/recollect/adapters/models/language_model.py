@@ -1,7 +1,8 @@
 """Call a language model behind any OpenAI-compatible endpoint, local or remote.
 
 What it is asked, and how far its answer is trusted, is up to the caller: the concept graph
-(readers/compatible.py) and capture (extractors.py). No error quotes an answer, a text or the key.
+(readers/compatible.py), capture and curation (asked.py). No error quotes an answer, a text or the
+key.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import Any, Final, LiteralString
 import psycopg
 from psycopg import errors, sql
 
+from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.distribution import check_usable, read_distribution
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.timeouts import Timeouts
@@ -85,16 +86,23 @@ _APP: Final = {
     "extraction_budget": "select",
     "recalls": "select, insert, update",
     "recalls_kept": "select",
+    "proposals": _OWN,
+    "curation_journal": "select, insert, update",
+    "curation_progress": "select, insert, update",
     "spaces": "select",
     "embeddings": _OWN,
+    "token_vectors": "select, delete",
     "embedding_context": _OWN,
+    "vector_outbox": "select, insert",
 }
 # `update` on memories is for locking rows, which is all that a worker does to them.
 _WORKER: Final = {
     "memories": "select, update (session)",
     "memory_versions": "select",
     "embeddings": _OWN,
+    "token_vectors": "select, insert, update",
     "embedding_context": "select, insert, delete",
+    "vector_outbox": "select, insert, delete",
     "spaces": _OWN,
     "extractions": "select, update",
     "extraction_budget": "select, insert, update",
@@ -103,6 +111,9 @@ _WORKER: Final = {
     "concept_vectors": "select, insert, update",
     "lexeme_stats": "select",
     "changes": "select",
+    "owners": "select",
+    "curation_progress": "select",
+    "curation_budget": "select, insert, update",
     "keys": "select, insert, update",
     "settings": "select, insert, update",
     "settings_audit": "select, insert, update",
@@ -141,12 +152,7 @@ def raise_barrier(url: str, timeouts: Timeouts) -> Barrier:
     """Create the roles, their rights and their policies where they are missing: after a migration,
     after a restore in another cluster, or once a superuser has created the roles.
     """
-    with (
-        translate_errors(),
-        psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
-        ) as connection,
-    ):
+    with translate_errors(), connect(url, timeouts) as connection:
         tables = connection.execute(_TABLES).fetchall()
         owner, login = next(row[2:] for row in tables if row[0] == "memories")
         distribution = read_distribution(connection)

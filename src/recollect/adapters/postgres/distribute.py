@@ -16,6 +16,7 @@ import psycopg
 from psycopg import errors, sql
 
 from recollect.adapters.postgres.access import Roles, roles_of
+from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.distribution import (
     LOGIN,
     NODES,
@@ -157,12 +158,7 @@ ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
 
 def distribute(url: str, timeouts: Timeouts, *, shards: int, report: Report) -> Distribution:
     """Distribute what is not distributed yet. The database must be migrated."""
-    with (
-        _explain(),
-        psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
-        ) as connection,
-    ):
+    with _explain(), connect(url, timeouts) as connection:
         check_ready(connection)
         before = read_distribution(connection)
         if not before.is_complete:

@@ -6,6 +6,7 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 
+from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.distribution import DISTRIBUTE_REMEDY, Distribution
 from recollect.core.admin.timeouts import Timeouts
@@ -65,12 +66,7 @@ def read_distribution(connection: Connection) -> Distribution:
 
 def read_distribution_of(url: str, timeouts: Timeouts) -> Distribution:
     """Of a database that is not opened otherwise."""
-    with (
-        translate_errors(),
-        psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
-        ) as connection,
-    ):
+    with translate_errors(), connect(url, timeouts) as connection:
         return read_distribution(connection)
 
 

@@ -8,9 +8,13 @@ from uuid import UUID, uuid4
 from recollect.adapters.postgres.pool import Connection
 from recollect.core.errors import StoreBusy
 
-# Where the table is: a restored one is of another database, another id or another transaction.
+# Where the table is: a restored one is of another database, another id or another transaction; and
+# on which timeline, because a physical backup that is recovered, or a replica that takes over and
+# may lack the last writes, differs in nothing else.
 _PLACE: Final = """
-select concat_ws('.', d.oid, a.attrelid, a.xmin) as place from pg_database d, pg_attribute a
+select concat_ws('.', d.oid, a.attrelid, a.xmin,
+    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)) as place
+from pg_database d, pg_attribute a
 where d.datname = current_database() and a.attrelid = 'changes'::regclass
     and a.attname = 'memory_id'
 """

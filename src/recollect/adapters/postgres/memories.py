@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from recollect.adapters.postgres.rows import (
     INSERT_NEW,
     MEMORY_COLUMNS,
     UPDATE_MEMORY,
+    Condition,
     from_memory,
     to_json,
     to_memory,
@@ -35,6 +37,7 @@ from recollect.adapters.postgres.rows import (
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.recall.request import Candidate
@@ -42,7 +45,7 @@ from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
 from recollect.core.text.analysis import clean_query
 
-_REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
+REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
 _GET = f"""
 select {MEMORY_COLUMNS} from memories m where m.owner = %(owner)s and m.id = %(id)s
@@ -58,6 +61,28 @@ select {MEMORY_COLUMNS} from memories m where {{where}}{{after}}
 order by m.created_at desc, m.id desc limit %(limit)s
 """  # noqa: S608  # composed of constants
 _AFTER = " and (m.created_at, m.id) < (%(after_time)s, %(after_id)s)"
+
+_COUNT = "select count(*) as total from memories m where {where}"
+_ROWS = f"""
+select {MEMORY_COLUMNS} from memories m where {{where}}
+order by {{by}} {{order}}, m.id {{order}} offset %(offset)s limit %(limit)s
+"""  # noqa: S608  # composed of constants
+_SORT = {"created": "m.created_at", "updated": "m.updated_at", "importance": "m.importance"}
+_FORGOTTEN = "m.deleted_at is not null"
+_HOLDS = "m.content ilike all(%(words)s)"
+_SENSITIVE = "m.is_sensitive = %(sensitive)s"
+_EXPIRES_AFTER = "m.valid_until > %(expires_after)s"
+_EXPIRES_BY = "m.valid_until <= %(expires_by)s"
+# Triggers count every change of an owner's memories, for sync (docs/adr/0018).
+_LAST_POSITION = "select position from owners where owner = %(owner)s"
+_GROWTH = """
+select date_trunc('week', created_at at time zone 'UTC')::date as week, count(*) as memories
+from memories
+where owner = %(owner)s and deleted_at is null
+    and created_at >= %(since)s::timestamp at time zone 'UTC'
+    and (%(project)s::text is null or project = %(project)s)
+group by 1
+"""
 
 _IDS_WITH_PREFIX = """
 select id from memories
@@ -195,6 +220,11 @@ class PostgresMemories(PostgresComponent):
             return {row["id"]: to_memory(row) for row in await cursor.fetchall()}
 
     @retry_on_disconnect
+    async def versions(self, owner: str, id: UUID) -> list[Memory]:
+        async with self._pool.reading(owner) as connection:
+            return await versions.former_states(connection, owner, id)
+
+    @retry_on_disconnect
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         if not ids:
             return Fetched()
@@ -239,7 +269,7 @@ class PostgresMemories(PostgresComponent):
         row = await asyncio.to_thread(from_memory, memory)
         async with self._pool.transaction(memory.owner) as connection:
             params = {**row, "based_on": based_on}
-            cursor = await connection.execute(_REPLACE, params)
+            cursor = await connection.execute(REPLACE, params)
             return cursor.rowcount == 1
 
     async def erase(self, owner: str, id: UUID) -> bool:
@@ -261,6 +291,47 @@ class PostgresMemories(PostgresComponent):
         async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(query, {**params, "limit": limit})
             return [to_memory(row) for row in await cursor.fetchall()]
+
+    @retry_on_disconnect
+    async def table(self, owner: str, listing: Listing) -> Table:
+        condition, params = within(owner, listing.scope)
+        for wanted, clause, name, value in (
+            (listing.only_forgotten, _FORGOTTEN, "", None),
+            (bool(listing.words), _HOLDS, "words", [_pattern(word) for word in listing.words]),
+            (listing.is_sensitive is not None, _SENSITIVE, "sensitive", listing.is_sensitive),
+            (
+                listing.expires_after is not None,
+                _EXPIRES_AFTER,
+                "expires_after",
+                listing.expires_after,
+            ),
+            (listing.expires_by is not None, _EXPIRES_BY, "expires_by", listing.expires_by),
+        ):
+            if wanted:
+                condition = Condition(f"{condition} and {clause}")
+                params |= {name: value} if name else {}
+        rows = _ROWS.format(where=condition, by=_SORT[listing.sort_by], order=listing.order)
+        params |= {"offset": listing.offset, "limit": listing.limit}
+        async with self._pool.transaction(owner) as connection:
+            counted = await (
+                await connection.execute(_COUNT.format(where=condition), params)
+            ).fetchone()
+            cursor = await connection.execute(rows, params)
+            memories = tuple(to_memory(row) for row in await cursor.fetchall())
+        return Table(memories, counted["total"] if counted else 0)
+
+    @retry_on_disconnect
+    async def change_mark(self, owner: str) -> object:
+        async with self._pool.reading(owner) as connection:
+            cursor = await connection.execute(_LAST_POSITION, {"owner": owner})
+            return await cursor.fetchone()
+
+    @retry_on_disconnect
+    async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
+        async with self._pool.reading(owner) as connection:
+            params = {"owner": owner, "since": since, "project": project}
+            cursor = await connection.execute(_GROWTH, params)
+            return {row["week"]: row["memories"] for row in await cursor.fetchall()}
 
     @retry_on_disconnect
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
@@ -292,6 +363,12 @@ class PostgresMemories(PostgresComponent):
                 by_project=await _count_by(connection, params, "project"),
                 by_language=count_languages(await _count_by(connection, params, "languages")),
             )
+
+
+def _pattern(word: str) -> str:
+    """Matches a text that has this word anywhere in it."""
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 async def _count_by(

@@ -11,7 +11,9 @@ their words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -20,19 +22,25 @@ from typing import Final
 import psycopg
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationInfo
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.exc import DBAPIError
 
+from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.errors import translate
 from recollect.adapters.postgres.vectors.support import explain_missing_vectors
 from recollect.core.admin.timeouts import Timeouts
-from recollect.core.errors import StoreUnavailable
+from recollect.core.errors import StoreBusy, StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 _BRANCHES: Final = ("tables", "vectors")
 _OLDEST_RELEASE: Final = 15
+# Seconds between attempts of a migration to lock a table: about two minutes with the attempts.
+_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0)
 # Alembic keeps the migration in progress in module variables: one at a time per process.
 _ALEMBIC = Lock()
 
@@ -45,12 +53,47 @@ def heads() -> set[str]:
 def migrate(url: str, timeouts: Timeouts | None = None) -> str:
     """Bring the database up to date. Returns why it cannot hold vectors; "" when it can."""
     timeouts = timeouts or Timeouts()
-    with _migrating(url, timeouts) as config:
-        command.upgrade(config, "tables@head")
+    _upgrade(url, "tables@head", timeouts)
     note = explain_missing_vectors(url, timeouts)
     if not note:
+        _upgrade(url, "vectors@head", timeouts)
+    return note
+
+
+def _upgrade(url: str, revision: str, timeouts: Timeouts) -> None:
+    """A migration waits three seconds for a table's lock and then starts over: while it waits,
+    every statement of the other servers on that table waits behind it.
+    """
+    for pause in _PAUSES:
+        try:
+            with _migrating(url, timeouts) as config:
+                command.upgrade(config, revision)
+        except StoreBusy:
+            log.info("a migration waits for a table that is in use")
+            time.sleep(pause)
+        else:
+            return
+    with _migrating(url, timeouts) as config:
+        command.upgrade(config, revision)
+
+
+def migrate_to(url: str, revisions: Sequence[str], timeouts: Timeouts) -> str:
+    """Bring an empty database to the schema of a backup. Returns why it cannot hold vectors."""
+    scripts = ScriptDirectory.from_config(_config())
+    try:
+        vectors = {script.revision for script in scripts.iterate_revisions("vectors@head", "base")}
+        for revision in revisions:
+            scripts.get_revision(revision)
+    except CommandError as error:
+        raise _too_new() from error
+    with _migrating(url, timeouts) as config:
+        for revision in set(revisions) - vectors:
+            command.upgrade(config, revision)
+    note = explain_missing_vectors(url, timeouts) if vectors & {*revisions} else ""
+    if not note:
         with _migrating(url, timeouts) as config:
-            command.upgrade(config, "vectors@head")
+            for revision in vectors & {*revisions}:
+                command.upgrade(config, revision)
     return note
 
 
@@ -74,10 +117,8 @@ def check_fit(version: int, encoding: str | None) -> None:
 def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
     """A configuration whose connection commits at the end. Errors are translated."""
 
-    def connect() -> psycopg.Connection:
-        made = psycopg.connect(
-            url, prepare_threshold=None, connect_timeout=timeouts.database_connect
-        )
+    def connect_and_check() -> psycopg.Connection:
+        made = connect(url, timeouts, autocommit=False)
         try:
             check_fit(made.info.server_version, made.info.parameter_status("server_encoding"))
         except StoreUnavailable:
@@ -85,17 +126,15 @@ def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
             raise
         return made
 
-    engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+    engine = create_engine("postgresql+psycopg://", creator=connect_and_check, poolclass=NullPool)
     config = _config()
     try:
         with _ALEMBIC, engine.begin() as connection:
             config.attributes["connection"] = connection
+            config.attributes["on_version_apply"] = _log_step
             yield config
     except CommandError as error:
-        raise StoreUnavailable(
-            "the database was made by a newer version of Recollect",
-            remedy="Upgrade Recollect on this machine, or name another database.",
-        ) from error
+        raise _too_new() from error
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.Error):
             raise translate(error.orig) from error
@@ -104,6 +143,17 @@ def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
         raise translate(error) from error
     finally:
         engine.dispose()
+
+
+def _log_step(*, step: MigrationInfo, **_: object) -> None:
+    log.info("migrated the database to %s", step.up_revision_id)
+
+
+def _too_new() -> StoreUnavailable:
+    return StoreUnavailable(
+        "the database was made by a newer version of Recollect",
+        remedy="Upgrade Recollect on this machine, or name another database.",
+    )
 
 
 def _config() -> Config:

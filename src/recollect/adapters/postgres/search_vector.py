@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from recollect.core.memory.memory import Memory
-from recollect.core.text.terms import VERSION, Analyzed, analyze_fields
+from recollect.core.text.terms import MAX_POSITIONS, VERSION, Analyzed, analyze_fields
 
-# Of Postgres: a text's later words all have the last position, and a word has only so many.
+# Of Postgres: a text's later words all have the last position.
 _MAX_POSITION: Final = 16_383
-_MAX_POSITIONS: Final = 255
 
 
 def analyzed(memory: Memory) -> dict[str, Any]:
@@ -43,6 +42,6 @@ def as_vector(terms: Analyzed) -> str:
             entry = f"{place}{weight}"
             for form in forms:
                 places = positions.setdefault(form, [])
-                if len(places) < _MAX_POSITIONS:
+                if len(places) < MAX_POSITIONS:
                     places.append(entry)
     return " ".join(f"{quote(form)}:{','.join(places)}" for form, places in positions.items())

@@ -6,12 +6,15 @@ No statement is prepared, so everything works behind a transaction-pooling PgBou
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from recollect.adapters.files.erasure_log import ErasureLogs
 from recollect.adapters.postgres.access import Barrier, raise_barrier
+from recollect.adapters.postgres.curation import PostgresCuration
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history.changes import PostgresChanges
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
@@ -19,9 +22,11 @@ from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasu
 from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
 from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.load import PostgresLoad
 from recollect.adapters.postgres.memories import PostgresMemories
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.pool import Pool
+from recollect.adapters.postgres.replica import StreamingReplica
 from recollect.adapters.postgres.settings import PostgresSettings
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors.index import PostgresVectors
@@ -43,15 +48,23 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         limits: Limits | None = None,
         erasures: ErasureLogs | None = None,
         files: Path | None = None,
+        vectors: Callable[[Pool, Limits], PostgresVectors] = PostgresVectors,
+        read_url: str | None = None,
+        max_lag: float = 5.0,
     ) -> None:
         """`erasures`: where erasures and revocations are logged, for a database that is restored.
-        `files`: those of the cluster, when it is our own.
+        `files`: those of the cluster, when it is our own. `vectors`: what searches them.
+        `read_url`: a replica that answers recalls while it is at most `max_lag` seconds behind.
         """
         limits = limits or Limits()
         self.pool = pool = Pool(url, connections, timeouts)
         remembered = ErasureLedger(erasures, pool)
         statistics = Statistics(pool, limits)
         super().__init__(pool, limits, statistics, remembered)
+        self._make_vectors = vectors
+        self._replica: StreamingReplica | None = None
+        if read_url is not None:
+            self._replica = StreamingReplica(pool, Pool(read_url, connections, timeouts), max_lag)
         self.vectors: PostgresVectors | None = None
         self.vector_note = ""
         self.barrier = Barrier()
@@ -59,8 +72,12 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.changes = PostgresChanges(pool, statistics, remembered)
         self.keys = PostgresKeys(pool, remembered)
         self.recalls = PostgresRecalls(pool)
-        self.eraser = PostgresOwnerErasure(pool, remembered, files)
-        self.light_eraser = PostgresOwnerErasure(pool, remembered, files, is_light=True)
+        self.curation = PostgresCuration(pool)
+        self.load = PostgresLoad(pool)
+        erasure = partial(
+            PostgresOwnerErasure, pool, remembered, files, send_changes=self._send_changes
+        )
+        self.eraser, self.light_eraser = erasure(), erasure(is_light=True)
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
@@ -69,14 +86,23 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.pool.is_distributed = self.barrier.is_distributed
         await self.pool.open()
         if not self.vector_note:
-            self.vectors = PostgresVectors(self.pool, self._limits)
+            self.vectors = self._make_vectors(self.pool, self._limits)
         self.graph = PostgresGraph(self.pool, self._limits, has_vectors=not self.vector_note)
         try:
             await self._erasures.open()
+            if self._replica is not None:
+                await self._replica.open()
+                self.pool.replica = self._replica
+            if self.vectors is not None:
+                await self.vectors.open()
         except BaseException:
             await self.pool.close()
             raise
         return self
+
+    async def _send_changes(self) -> None:
+        if self.vectors is not None:
+            await self.vectors.send_changes()
 
     async def __aexit__(
         self,
@@ -88,4 +114,6 @@ class PostgresStore(PostgresMemories, PostgresSettings):
             await self.vectors.close()
         await self.graph.close()
         await self._statistics.close()
+        if self._replica is not None:
+            await self._replica.close()
         await self.pool.close()

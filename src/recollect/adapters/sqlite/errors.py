@@ -33,7 +33,7 @@ def _busy(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _read_only(path: Path, detail: str) -> RecollectError:
+def read_only(path: Path, detail: str) -> RecollectError:
     return StoreReadOnly(
         f"{path} cannot be written ({detail})",
         remedy=f"Make {path} and its folder writable, or set RECOLLECT_HOME to one that is.",
@@ -77,6 +77,13 @@ def _failed(path: Path, detail: str) -> RecollectError:
     )
 
 
+def cannot_keep_log(code: int, path: Path) -> bool:
+    """Whether SQLite failed to make its log and the index of the log."""
+    is_read_only = code & _PRIMARY == sqlite3.SQLITE_READONLY
+    is_moved = code == sqlite3.SQLITE_READONLY_DBMOVED
+    return (is_read_only and not is_moved) or is_without_room(code, path)
+
+
 def is_without_room(code: int, path: Path) -> bool:
     """Whether it failed because the disk is full: SQLite says so of the database alone, and not of
     the files that it needs beside it.
@@ -96,7 +103,7 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_BUSY: _busy,
     sqlite3.SQLITE_LOCKED: _busy,
     sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
-    sqlite3.SQLITE_READONLY: _read_only,
+    sqlite3.SQLITE_READONLY: read_only,
     sqlite3.SQLITE_READONLY_DBMOVED: moved,
     sqlite3.SQLITE_FULL: full,
     sqlite3.SQLITE_CANTOPEN: _cannot_open,
@@ -107,7 +114,7 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_FORMAT: damaged,
 }
 _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
-    errno.EROFS: _read_only,
+    errno.EROFS: read_only,
     errno.ENOSPC: full,
     errno.EDQUOT: full,
 }

@@ -8,6 +8,7 @@ other commands to fix. A hook asks about the present, so `as_of` is not read.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Collection, Mapping
 from contextlib import closing
@@ -41,7 +42,7 @@ class FastStore:
     """Implements the ports that recall by words needs; close it."""
 
     def __init__(self, path: str, seconds: float) -> None:
-        address = f"file:{quote(path)}?mode=ro"
+        address = f"file:{quote(path)}?{_mode(path)}"
         self._connection = sqlite3.connect(address, uri=True, timeout=seconds, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
 
@@ -86,3 +87,14 @@ class FastStore:
     async def unsent_ids(self, owner: str) -> set[UUID]:
         with closing(self._connection.execute(_UNSENT, {"owner": owner})) as rows:
             return {UUID(id) for (id,) in rows}
+
+
+def _mode(path: str) -> str:
+    """Where SQLite may not put its log beside the file, and there is none, it reads the file as it
+    is.
+    """
+    as_us = os.access in os.supports_effective_ids
+    can_log = os.access(
+        path.rpartition(os.sep)[0] or ".", os.W_OK, effective_ids=as_us
+    ) or os.access(f"{path}-wal", os.F_OK)
+    return "mode=ro" if can_log else "immutable=1"

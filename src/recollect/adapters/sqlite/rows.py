@@ -24,26 +24,35 @@ _ANY_CATEGORY: Final = "m.category IN (SELECT value FROM json_each(:categories))
 _ALL_TAGS: Final = (
     "NOT EXISTS (SELECT value FROM json_each(:tags) EXCEPT SELECT value FROM json_each(m.tags))"
 )
+_VALID: Final = (
+    "(m.valid_from IS NULL OR m.valid_from <= :valid_at)"
+    " AND (m.valid_until IS NULL OR m.valid_until > :valid_at)"
+)
 
 # What `to_row` gives a value for: as columns, as values, and as a change of all but the id.
 COLUMNS: Final = """
     id, owner, category, project, session, importance, is_sensitive, version, created_at,
-    updated_at, deleted_at, analyzer, languages, tags, expanded_keywords, content, links,
-    content_terms, keyword_terms, tag_terms, category_terms
+    updated_at, deleted_at, valid_from, valid_until, changed_by, analyzer, languages, tags,
+    expanded_keywords, content, links, content_terms, keyword_terms, tag_terms, category_terms
 """
 VALUES: Final = """
     :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
-    :updated_at, :deleted_at, :analyzer, :languages, :tags, :expanded_keywords, :content, :links,
-    :content_terms, :keyword_terms, :tag_terms, :category_terms
+    :updated_at, :deleted_at, :valid_from, :valid_until, :changed_by, :analyzer, :languages, :tags,
+    :expanded_keywords, :content, :links, :content_terms, :keyword_terms, :tag_terms,
+    :category_terms
 """
 CHANGES: Final = """
     category = :category, project = :project, session = :session, importance = :importance,
     is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
-    updated_at = :updated_at, deleted_at = :deleted_at, analyzer = :analyzer,
+    updated_at = :updated_at, deleted_at = :deleted_at, valid_from = :valid_from,
+    valid_until = :valid_until, changed_by = :changed_by, analyzer = :analyzer,
     languages = :languages, tags = :tags, expanded_keywords = :expanded_keywords,
     content = :content, links = :links, content_terms = :content_terms,
     keyword_terms = :keyword_terms, tag_terms = :tag_terms, category_terms = :category_terms
 """
+REPLACE: Final = f"""
+UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
+"""  # noqa: S608  # composed of constants
 
 _PROJECTS: Final = """
 WITH RECURSIVE project (name) AS (
@@ -75,6 +84,9 @@ def to_row(memory: Memory) -> Parameters:
         "session": memory.session,
         "version": memory.version,
         "deleted_at": None if memory.deleted_at is None else microseconds(memory.deleted_at),
+        "valid_from": None if memory.valid_from is None else microseconds(memory.valid_from),
+        "valid_until": None if memory.valid_until is None else microseconds(memory.valid_until),
+        "changed_by": memory.changed_by,
         "links": json.dumps(as_values(memory.links)),
         **analyzed(memory),
     }
@@ -116,6 +128,9 @@ def from_row(row: sqlite3.Row) -> Memory:
         session=row["session"],
         version=row["version"],
         deleted_at=None if row["deleted_at"] is None else moment(row["deleted_at"]),
+        valid_from=None if row["valid_from"] is None else moment(row["valid_from"]),
+        valid_until=None if row["valid_until"] is None else moment(row["valid_until"]),
+        changed_by=row["changed_by"],
         links=from_values(json.loads(row["links"])),
     )
 
@@ -168,10 +183,13 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
         require(_ANY_CATEGORY, "categories", _text_list(scope.categories))
     if scope.tags:
         require(_ALL_TAGS, "tags", _text_list(scope.tags))
-    if scope.since is not None:
-        require("m.created_at >= :since", "since", microseconds(scope.since))
-    if scope.until is not None:
-        require("m.created_at < :until", "until", microseconds(scope.until))
+    for condition, name, at in (
+        ("m.created_at >= :since", "since", scope.since),
+        ("m.created_at < :until", "until", scope.until),
+        (_VALID, "valid_at", scope.valid_at),
+    ):
+        if at is not None:
+            require(condition, name, microseconds(at))
     return " AND ".join(conditions), parameters
 
 

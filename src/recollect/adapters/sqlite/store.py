@@ -12,22 +12,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
 from recollect.adapters.sqlite.component import system_microseconds
-from recollect.adapters.sqlite.disk_space import read_without_room, write_without_room
-from recollect.adapters.sqlite.errors import is_without_room
+from recollect.adapters.sqlite.errors import cannot_keep_log, is_without_room
 from recollect.adapters.sqlite.history import links, versions
 from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
 from recollect.adapters.sqlite.rows import (
-    CHANGES,
     COLUMNS,
+    REPLACE,
     VALUES,
     from_row,
     id_list,
@@ -46,16 +45,20 @@ from recollect.adapters.sqlite.schema.file import (
 )
 from recollect.adapters.sqlite.schema.tables import beginning
 from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
+from recollect.adapters.sqlite.without_log import read_without_log, write_without_log
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import is_same
+from recollect.core.memory.listing import Table, holds_words
 from recollect.core.memory.memory import Memory, Scope
 
 if TYPE_CHECKING:
+    from recollect.adapters.sqlite.curation import SqliteCuration
     from recollect.adapters.sqlite.graph.store import SqliteGraph
     from recollect.adapters.sqlite.vectors.index import SqliteVectors
     from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.listing import Listing
     from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
@@ -69,13 +72,27 @@ _SAME_BEGINNING: Final = f"""
 SELECT * FROM memories WHERE owner = :owner AND deleted_at IS NULL AND category <> 'episode'
     AND {beginning("content")} = {beginning(":content")}
 """  # noqa: S608  # composed of constants
-_REPLACE: Final = f"""
-UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
-"""  # noqa: S608  # composed of constants
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories
 WHERE owner = ? AND (? OR deleted_at IS NULL) AND id IN (SELECT value FROM json_each(?))
+"""
+_COUNT: Final = "SELECT count(*) FROM memories m WHERE {where}"
+_ROWS: Final = """
+SELECT m.* FROM memories m WHERE {where}
+ORDER BY {by} {order}, m.id {order} LIMIT :limit OFFSET :offset
+"""
+_SORT: Final = {"created": "m.created_at", "updated": "m.updated_at", "importance": "m.importance"}
+# A new memory has a new number, a changed one a new version, and one that is erased is missing.
+_CHANGE_MARK: Final = """
+SELECT (SELECT count(*) FROM memories), (SELECT max(number) FROM memories),
+    (SELECT max(number) FROM memory_versions)
+"""
+_FIRST_MONDAY: Final = date(1969, 12, 29)
+_GROWTH: Final = """
+SELECT (created_at / 86400000000 + 3) / 7, count(*) FROM memories
+WHERE owner = ? AND deleted_at IS NULL AND created_at >= ? AND (? IS NULL OR project = ?)
+GROUP BY 1
 """
 _WITH_PREFIX: Final = """
 SELECT id FROM memories
@@ -135,6 +152,12 @@ class SqliteStore:
         from recollect.adapters.sqlite.graph.store import SqliteGraph
 
         return SqliteGraph(self.threads, *self._parts)
+
+    @cached_property
+    def curation(self) -> SqliteCuration:
+        from recollect.adapters.sqlite.curation import SqliteCuration
+
+        return SqliteCuration(self.threads, *self._parts)
 
     async def __aenter__(self) -> Self:
         try:
@@ -200,6 +223,11 @@ class SqliteStore:
         )
         return {memory.id: memory for memory in map(from_row, rows)}
 
+    async def versions(self, owner: str, id: UUID) -> list[Memory]:
+        return await self._reader.run_until_cancelled(
+            lambda reader: versions.former_states(reader, owner, id)
+        )
+
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         def work(reader: sqlite3.Connection) -> Fetched:
             if as_of is not None:
@@ -238,7 +266,7 @@ class SqliteStore:
         def work(writer: sqlite3.Connection) -> bool:
             with transaction(writer):
                 row = {**to_row(memory), "based_on": based_on}
-                return writer.execute(_REPLACE, row).rowcount == 1
+                return writer.execute(REPLACE, row).rowcount == 1
 
         return await self._writer.run(work)
 
@@ -259,6 +287,49 @@ class SqliteStore:
 
         rows = await self._reader.run_until_cancelled(work)
         return [from_row(row) for row in rows[:limit]]
+
+    async def table(self, owner: str, listing: Listing) -> Table:
+        condition, parameters = inside(owner, listing.scope)
+        if listing.only_forgotten:
+            condition += " AND m.deleted_at IS NOT NULL"
+        if listing.is_sensitive is not None:
+            condition += " AND m.is_sensitive = :sensitive"
+            parameters["sensitive"] = listing.is_sensitive
+        if listing.expires_after is not None:
+            condition += " AND m.valid_until > :expires_after"
+            parameters["expires_after"] = microseconds(listing.expires_after)
+        if listing.expires_by is not None:
+            condition += " AND m.valid_until <= :expires_by"
+            parameters["expires_by"] = microseconds(listing.expires_by)
+        if listing.words:
+            condition += " AND holds_words(m.content)"
+        rows = _ROWS.format(where=condition, by=_SORT[listing.sort_by], order=listing.order)
+        parameters |= {"offset": listing.offset, "limit": listing.limit}
+
+        def work(reader: sqlite3.Connection) -> Table:
+            # LIKE ignores the case of ASCII letters only.
+            reader.create_function(
+                "holds_words", 1, lambda content: holds_words(content, listing.words)
+            )
+            (total,) = reader.execute(_COUNT.format(where=condition), parameters).fetchone()
+            return Table(tuple(map(from_row, reader.execute(rows, parameters))), total)
+
+        return await self._reader.run_until_cancelled(work)
+
+    async def change_mark(self, owner: str) -> object:  # noqa: ARG002  # of all owners
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_CHANGE_MARK).fetchone()
+        )
+        return tuple(row)
+
+    async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
+        start = datetime(since.year, since.month, since.day, tzinfo=UTC)
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(
+                _GROWTH, (owner, microseconds(start), project, project)
+            ).fetchall()
+        )
+        return {_FIRST_MONDAY + timedelta(weeks=week): memories for week, memories in rows}
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         def work(reader: sqlite3.Connection) -> list[Candidate]:
@@ -334,9 +405,9 @@ class SqliteStore:
         try:
             return self._open_reader(self._connect(path), path)
         except sqlite3.OperationalError as error:
-            if not is_without_room(error.sqlite_errorcode, path):
+            if not cannot_keep_log(error.sqlite_errorcode, path):
                 raise
-        return self._open_reader(read_without_room(path), path)
+        return self._open_reader(read_without_log(path), path)
 
     def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(reader):
@@ -350,10 +421,13 @@ class SqliteStore:
         """Only ever opened after the reader, which has checked the file."""
         try:
             searcher = self._connect(path)
+            with _closed_on_failure(searcher):
+                # The first statement that reads is the one that needs the log.
+                searcher.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as error:
-            if not is_without_room(error.sqlite_errorcode, path):
+            if not cannot_keep_log(error.sqlite_errorcode, path):
                 raise
-            searcher = read_without_room(path)
+            searcher = read_without_log(path)
         with _closed_on_failure(searcher):
             searcher.execute("PRAGMA query_only = ON")
         return searcher
@@ -364,7 +438,7 @@ class SqliteStore:
         except sqlite3.OperationalError as error:
             if not is_without_room(error.sqlite_errorcode, path):
                 raise
-        return self._open_writer(write_without_room(path), path)
+        return self._open_writer(write_without_log(path), path)
 
     def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
         with _closed_on_failure(writer):

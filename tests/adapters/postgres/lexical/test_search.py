@@ -19,11 +19,12 @@ from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.lexical.plan import MAX_WORDS, SMALL_SCOPE, Word, any_of
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.rows import within
-from recollect.adapters.postgres.search_vector import quote
+from recollect.adapters.postgres.search_vector import as_vector, quote
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.settings import WordQuery
+from recollect.core.text.terms import analyze_fields
 
 pytestmark = pytest.mark.anyio
 
@@ -219,6 +220,22 @@ async def test_a_page_of_words_is_one_bounded_question(
     page = " ".join([*CORPUS.words[: 4 * MAX_WORDS], "a'b\\c & | ! ( <-> :*", WANTED])
     hits = await found(store, page, scope, is_exhaustive=is_exhaustive)
     assert len(hits) == TOP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"{n:x}" for n in range(300_000)),
+        "".join(chr(0x4E00 + n * n % 20_000) for n in range(300_000)),
+        " ".join(f"word{n % 3_000}" for n in range(900_000)),
+    ],
+    ids=["words", "pairs", "positions"],
+)
+async def test_postgres_keeps_the_terms_of_a_text_of_any_size(url: str, text: str) -> None:
+    terms = analyze_fields(text, (), ("tagged",), "fact")
+    with psycopg.connect(url) as connection:
+        row = connection.execute("select length(%s::tsvector)", [as_vector(terms)]).fetchone()
+    assert row == (len({form for field in terms.fields for forms in field for form in forms}),)
 
 
 async def test_any_lexeme_can_be_asked_of_postgres(url: str) -> None:

@@ -29,6 +29,7 @@ from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.core.recall.tokens import EmbeddedText
+from recollect.ports.embedding import TokenCodec
 from recollect.usecases.priority import Yield, no_yield
 
 # A model that failed to load is not tried again at every recall.
@@ -50,7 +51,8 @@ class TextEncoder(Protocol):
 class LocalEmbedder:
     """An embedder around a model that `load` loads with the first text. The event passed to `load`
     is set when the embedder closes: then no one waits for it. `doing` says what takes so long while
-    it loads; `yield_to_callers` is awaited before each document.
+    it loads; `yield_to_callers` is awaited before each document. `codec` loads what token vectors
+    are stored with, where the model has it.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class LocalEmbedder:
         yield_to_callers: Yield = no_yield,
         timeouts: Timeouts = TIMEOUTS,
         now: Callable[[], float] = time.monotonic,
+        codec: Callable[[], TokenCodec | None] = lambda: None,
     ) -> None:
         self._space = space
+        self._codec = codec
         self._load = load
         self._doing = doing
         self._give_way = yield_to_callers
@@ -88,6 +92,10 @@ class LocalEmbedder:
     @property
     def is_hosted(self) -> bool:
         return False
+
+    @property
+    def codec(self) -> TokenCodec | None:
+        return self._codec()
 
     async def __aenter__(self) -> Self:
         return self
@@ -271,7 +279,14 @@ def local_embedder(
         doing=lambda: doing,
         yield_to_callers=yield_to_callers,
         timeouts=timeouts,
+        codec=lambda: _shipped_codec(model),
     )
+
+
+def _shipped_codec(model: LocalModel) -> TokenCodec | None:
+    from recollect.adapters.models.embedders.token_codec import shipped_codec  # needs numpy
+
+    return shipped_codec(model.name)
 
 
 def _yield_to_others() -> None:

@@ -18,6 +18,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.graph.extraction import ReadTexts
 from recollect.core.graph.triples import SCHEMA, by_tag
 from recollect.core.privacy.egress import Egress
+from recollect.core.text.json_answers import read_json
 
 BATCH: Final = 8
 """Texts per call: more save little, since each text is read in full, and more is lost with one."""
@@ -106,16 +107,4 @@ def compatible_reader(
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
     """The usable part of an answer; it may be nothing, which counts against the texts."""
-    try:
-        said = json.loads(_unfenced(reply.text))
-    except (ValueError, RecursionError):
-        return ReadTexts({}, reply.tokens)
-    return ReadTexts(by_tag(said, tags), reply.tokens)
-
-
-def _unfenced(content: str) -> str:
-    """Models asked for JSON like to put it in a fence of backticks."""
-    tidy = content.strip()
-    if tidy.startswith("```"):
-        tidy = tidy.partition("\n")[2].rpartition("```")[0]
-    return tidy
+    return ReadTexts(by_tag(read_json(reply.text), tags), reply.tokens)

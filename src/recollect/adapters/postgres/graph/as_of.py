@@ -24,7 +24,7 @@ select m.id, m.owner, v.content, v.tags, v.expanded_keywords,
 from memories m left join lateral (
     select * from memory_versions v
     where v.owner = %(owner)s and v.memory_id = m.id
-        and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s
+        and v.known_from <= %(as_of)s and v.known_until > %(as_of)s
         and v.created_at <= %(as_of)s
     order by v.number desc limit 1
 ) v on true

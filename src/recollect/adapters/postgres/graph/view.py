@@ -64,6 +64,13 @@ from memory_concepts c join memories m on m.owner = c.owner and m.id = c.memory_
 where c.owner = %(owner)s and c.concept_id = %(id)s and m.created_at <= %(as_of)s
 """
 
+_OF_A_MEMORY: Final = """
+select c.name from (
+    select distinct concept_id from memory_concepts
+    where owner = %(owner)s and memory_id = %(memory)s
+) m join concepts c on c.owner = %(owner)s and c.id = m.concept_id
+order by case c.kind when 'phrase' then 1 else 0 end, c.name
+"""
 _COUNTS: Final = """
 select
     (select count(*) from concepts where owner = %(owner)s) as concepts,
@@ -100,6 +107,12 @@ class GraphViewer(PostgresComponent):
     async def concepts(self, owner: str, ids: Collection[UUID]) -> list[Concept]:
         async with self._pool.transaction(owner) as connection:
             return await read_concepts(connection, owner, ids)
+
+    async def concepts_of(self, owner: str, memory: UUID) -> list[str]:
+        """The names of the concepts that a memory mentions, phrases last."""
+        async with self._pool.reading(owner) as connection:
+            cursor = await connection.execute(_OF_A_MEMORY, {"owner": owner, "memory": memory})
+            return [row["name"] for row in await cursor.fetchall()]
 
     async def neighbourhood(
         self,

@@ -8,7 +8,7 @@ superuser: of tables with row-level security Postgres shows them to no one else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -52,10 +52,11 @@ _UNSCRUBBED: Final = (
     "the data files and the write-ahead log of the server still hold the bytes. To remove them, "
     "run `recollect erase --server` for this owner on the server's machine."
 )
+# owner: the settings have none, but who changed them.
 _COLUMNS: Final = """
 select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id,
     t.typname in ('text', '_text', 'jsonb') as is_text,
-    (select min(o.attname) from pg_attribute o where o.attrelid = c.oid
+    (select max(o.attname) from pg_attribute o where o.attrelid = c.oid
         and o.attname in ('owner', 'changed_by') and not o.attisdropped) as owner
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
@@ -131,6 +132,16 @@ values (%(id)s, '', %(id)s, %(id)s, '-', now(), now())
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, stated_at)
 values (%(id)s, %(id)s, '-', '-', '', now())
 """,
+    """
+insert into proposals (owner, id, kind, newer, older, newer_version, older_version, newer_quote,
+    older_quote, reason, confidence, decided_by, created_at, state)
+values ('', %(id)s, '-', %(id)s, %(id)s, 2, 2, '-', '-', '-', 0, '-', now(), 'open')
+""",
+    """
+insert into curation_journal (owner, id, proposal, kind, survivor, superseded, addition,
+    accepted_by, accepted_at)
+values ('', %(id)s, %(id)s, '-', %(id)s, %(id)s, '{}', '-', now())
+""",
     "insert into lexeme_stats (owner, lexeme, ndoc) values ('', '-', 1)",
     "analyze",
     "delete from memories where owner = '' and id = %(id)s",
@@ -152,12 +163,14 @@ class PostgresOwnerErasure:
         files: Path | None,
         *,
         is_light: bool = False,
+        send_changes: Callable[[], Awaitable[None]],
     ) -> None:
         """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
         `is_light`: that is for owners, who may ask for it often and must not hold up the server.
         """
         self._files = None if is_light else files
         self._is_light = is_light
+        self._send_changes = send_changes
         self._unsearched = "" if self._files else _UNSCRUBBED if files else _UNSEARCHED
         self._cleaning = asyncio.Lock()
         self._remembered = remembered
@@ -184,6 +197,7 @@ class PostgresOwnerErasure:
             cursor = await connection.execute(_COUNTS, {"owner": owner})
             counts = await cursor.fetchone() or {"reported": 0, "keys": 0}
         await self._remembered.note([Erasure(id, owner) for id in gone])
+        await self._send_changes()
         if gone or not self._is_light:
             async with self._cleaning:
                 await drop_owner_indexes(self._pool, owner)

@@ -30,10 +30,10 @@ _THEN: Final[LiteralString] = f"""
     union all
     (select distinct on (v.memory_id) v.memory_id, v.owner, v.content, v.category, v.tags,
         v.expanded_keywords, v.importance, v.is_sensitive or m.is_sensitive, v.project, v.session,
-        v.version, v.created_at, v.valid_from, v.deleted_at, v.links,
-        v.search_vector
+        v.version, v.created_at, v.known_from, v.deleted_at, v.links, v.valid_from, v.valid_until,
+        v.changed_by, v.search_vector
     from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
-    where v.owner = %(owner)s and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s
+    where v.owner = %(owner)s and v.known_from <= %(as_of)s and v.known_until > %(as_of)s
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
     order by v.memory_id, v.number desc)
 )
@@ -42,6 +42,14 @@ _THEN: Final[LiteralString] = f"""
 _READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is null"  # noqa: S608  # composed of constants
 _LINKED: Final = f"{_READ} and m.links <> '[]'"
 _SOME: Final = f"{_READ} and m.id = any(%(ids)s)"
+
+_FORMER: Final = """
+select v.memory_id as id, v.owner, v.content, v.category, v.tags, v.expanded_keywords, v.importance,
+    v.is_sensitive or m.is_sensitive as is_sensitive, v.project, v.session, v.version, v.created_at,
+    v.known_from as updated_at, v.deleted_at, v.links, v.valid_from, v.valid_until, v.changed_by
+from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
+where v.owner = %(owner)s and v.memory_id = %(id)s order by v.number
+"""
 
 Connection = AsyncConnection[Any]
 
@@ -78,6 +86,12 @@ async def follow(
     missing = found.wanted - {memory.id for memory in linked}
     others = await _some(connection, owner, missing, as_of)
     return found.with_memories([*linked, *others.values()])
+
+
+async def former_states(connection: Session, owner: str, id: UUID) -> list[Memory]:
+    """Of one memory, oldest first."""
+    cursor = await connection.execute(_FORMER, {"owner": owner, "id": id})
+    return [to_memory(row) for row in await cursor.fetchall()]
 
 
 async def _linked(connection: Connection, owner: str, as_of: datetime) -> list[Memory]:

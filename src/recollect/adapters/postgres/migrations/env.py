@@ -8,5 +8,11 @@ _LOCK = 7_305_201_844
 
 connection = context.config.attributes["connection"]
 connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-context.configure(connection=connection, transaction_per_migration=False)
+# Not for the lock above: a server may wait long for another one that migrates.
+connection.execute(text("set local lock_timeout = '3s'"))
+context.configure(
+    connection=connection,
+    transaction_per_migration=False,
+    on_version_apply=context.config.attributes["on_version_apply"],
+)
 context.run_migrations()

@@ -46,9 +46,17 @@ from pg_index i join pg_class c on c.oid = i.indexrelid
 where i.indrelid = to_regclass('embeddings') and starts_with(c.relname, %s)
 """
 # The position of an owner is at least the number of its memories, so few owners are counted, and
-# none further than needed.
+# none further than needed. Long texts have more vectors.
 _LARGE = """
-select owner, position from owners where 2 * position > %(rows)s order by position desc, owner
+select o.owner, o.position + coalesce(p.passages, 0) as position
+from owners o
+left join (
+    select e.owner, count(*) as passages from embeddings e
+    where e.space_id = %(space)s and e.passage > 0
+    group by e.owner
+) p on p.owner = o.owner
+where 2 * (o.position + coalesce(p.passages, 0)) > %(rows)s
+order by 2 desc, 1
 """
 _COUNT = """
 select count(*) as found from (

@@ -9,3 +9,9 @@ from recollect.adapters.postgres.vectors.spaces import SpaceStore
 
 class PostgresVectors(EmbeddingQueue, SpaceStore, VectorSearch):
     """The ports `VectorIndex` and `EmbeddingQueue`; opened and closed by its store."""
+
+    async def open(self) -> None:
+        """Nothing to prepare: the vectors are searched where they are stored."""
+
+    async def send_changes(self) -> None:
+        """Nothing to send: they are stored with their rows."""

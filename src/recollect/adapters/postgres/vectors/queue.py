@@ -42,6 +42,7 @@ from recollect.core.recall.space import (
     StoredSpace,
     context_of,
 )
+from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 
 _DUE: Final[LiteralString] = """
 select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content, m.category,
@@ -72,7 +73,8 @@ update embeddings e set
     last_error = case when e.attempts >= %(most)s then %(silence)s end
 from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, memory_id, hash),
     (select now() + %(lease)s * interval '1 second' as until) lease
-where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s {e}
+where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
+    and e.passage = 0 {e}
 returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
 # Turns that are being changed are skipped: without their words the vector is a good one, too. Two
@@ -109,19 +111,54 @@ returning before_id
 _FINISH: Final[LiteralString] = """
 with done as (
     select *
-    from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[])
-        as d(owner, memory_id, ticket, vector)
+    from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[], %(vectors)s::text[],
+        %(starts)s::integer[], %(ends)s::integer[])
+        as d(owner, memory_id, ticket, vector, start_char, end_char)
 ), mine as (
-    select e.owner, e.memory_id, d.vector::halfvec as vector
+    select e.owner, e.memory_id, d.vector::halfvec as vector, d.start_char, d.end_char
     from embeddings e join done d using (owner, memory_id)
     where e.space_id = %(space)s and e.vector is null {e}
         and e.content_hash || coalesce(e.context_hash, '') = decode(d.ticket, 'hex')
     for update of e skip locked
 )
 update embeddings e
-set vector = mine.vector, attempts = 0, due_at = now(), last_error = null
+set vector = mine.vector, start_char = mine.start_char, end_char = mine.end_char, attempts = 0,
+    due_at = now(), last_error = null
 from mine
-where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s {e}
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
+    and e.passage = 0 {e}
+returning e.owner, e.memory_id
+"""
+# A memory that is being changed makes its passages worthless. It is locked before its row, in the
+# order of a change: to add a passage Postgres checks the memory, and must not wait for a
+# transaction that waits for the row.
+_HOLD_LONG: Final[LiteralString] = """
+select m.owner, m.id as memory_id
+from unnest(%(owners)s::text[], %(ids)s::uuid[]) d(owner, id)
+join memories m on m.owner = d.owner and m.id = d.id {m}
+for key share of m skip locked
+"""
+_ADD_PASSAGES: Final = """
+insert into embeddings
+    (space_id, owner, memory_id, passage, start_char, end_char, vector)
+select %(space)s, d.owner, d.memory_id, d.passage, d.start_char, d.end_char, d.vector::halfvec
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(numbers)s::smallint[], %(starts)s::integer[],
+    %(ends)s::integer[], %(vectors)s::text[])
+    as d(owner, memory_id, passage, start_char, end_char, vector)
+on conflict (owner, memory_id, space_id, passage) do update
+set start_char = excluded.start_char, end_char = excluded.end_char, vector = excluded.vector
+"""
+
+_ADD_TOKENS: Final = """
+insert into token_vectors (space_id, owner, memory_id, passage, block)
+select %(space)s, d.owner, d.memory_id, d.passage, d.block
+from unnest(%(owners)s::text[], %(ids)s::uuid[], %(numbers)s::smallint[], %(blocks)s::bytea[])
+    as d(owner, memory_id, passage, block)
+on conflict (owner, memory_id, space_id, passage) do update set block = excluded.block
+"""
+_SIZE_OF_TOKENS: Final = """
+select coalesce(sum(octet_length(t.block)), 0) as bytes from token_vectors t
+where t.owner = %(owner)s and t.space_id = %(space)s
 """
 
 # Of the given jobs, those that were not changed, erased or finished since.
@@ -146,7 +183,8 @@ _FAIL: Final[LiteralString] = f"""
 )
 update embeddings e set last_error = %(error)s, due_at = later.due_at
 from later
-where e.owner = later.owner and e.memory_id = later.memory_id and e.space_id = %(space)s {{e}}
+where e.owner = later.owner and e.memory_id = later.memory_id and e.space_id = %(space)s
+    and e.passage = 0 {{e}}
 """  # noqa: S608  # composed of constants
 
 _GIVE_BACK: Final[LiteralString] = f"""
@@ -154,7 +192,8 @@ _GIVE_BACK: Final[LiteralString] = f"""
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
     last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
 from mine
-where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s {{e}}
+where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
+    and e.passage = 0 {{e}}
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space)s"
 _CLEAR_ERROR: Final = """
@@ -176,7 +215,8 @@ with failed as (
 )
 update embeddings e set attempts = 0, due_at = now()
 from failed
-where e.owner = failed.owner and e.memory_id = failed.memory_id and e.space_id = %(space)s {e}
+where e.owner = failed.owner and e.memory_id = failed.memory_id and e.space_id = %(space)s
+    and e.passage = 0 {e}
 """
 _FAILED_OWNERS: Final = """
 select distinct owner from embeddings
@@ -192,7 +232,7 @@ select count(*) as rows, count(*) filter (where e.vector is null) as pending,
     count(*) filter (where e.vector is null and e.due_at > now() and e.due_at < 'infinity'
         and e.last_error is not null and e.attempts < %(often)s
         and e.due_at <= now() + %(soon)s * interval '1 second') as soon
-from embeddings e where e.space_id = %(space)s {e}
+from embeddings e where e.space_id = %(space)s and e.passage = 0 {e}
 """
 _UNSEEN: Final[LiteralString] = """
 select count(*) as unseen from memories m join spaces s on s.id = %(space)s
@@ -241,7 +281,7 @@ with looked_at as materialized (
 ), added as (
     insert into embeddings (owner, memory_id, space_id, content_hash)
     select owner, id, %(space)s, sha256(convert_to(content, 'UTF8')) from missing
-    on conflict (owner, memory_id, space_id) do nothing
+    on conflict (owner, memory_id, space_id, passage) do nothing
 )
 select owner as swept_owner, id::text as swept_to from looked_at
 order by looked_at.owner desc, looked_at.id desc limit 1
@@ -258,7 +298,7 @@ _ADD_MISSING: Final = """
 insert into embeddings (owner, memory_id, space_id, content_hash)
 select m.owner, m.id, %(space)s, sha256(convert_to(m.content, 'UTF8')) from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and not m.is_sensitive and m.deleted_at is null
-on conflict (owner, memory_id, space_id) do nothing
+on conflict (owner, memory_id, space_id, passage) do nothing
 """
 _SWEPT_TO: Final = """
 update spaces set swept_owner = %(swept_owner)s, swept_to = %(swept_to)s::uuid
@@ -271,6 +311,14 @@ select coalesce(e.last_error, '') as last_error
 from embeddings e
 join spaces s on s.id = e.space_id and s.state = 'active'
 where e.owner = %(owner)s and e.memory_id = %(id)s and e.vector is null and e.due_at = 'infinity'
+"""
+
+
+_HAS_VECTOR: Final = """
+select exists (
+    select from embeddings e join spaces s on s.id = e.space_id and s.state = 'active'
+    where e.owner = %(owner)s and e.memory_id = %(id)s and e.vector is not null
+) as is_embedded
 """
 
 
@@ -288,16 +336,31 @@ class EmbeddingQueue(ListeningQueue):
                 return jobs
 
     async def finish(
-        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+        self,
+        space: StoredSpace,
+        done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+        passages: Passages = NO_PASSAGES,
+        tokens: Tokens = NO_TOKENS,
     ) -> int:
         written = 0
         async with self._pool.transaction(WORKER) as connection:
             for owner, part in self._split(done, lambda item: item[0].owner):
+                long = [job for job, _ in part if job in passages]
+                held = await _hold(connection, space, long, owner) if long else []
+                kept = [item for item in part if item[0] not in passages or item[0] in held]
+                spans = [passages[job][0].span if job in passages else None for job, _ in kept]
                 params = {
-                    **_to_params(space, [job for job, _ in part], owner),
-                    "vectors": [vector_text(space.space, vector) for _, vector in part],
+                    **_to_params(space, [job for job, _ in kept], owner),
+                    "vectors": [vector_text(space.space, vector) for _, vector in kept],
+                    "starts": [span and span.start for span in spans],
+                    "ends": [span and span.end for span in spans],
                 }
-                written += (await connection.execute(limit_to(owner, _FINISH), params)).rowcount
+                cursor = await connection.execute(limit_to(owner, _FINISH), params)
+                written += cursor.rowcount
+                mine = {_key_of(row) for row in await cursor.fetchall()}
+                finished = [job for job, _ in kept if (job.owner, job.memory_id) in mine]
+                await _add_passages(connection, space, finished, passages)
+                await _add_tokens(connection, space, finished, tokens)
             if written:
                 await connection.execute(_CLEAR_ERROR, {"space": space.id})
         return written
@@ -354,6 +417,13 @@ class EmbeddingQueue(ListeningQueue):
             row = await cursor.fetchone()
         return None if row is None else str(row["last_error"])
 
+    async def has_vector(self, owner: str, id: UUID) -> bool:
+        """Whether a memory has a vector in the active space."""
+        async with self._pool.reading(owner) as connection:
+            cursor = await connection.execute(_HAS_VECTOR, {"owner": owner, "id": id})
+            row = await cursor.fetchone()
+        return row is not None and bool(row["is_embedded"])
+
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
         who = WORKER if owner is None else owner
@@ -376,6 +446,13 @@ class EmbeddingQueue(ListeningQueue):
             failing=row["failing"],
             soon=row["soon"],
         )
+
+    async def token_bytes(self, space: StoredSpace, owner: str) -> int:
+        params = {"space": space.id, "owner": owner}
+        async with self._pool.transaction(owner) as connection:
+            cursor = await connection.execute(_SIZE_OF_TOKENS, params)
+            row = await cursor.fetchone()
+        return 0 if row is None else int(row["bytes"])
 
     async def _claim(
         self, connection: Connection, space: StoredSpace, limit: int
@@ -456,6 +533,51 @@ class EmbeddingQueue(ListeningQueue):
             return reached is not None
 
 
+async def _hold(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], owner: str | None
+) -> list[EmbeddingJob]:
+    """The jobs whose memories no other transaction changes; until this one ends, none will."""
+    cursor = await connection.execute(limit_to(owner, _HOLD_LONG), _to_params(space, jobs, owner))
+    held = {_key_of(row) for row in await cursor.fetchall()}
+    return [job for job in jobs if (job.owner, job.memory_id) in held]
+
+
+async def _add_passages(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], passages: Passages
+) -> None:
+    """All but the first of each."""
+    rows = [
+        (job, number, passage)
+        for job in jobs
+        for number, passage in enumerate(passages.get(job, ()))
+        if number
+    ]
+    if rows:
+        params = {
+            **_to_params(space, [job for job, _, _ in rows], None),
+            "numbers": [number for _, number, _ in rows],
+            "starts": [passage.span.start for _, _, passage in rows],
+            "ends": [passage.span.end for _, _, passage in rows],
+            "vectors": [vector_text(space.space, passage.vector) for _, _, passage in rows],
+        }
+        await connection.execute(_ADD_PASSAGES, params)
+
+
+async def _add_tokens(
+    connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], tokens: Tokens
+) -> None:
+    rows = [
+        (job, number, block) for job in jobs for number, block in enumerate(tokens.get(job, ()))
+    ]
+    if rows:
+        params = {
+            **_to_params(space, [job for job, _, _ in rows], None),
+            "numbers": [number for _, number, _ in rows],
+            "blocks": [block for _, _, block in rows],
+        }
+        await connection.execute(_ADD_TOKENS, params)
+
+
 Key = tuple[str, UUID]
 """The owner and the id of a memory."""
 
@@ -468,7 +590,8 @@ def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
     """A turn's own words come first: of a long text, a model leaves out the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = row["ticket"] + (_hash(context) or b"").hex()
-    return EmbeddingJob(row["memory_id"], row["owner"], ticket, text)
+    context_at = None if context is None else len(row["content"])
+    return EmbeddingJob(row["memory_id"], row["owner"], ticket, text, context_at)
 
 
 async def _sweep_by_owner(

@@ -10,8 +10,9 @@ figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, LiteralString
+from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
@@ -21,9 +22,10 @@ from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZES, index_name, index_params
 from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
 from recollect.adapters.postgres.vectors.text import vector_text
-from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate
-from recollect.core.recall.space import Survey
+from recollect.core.recall.space import StoredSpace, Survey
+from recollect.core.text.passages import Span
 from recollect.ports.recall import VectorQuery
 
 EF_MAX: Final = 1_000
@@ -41,40 +43,56 @@ _SETTINGS: Final[Mapping[LiteralString, str]] = {
     "hnsw.iterative_scan": "relaxed_order",
 }
 
+OVERFETCH: Final = 8
+"""Rows for each memory asked for where there are long texts: several passages of one may be near.
+If these were too few memories, all passages are compared and grouped."""
+
+_HAS_PASSAGES: Final = """
+select exists (
+    select from embeddings e
+    where e.owner = %(owner)s and e.passage > 0
+        and e.space_id = (select s.id from spaces s where s.state = 'active'))
+"""
+
 # OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
 # distance, which the index of the vectors would offer to bring in order, but only nearly so. What
 # ranking needs to know is fetched for the nearest, not for every row compared.
 _COMPARED: Final[LiteralString] = """
-select m.id, c.score, m.importance, m.created_at
+select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
 from (
-    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
+    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
+        e.end_char
     from (select m.id from memories m where {where} offset 0) m
     join embeddings e on e.owner = %(owner)s and e.memory_id = m.id and e.space_id = {space}
     where e.vector is not null
-    order by score desc, e.memory_id
+    order by score desc, e.memory_id, e.passage
     limit {most}
 ) c
 join memories m on m.owner = %(owner)s and m.id = c.memory_id
 """
-# Where the scope is all of the owner's memories, none needs to be looked up: what is forgotten or
-# sensitive has no vector. That takes a third less time.
+# Where the scope is all of the owner's memories, only those outside their validity need to be
+# looked up: what is forgotten or sensitive has no vector. That takes a third less time.
 _ALL_COMPARED: Final[LiteralString] = """
-select m.id, c.score, m.importance, m.created_at
+select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
 from (
-    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score
+    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
+        e.end_char
     from embeddings e
     where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null
-        and e.memory_id <> all(%(dense_exclude)s::uuid[])
-    order by score desc, e.memory_id
+        and e.memory_id <> all(%(dense_exclude)s::uuid[]) and e.memory_id not in (
+            select o.id from memories o where o.owner = %(owner)s
+                and (o.valid_from > %(dense_at)s or o.valid_until <= %(dense_at)s))
+    order by score desc, e.memory_id, e.passage
     limit {most}
 ) c
 join memories m on m.owner = %(owner)s and m.id = c.memory_id
 """
 # The same cast, owner and space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
-select w.id, 1 - w.distance as score, w.importance, w.created_at
+select w.id, 1 - w.distance as score, w.importance, w.created_at, w.start_char, w.end_char
 from (
-    select m.id, e.vector::halfvec({dimension}) <=> {vector} as distance, m.importance, m.created_at
+    select m.id, e.vector::halfvec({dimension}) <=> {vector} as distance, m.importance,
+        m.created_at, e.start_char, e.end_char
     from embeddings e join memories m on m.owner = e.owner and m.id = e.memory_id
     where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null and {where}
     order by distance
@@ -83,32 +101,55 @@ from (
 """
 # A walk meets its rows only nearly in order.
 _FOUND: Final[LiteralString] = """
-select n.id, n.score, n.importance, n.created_at, count(*) over () as met
+select n.id, n.score, n.importance, n.created_at, n.start_char, n.end_char, count(*) over () as met
 from ({nearest}) n
 order by n.score desc, n.id
 limit {depth}
 """
+# Each memory once, by its best passage.
+_FOUND_ONCE: Final[LiteralString] = """
+select b.id, b.score, b.importance, b.created_at, b.start_char, b.end_char, b.met
+from (
+    select distinct on (n.id) n.*, count(*) over () as met
+    from ({nearest}) n
+    order by n.id, n.score desc, n.start_char
+) b
+order by b.score desc, b.id
+limit {depth}
+"""
+
+
+# A vector that is to be made again has no tokens either.
+_TOKENS: Final = """
+select t.memory_id, t.block from token_vectors t
+join embeddings e using (owner, memory_id, space_id, passage)
+where t.owner = %(owner)s and t.space_id = %(space)s and t.memory_id = any(%(ids)s)
+    and e.vector is not null
+order by t.memory_id, t.passage
+"""
 
 
 class VectorSearch(PostgresComponent):
-    """Implements the `VectorIndex` port."""
+    """Implements the ports `VectorIndex` and `TokenIndex`."""
 
     @retry_on_disconnect
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
         async with self._pool.reading(owner) as connection:
-            found, plan, indexed = await execute_many(
+            found, plan, indexed, passages = await execute_many(
                 connection,
                 {**params, **index_params(owner)},
                 ACTIVE,
                 scope_size(condition),
                 INDEX_SIZES,
+                _HAS_PASSAGES,
             )
         space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
         size = None if space is None else sizes.get(index_name(space.id, owner))
-        if size is not None and scope == EVERYWHERE:  # the planner may not know this owner
+        if size is not None and scope.is_everywhere:  # the planner may not know this owner
             rows = max(rows, int(size))
-        return Survey(space, size is not None and rows > self._limits.exact_rows)
+        use_index = size is not None and rows > self._limits.exact_rows
+        return Survey(space, use_index, has_passages=bool(passages[0][0]))
 
     @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
@@ -123,23 +164,71 @@ class VectorSearch(PostgresComponent):
             "dense_vector": vector_text(query.space.space, query.vector),
             "dense_depth": depth,
             "dense_exclude": list(query.exclude),
+            "dense_at": scope.valid_at,
         }
         settings: dict[LiteralString, str] = {
             **_SETTINGS,
             "hnsw.ef_search": str(min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX)),
             "hnsw.max_scan_tuples": str(limits.max_scan),
         }
+        per_memory = OVERFETCH if query.has_passages else 1
+        compared = _ALL_COMPARED if scope.is_everywhere else _COMPARED
         async with self._pool.reading(owner) as connection:
+
+            async def search(statement: LiteralString, most: int | None) -> list[Any]:
+                values["dense_walk"] = most
+                return await _search(connection, statement, query, condition, values, settings)
+
             if depth <= EF_MAX and query.use_index:
-                walk = WALK_PER_ROW * depth
-                values["dense_walk"] = walk
-                rows = await _search(connection, _WALKED, query, condition, values, settings)
-                if rows and rows[0][-1] == walk:
-                    return [Candidate(*row[:-1]) for row in rows]
-            values["dense_walk"] = depth
-            compared = _ALL_COMPARED if scope == EVERYWHERE else _COMPARED
-            rows = await _search(connection, compared, query, condition, values, settings)
-        return [Candidate(*row[:-1]) for row in rows]
+                walk = WALK_PER_ROW * depth * per_memory
+                rows = await search(_WALKED, walk)
+                if len(rows) == depth and rows[0][-1] == walk:
+                    return _to_candidates(rows)
+            most = depth * per_memory
+            rows = await search(compared, most)
+            if 0 < len(rows) < depth and rows[0][-1] == most:
+                rows = await search(compared, None)
+        return _to_candidates(rows)
+
+    @retry_on_disconnect
+    async def token_vectors(
+        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
+    ) -> dict[UUID, list[bytes]]:
+        values = {"owner": owner, "space": space.id, "ids": list(ids)}
+        async with self._pool.reading(owner) as connection:
+            (rows,) = await execute_many(connection, values, _TOKENS)
+        found: dict[UUID, list[bytes]] = {}
+        for id, block in rows:
+            found.setdefault(id, []).append(block)
+        return found
+
+
+async def compare_vectors(
+    connection: Reading, query: VectorQuery, where: Condition, params: Mapping[str, object]
+) -> list[Candidate]:
+    """The memories of a condition by their own vectors, best first, as many as are asked for."""
+    values = {
+        **params,
+        "dense_vector": vector_text(query.space.space, query.vector),
+        "dense_depth": query.depth,
+        "dense_walk": None,
+    }
+    return _to_candidates(
+        await _search(connection, _COMPARED, query, where, values, {"jit": "off"})
+    )
+
+
+def _to_candidates(rows: Sequence[Any]) -> list[Candidate]:
+    return [
+        Candidate(
+            id,
+            score,
+            importance,
+            created_at,
+            passage=None if start is None else Span(start, end),
+        )
+        for id, score, importance, created_at, start, end, _ in rows
+    ]
 
 
 async def _search(
@@ -159,6 +248,7 @@ async def _search(
         vector=f"%(dense_vector)s::halfvec({dimension})",
         most="%(dense_walk)s",
     )
-    statement = _FOUND.format(nearest=inner, depth="%(dense_depth)s")
+    found = _FOUND_ONCE if query.has_passages else _FOUND
+    statement = found.format(nearest=inner, depth="%(dense_depth)s")
     (rows,) = await execute_many(connection, values, statement, settings=settings)
     return rows

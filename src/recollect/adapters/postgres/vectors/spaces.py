@@ -81,11 +81,12 @@ _GIVE_UP = "update spaces set state = 'retired', is_former = false where id = %s
 # Others edit memories and lock some of these rows, and may want more of them: skip, never wait.
 _DROP_SOME: Final[LiteralString] = """
 with part as materialized (
-    select e.owner, e.memory_id from embeddings e where e.space_id = %(space)s {e}
+    select e.owner, e.memory_id, e.passage from embeddings e where e.space_id = %(space)s {e}
     limit %(limit)s for update skip locked
 )
 delete from embeddings e using part
-where e.owner = part.owner and e.memory_id = part.memory_id and e.space_id = %(space)s {e}
+where e.owner = part.owner and e.memory_id = part.memory_id and e.passage = part.passage
+    and e.space_id = %(space)s {e}
 """
 _OWNERS_LEFT = """
 select owner from embeddings where space_id = %(space)s group by owner limit 100
@@ -95,9 +96,11 @@ _GAP = """
 select count(*) as missing,
     count(*) filter (where e.last_error is not null or e.due_at = 'infinity') as failed
 from spaces s
-join embeddings known on known.space_id = s.id and known.vector is not null
+join embeddings known
+    on known.space_id = s.id and known.passage = 0 and known.vector is not null
 left join embeddings e
     on e.owner = known.owner and e.memory_id = known.memory_id and e.space_id = %(space)s
+        and e.passage = 0
 where s.state = 'active' and e.vector is null
 """
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import psycopg
 
+from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.timeouts import Timeouts
 
@@ -25,12 +26,7 @@ _INSTALLED = "select 1 from pg_available_extensions where name = 'vector'"
 
 def explain_missing_vectors(url: str, timeouts: Timeouts) -> str:
     """Enable pgvector if need be. Returns why the database cannot hold vectors; "" when it can."""
-    with (
-        translate_errors(),
-        psycopg.connect(
-            url, autocommit=True, prepare_threshold=None, connect_timeout=timeouts.database_connect
-        ) as connection,
-    ):
+    with translate_errors(), connect(url, timeouts) as connection:
         if connection.execute(_ENABLED).fetchone() is None:
             if connection.execute(_INSTALLED).fetchone() is None:
                 return (

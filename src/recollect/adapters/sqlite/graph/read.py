@@ -88,8 +88,8 @@ SELECT m.id, m.owner, v.content, v.tags, v.expanded_keywords,
         AND v.expanded_keywords IS m.expanded_keywords AS is_same
 FROM memories m LEFT JOIN memory_versions v ON v.number = (
     SELECT max(w.number) FROM memory_versions w
-    WHERE w.owner = m.owner AND w.memory_id = m.id AND w.valid_from <= :as_of
-        AND w.valid_to > :as_of AND w.created_at <= :as_of)
+    WHERE w.owner = m.owner AND w.memory_id = m.id AND w.known_from <= :as_of
+        AND w.known_until > :as_of AND w.created_at <= :as_of)
 WHERE m.owner = :owner AND m.created_at <= :as_of AND m.updated_at > :as_of AND NOT m.is_sensitive
 ORDER BY m.updated_at DESC, m.id
 """

@@ -69,6 +69,13 @@ SELECT DISTINCT m.id, m.created_at {_MENTIONING} ORDER BY m.created_at DESC, m.i
 """  # composed of constants
 _COUNT_MENTIONS: Final = f"SELECT count(DISTINCT m.id) {_MENTIONING}"  # constants
 
+_OF_A_MEMORY: Final = """
+SELECT c.name FROM (
+    SELECT DISTINCT t.concept_id FROM memory_concepts t JOIN memories m ON m.number = t.memory
+    WHERE t.owner = :owner AND m.owner = :owner AND m.id = :memory
+) t JOIN concepts c ON c.owner = :owner AND c.id = t.concept_id
+ORDER BY c.kind = 'phrase', c.name
+"""
 _STATED: Final = "FROM concept_edges WHERE owner = :owner AND source <> target"
 _COUNTS: Final = f"""
 SELECT
@@ -102,6 +109,14 @@ class GraphViewer(SqliteComponent):
         return await self._reader.run_until_cancelled(
             lambda reader: read_concepts(reader, owner, ids)
         )
+
+    async def concepts_of(self, owner: str, memory: UUID) -> list[str]:
+        """The names of the concepts that a memory mentions, phrases last."""
+        values = {"owner": owner, "memory": str(memory)}
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_OF_A_MEMORY, values).fetchall()
+        )
+        return [name for (name,) in rows]
 
     async def neighbourhood(
         self,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (
     "owner, category, project, session, importance, version, created_at, deleted_at, tags,"
-    " expanded_keywords, content, links"
+    " expanded_keywords, content, links, valid_from, valid_until, changed_by"
 )
 _OF_A_MEMORY: Final = ", ".join(f"m.{name.strip()}" for name in _COLUMNS.split(","))
 _OF_A_VERSION: Final = ", ".join(f"v.{name.strip()}" for name in _COLUMNS.split(","))
@@ -34,7 +34,7 @@ _OF_A_VERSION: Final = ", ".join(f"v.{name.strip()}" for name in _COLUMNS.split(
 _TERMS: Final = ("languages", "content_terms", "keyword_terms", "tag_terms", "category_terms")
 _TERMS_OF_A_MEMORY: Final = ", ".join(f"m.{name}" for name in _TERMS)
 _TERMS_OF_A_VERSION: Final = ", ".join("NULL" for _ in _TERMS)
-_HELD: Final = "{0}.valid_from <= :as_of AND {0}.valid_to > :as_of"
+_HELD: Final = "{0}.known_from <= :as_of AND {0}.known_until > :as_of"
 # A version of a memory that is sensitive now is sensitive, too.
 _THEN: Final = f"""
 SELECT {{wanted}} FROM (
@@ -42,7 +42,7 @@ SELECT {{wanted}} FROM (
     FROM memories m
     WHERE m.owner = :owner AND m.updated_at <= :as_of AND m.created_at <= :as_of
     UNION ALL
-    SELECT v.memory_id, v.valid_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION},
+    SELECT v.memory_id, v.known_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION},
         {_TERMS_OF_A_VERSION}
     FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
     WHERE v.owner = :owner AND {_HELD.format("v")} AND v.created_at <= :as_of
@@ -51,6 +51,12 @@ SELECT {{wanted}} FROM (
             WHERE w.owner = v.owner AND w.memory_id = v.memory_id AND {_HELD.format("w")}
         )
 ) m WHERE
+"""  # noqa: S608  # built from constants
+_FORMER: Final = f"""
+SELECT v.memory_id AS id, v.known_from AS updated_at,
+    v.is_sensitive OR m.is_sensitive AS is_sensitive, {_OF_A_VERSION}
+FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
+WHERE v.owner = :owner AND v.memory_id = :id ORDER BY v.number
 """  # noqa: S608  # built from constants
 
 # What `words` asks of a store, and the word index of its schema without a copy of the texts.
@@ -112,6 +118,12 @@ def follow(
 ) -> Resolution:
     ways = find_link_targets(_linked(connection, owner, as_of), old, named)
     return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
+
+
+def former_states(connection: sqlite3.Connection, owner: str, id: UUID) -> list[Memory]:
+    """Of one memory, oldest first."""
+    rows = connection.execute(_FORMER, {"owner": owner, "id": str(id)})
+    return [from_row(row) for row in rows]
 
 
 def _linked(connection: sqlite3.Connection, owner: str, as_of: datetime) -> list[Memory]:

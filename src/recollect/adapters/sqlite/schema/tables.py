@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from recollect.adapters.sqlite.schema.curation import CURATION
 from recollect.adapters.sqlite.schema.graph import GRAPH
-from recollect.adapters.sqlite.schema.vectors import VECTORS
+from recollect.adapters.sqlite.schema.vectors import RENEW_VECTORS, VECTORS
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-VERSION: Final = 2
+VERSION: Final = 3
+_DONE: Final = f"PRAGMA user_version = {VERSION}"
 
 # What a memory is made of, as far as another side has to know it.
 STATE_COLUMNS: Final = (
@@ -27,6 +29,9 @@ STATE_COLUMNS: Final = (
     "created_at",
     "updated_at",
     "deleted_at",
+    "valid_from",
+    "valid_until",
+    "changed_by",
     "tags",
     "expanded_keywords",
     "content",
@@ -57,6 +62,9 @@ CREATE TABLE memories (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     deleted_at INTEGER,
+    valid_from INTEGER,
+    valid_until INTEGER,
+    changed_by TEXT,
     analyzer INTEGER NOT NULL,
     languages TEXT NOT NULL,
     tags TEXT NOT NULL,
@@ -91,6 +99,11 @@ CREATE VIRTUAL TABLE memory_words USING fts5(
 # Which languages an owner's memories are in, one step of the index for each.
 _BY_LANGUAGES: Final = """
 CREATE INDEX memories_by_languages ON memories (owner, languages) WHERE deleted_at IS NULL
+"""
+# The few that expire.
+_BY_EXPIRY: Final = """
+CREATE INDEX memories_by_expiry ON memories (owner, valid_until)
+WHERE deleted_at IS NULL AND valid_until IS NOT NULL
 """
 # FTS5 takes an entry out by the text that went in, hence BEFORE: the view still shows the old row.
 _UNINDEX: Final = """
@@ -172,8 +185,8 @@ CREATE TABLE memory_versions (
     number INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
     owner TEXT NOT NULL,
-    valid_from INTEGER NOT NULL,
-    valid_to INTEGER NOT NULL,
+    known_from INTEGER NOT NULL,
+    known_until INTEGER NOT NULL,
     category TEXT NOT NULL,
     project TEXT,
     session TEXT,
@@ -185,18 +198,22 @@ CREATE TABLE memory_versions (
     tags TEXT NOT NULL,
     expanded_keywords TEXT NOT NULL,
     content TEXT NOT NULL,
-    links TEXT NOT NULL
+    links TEXT NOT NULL,
+    valid_from INTEGER,
+    valid_until INTEGER,
+    changed_by TEXT
 ) STRICT
 """
 _VERSIONS_KEPT: Final = """
 CREATE TRIGGER versions_kept AFTER UPDATE ON memories
 WHEN old.version <> new.version OR old.updated_at <> new.updated_at BEGIN
-    INSERT INTO memory_versions (memory_id, owner, valid_from, valid_to, category, project, session,
-        importance, is_sensitive, version, created_at, deleted_at, tags, expanded_keywords, content,
-        links)
+    INSERT INTO memory_versions (memory_id, owner, known_from, known_until, category, project,
+        session, importance, is_sensitive, version, created_at, deleted_at, tags, expanded_keywords,
+        content, links, valid_from, valid_until, changed_by)
     VALUES (old.id, old.owner, old.updated_at, new.updated_at, old.category, old.project,
         old.session, old.importance, old.is_sensitive, old.version, old.created_at, old.deleted_at,
-        old.tags, old.expanded_keywords, old.content, old.links);
+        old.tags, old.expanded_keywords, old.content, old.links, old.valid_from, old.valid_until,
+        old.changed_by);
     DELETE FROM memory_versions WHERE owner = old.owner AND memory_id = old.id AND number <= (
         SELECT number FROM memory_versions WHERE owner = old.owner AND memory_id = old.id
         ORDER BY number DESC LIMIT 1 OFFSET 100
@@ -278,6 +295,9 @@ CREATE TABLE states (
     content TEXT NOT NULL,
     extra TEXT NOT NULL,
     links TEXT NOT NULL,
+    valid_from INTEGER,
+    valid_until INTEGER,
+    changed_by TEXT,
     PRIMARY KEY (owner, id, role)
 ) STRICT
 """
@@ -380,6 +400,7 @@ SCHEMA: Final[tuple[str, ...]] = (
     _BY_PROJECT,
     _BY_BEGINNING,
     _BY_LANGUAGES,
+    _BY_EXPIRY,
     "CREATE INDEX memories_by_analyzer ON memories (analyzer)",
     "CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT",
     _SETTINGS_AUDIT,
@@ -406,7 +427,7 @@ SCHEMA: Final[tuple[str, ...]] = (
     _OUTBOX_CHANGED,
     _VERSIONS,
     "CREATE INDEX memory_versions_of ON memory_versions (owner, memory_id, number)",
-    "CREATE INDEX memory_versions_then ON memory_versions (owner, valid_from)",
+    "CREATE INDEX memory_versions_then ON memory_versions (owner, known_from)",
     _VERSIONS_KEPT,
     _VERSIONS_ERASED,
     "CREATE TABLE reserve (number INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT",
@@ -419,8 +440,26 @@ SCHEMA: Final[tuple[str, ...]] = (
     _ERASURES_UNDONE,
     *VECTORS,
     *GRAPH,
-    f"PRAGMA user_version = {VERSION}",
+    *CURATION,
+    _DONE,
 )
 
-UPGRADES: Final[dict[int, tuple[str, ...]]] = {1: (*VECTORS, *GRAPH, "PRAGMA user_version = 2")}
-"""What makes a store of an older version one of the next."""
+_ADD_LIFETIME: Final = (
+    "ALTER TABLE memory_versions RENAME COLUMN valid_from TO known_from",
+    "ALTER TABLE memory_versions RENAME COLUMN valid_to TO known_until",
+    *(
+        f"ALTER TABLE {table} ADD COLUMN {column}"
+        for table in ("memories", "memory_versions", "states")
+        for column in ("valid_from INTEGER", "valid_until INTEGER", "changed_by TEXT")
+    ),
+    _BY_EXPIRY,
+    "DROP TRIGGER versions_kept",
+    _VERSIONS_KEPT,
+    "DROP TRIGGER outbox_changed",
+    _OUTBOX_CHANGED,
+)
+UPGRADES: Final[dict[int, tuple[str, ...]]] = {
+    1: (*_ADD_LIFETIME, *VECTORS, *GRAPH, *CURATION, _DONE),
+    2: (*_ADD_LIFETIME, *RENEW_VECTORS, *CURATION, _DONE),
+}
+"""What makes a store of an older version one of this."""

@@ -7,6 +7,7 @@ behind. The triggers remove a vector in the transaction that changes what it was
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # What the foreign keys of embeddings and of the graph refer to.
@@ -42,6 +43,9 @@ CREATE TABLE spaces (
 _ONE_ACTIVE: Final = "CREATE UNIQUE INDEX spaces_active ON spaces (state) WHERE state = 'active'"
 _ONE_FORMER: Final = "CREATE UNIQUE INDEX spaces_former ON spaces (is_former) WHERE is_former"
 
+# One row for each passage of a text; most texts have one. A row without a vector is a job, always
+# of the first passage, number 0: the others are added with their vectors, and hold no other
+# memory's words. start_char, end_char: NULL where the text is a single passage.
 # A changed text gets a new row, and other words around it a new edition: that tells a worker
 # whether what it claimed is still present, for an id is never used again. due_at: not claimed
 # before; pushed on by a claim and by a failure. context_hash: of the turns that are embedded with a
@@ -54,7 +58,10 @@ CREATE TABLE embeddings (
     owner TEXT NOT NULL,
     memory INTEGER NOT NULL,
     space_id INTEGER NOT NULL,
+    passage INTEGER NOT NULL DEFAULT 0,
     sensitive INTEGER NOT NULL DEFAULT 0 CHECK (sensitive = 0),
+    start_char INTEGER,
+    end_char INTEGER,
     edition INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     due_at INTEGER NOT NULL DEFAULT 0,
@@ -62,7 +69,8 @@ CREATE TABLE embeddings (
     last_error TEXT,
     context_hash BLOB,
     vector BLOB,
-    UNIQUE (owner, memory, space_id),
+    CHECK (passage = 0 OR vector IS NOT NULL),
+    UNIQUE (owner, memory, space_id, passage),
     FOREIGN KEY (owner, memory, sensitive) REFERENCES memories (owner, number, is_sensitive)
         ON DELETE CASCADE
 ) STRICT
@@ -71,8 +79,17 @@ _PENDING: Final = """
 CREATE INDEX embeddings_pending ON embeddings (space_id, due_at, id) WHERE vector IS NULL
 """
 _BY_POSITION: Final = """
-CREATE INDEX embeddings_by_position ON embeddings (owner, space_id, position, memory)
+CREATE INDEX embeddings_by_position ON embeddings (owner, space_id, position)
 WHERE vector IS NOT NULL
+"""
+
+# The token vectors of a passage, beside its vector: there only as long as that one is, so never for
+# a sensitive memory.
+_TOKENS: Final = """
+CREATE TABLE token_vectors (
+    embedding INTEGER PRIMARY KEY REFERENCES embeddings (id) ON DELETE CASCADE,
+    block BLOB NOT NULL
+) STRICT
 """
 
 # Which turns' words are in whose vector.
@@ -106,21 +123,27 @@ CREATE TRIGGER vector_stored AFTER UPDATE OF vector ON embeddings WHEN new.vecto
     UPDATE embeddings SET position = (SELECT position FROM vector_changes) WHERE id = new.id;
 END
 """  # noqa: S608  # composed of constants
+_PASSAGE_STORED: Final = _VECTOR_STORED.replace(
+    "vector_stored AFTER UPDATE OF vector", "passage_stored AFTER INSERT"
+)
 _VECTOR_CLEARED: Final = f"""
 CREATE TRIGGER vector_cleared AFTER UPDATE OF vector ON embeddings
 WHEN old.vector IS NOT NULL AND new.vector IS NULL BEGIN
     {_COUNT_REMOVED};
+    DELETE FROM token_vectors WHERE embedding = new.id;
 END
-"""
+"""  # noqa: S608  # composed of constants
 _VECTOR_REMOVED: Final = f"""
 CREATE TRIGGER vector_removed AFTER DELETE ON embeddings WHEN old.vector IS NOT NULL BEGIN
     {_COUNT_REMOVED};
 END
 """
 _SCOPE_CHANGED: Final = f"""
-CREATE TRIGGER vector_scope_changed AFTER UPDATE OF category, project, session, created_at
+CREATE TRIGGER vector_scope_changed AFTER UPDATE OF category, project, session, created_at,
+    valid_from, valid_until
 ON memories WHEN old.category <> new.category OR old.project IS NOT new.project
     OR old.session IS NOT new.session OR old.created_at <> new.created_at
+    OR old.valid_from IS NOT new.valid_from OR old.valid_until IS NOT new.valid_until
 BEGIN
     {_COUNT_CHANGE};
     UPDATE embeddings SET position = (SELECT position FROM vector_changes)
@@ -182,7 +205,8 @@ END
 # A turn that moved, and the two after it where it is now, as far as they are short
 # (core/recall/space.py).
 _ARRIVED_AT: Final = """
-    SELECT id FROM embeddings WHERE owner = old.owner AND (memory = old.number OR memory IN (
+    SELECT id FROM embeddings
+    WHERE owner = old.owner AND passage = 0 AND (memory = old.number OR memory IN (
         SELECT number FROM (
             SELECT a.number, a.content FROM memories a
             WHERE a.owner = new.owner AND a.session = new.session AND a.project IS new.project
@@ -211,20 +235,20 @@ CREATE TRIGGER turn_erased BEFORE DELETE ON memories BEGIN
 END
 """
 
-VECTORS: Final[tuple[str, ...]] = (
-    _MEMORY_NUMBERS,
-    _TURNS,
+_TABLES: Final[tuple[str, ...]] = (
     _SPACES,
     _ONE_ACTIVE,
     _ONE_FORMER,
     _EMBEDDINGS,
     _PENDING,
     _BY_POSITION,
+    _TOKENS,
     _CONTEXT,
     _CONTEXT_OF,
     _CHANGES,
     _NO_CHANGES,
     _VECTOR_STORED,
+    _PASSAGE_STORED,
     _VECTOR_CLEARED,
     _VECTOR_REMOVED,
     _SCOPE_CHANGED,
@@ -236,3 +260,16 @@ VECTORS: Final[tuple[str, ...]] = (
     _TURN_CHANGED,
     _TURN_ERASED,
 )
+VECTORS: Final[tuple[str, ...]] = (_MEMORY_NUMBERS, _TURNS, *_TABLES)
+
+_CREATED: Final = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|TRIGGER) (\w+)")
+RENEW_VECTORS: Final[tuple[str, ...]] = (
+    "DELETE FROM concept_vectors",
+    *(
+        f"DROP {created[1]} IF EXISTS {created[2]}"
+        for created in map(_CREATED.search, reversed(_TABLES))
+        if created is not None
+    ),
+    *_TABLES,
+)
+"""Vectors are made again from the texts, so a change of their tables starts without any."""

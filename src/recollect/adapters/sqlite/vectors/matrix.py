@@ -1,4 +1,5 @@
-"""The vectors of one owner in one space, in memory: what an exact search multiplies with.
+"""The vectors of one owner in one space, in memory: what an exact search multiplies with. A long
+text has several, one for each passage; it is found by the nearest.
 
 Beside each vector stand the columns that a scope asks for, so that the scope is applied before any
 vector is compared, without asking SQLite for a hundred thousand rows. Only what changed since is
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from recollect.adapters.sqlite.rows import inside, microseconds
+from recollect.core.text.passages import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,18 +24,28 @@ if TYPE_CHECKING:
 
 _STATE: Final = "SELECT position, removed FROM vector_changes"
 _CHANGED: Final = """
-SELECT e.memory, m.project, m.session, m.category, m.created_at, e.vector
+SELECT e.id, e.memory, m.project, m.session, m.category, m.created_at, m.valid_from,
+    m.valid_until, e.start_char, e.end_char, e.vector
 FROM embeddings e JOIN memories m ON m.number = e.memory
 WHERE e.owner = ? AND e.space_id = ? AND e.position > ? AND e.vector IS NOT NULL
 """
 _LEFT: Final = """
-SELECT memory FROM embeddings WHERE owner = ? AND space_id = ? AND vector IS NOT NULL
+SELECT id FROM embeddings WHERE owner = ? AND space_id = ? AND vector IS NOT NULL
 """
+_ALWAYS: Final = np.iinfo(np.int64)
 _READ_AT_ONCE: Final = 4_096
 _LEAST_ROOM: Final = 64
 _GATHERED: Final = 8
 """A scope of less than one in so many vectors is gathered first; for a larger one it is faster to
 compare them all and take what is in the scope."""
+
+
+class Near(NamedTuple):
+    """A memory, how near it is, and the passage that is."""
+
+    number: int
+    score: float
+    passage: Span | None
 
 
 class Matrix:
@@ -46,8 +58,13 @@ class Matrix:
         self._position = self._removed = self._count = 0
         self._places: dict[int, int] = {}
         self._codes: dict[str | None, int] = {None: 0}
+        self._rows = np.empty(0, np.int64)
         self._numbers = np.empty(0, np.int64)
+        self._starts = np.empty(0, np.int32)
+        self._ends = np.empty(0, np.int32)
         self._created = np.empty(0, np.int64)
+        self._valid_from = np.empty(0, np.int64)
+        self._valid_until = np.empty(0, np.int64)
         self._projects = np.empty(0, np.int32)
         self._sessions = np.empty(0, np.int32)
         self._categories = np.empty(0, np.int32)
@@ -76,8 +93,8 @@ class Matrix:
         vector: Sequence[float],
         depth: int,
         exclude: Iterable[int],
-    ) -> list[tuple[int, float]]:
-        """The memories of a scope by cosine, as numbers; at least `depth` of them if there are so
+    ) -> list[Near]:
+        """The memories of a scope by cosine, each once; at least `depth` of them if there are so
         many, and more only where the last ones are equally near.
         """
         places = self._select(connection, scope, exclude)
@@ -89,13 +106,35 @@ class Matrix:
             scores = vectors[places] @ query
         else:
             scores = (vectors @ query)[places]
+        if (self._ends[: self._count] > 0).any():
+            kept = self._best_passages(places, scores)
+            places, scores = kept if places is None else places[kept], scores[kept]
         if len(scores) > depth:
             least = np.partition(scores, len(scores) - depth)[len(scores) - depth]
             best = np.flatnonzero(scores >= least)
         else:
             best = np.arange(len(scores))
         found = best if places is None else places[best]
-        return list(zip(self._numbers[found].tolist(), scores[best].tolist(), strict=True))
+        return [
+            Near(number, score, Span(start, end) if end else None)
+            for number, score, start, end in zip(
+                self._numbers[found].tolist(),
+                scores[best].tolist(),
+                self._starts[found].tolist(),
+                self._ends[found].tolist(),
+                strict=True,
+            )
+        ]
+
+    def _best_passages(
+        self, places: NDArray[np.int64] | None, scores: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Of each memory the place of its nearest passage in `scores`."""
+        numbers = self._numbers[: self._count] if places is None else self._numbers[places]
+        order = np.lexsort((-scores, numbers))
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = numbers[order][1:] != numbers[order][:-1]
+        return order[is_first]
 
     def _select(
         self, connection: sqlite3.Connection, scope: Scope, exclude: Iterable[int]
@@ -104,13 +143,13 @@ class Matrix:
         if scope.tags:
             condition, values = inside(self._owner, scope)
             statement = f"SELECT m.number FROM memories m WHERE {condition}"  # noqa: S608  # constants
-            found = (row[0] for row in connection.execute(statement, values))
-            inner = [self._places[number] for number in found if number in self._places]
-            mask = np.zeros(self._count, bool)
-            mask[inner] = True
+            inner = [row[0] for row in connection.execute(statement, values)]
+            mask = np.isin(self._numbers[: self._count], inner)
         else:
             mask = self._mask(scope)
-        mask[[self._places[number] for number in exclude if number in self._places]] = False
+        excluded = list(exclude)
+        if excluded:
+            mask &= ~np.isin(self._numbers[: self._count], excluded)
         return None if mask.all() else np.flatnonzero(mask)
 
     def _mask(self, scope: Scope) -> NDArray[np.bool_]:
@@ -127,6 +166,9 @@ class Matrix:
             mask &= self._created[:count] >= microseconds(scope.since)
         if scope.until is not None:
             mask &= self._created[:count] < microseconds(scope.until)
+        if scope.valid_at is not None:
+            at = microseconds(scope.valid_at)
+            mask &= (self._valid_from[:count] <= at) & (self._valid_until[:count] > at)
         return mask
 
     def _is_any(self, column: NDArray[np.int32], texts: Iterable[str | None]) -> NDArray[np.bool_]:
@@ -134,19 +176,24 @@ class Matrix:
         return np.isin(column[: self._count], codes)
 
     def _write(self, rows: Sequence[Any]) -> None:
-        """Take rows in, each in the place that its memory has, or in a new one."""
+        """Take rows in, each in the place that it has, or in a new one."""
         new = [row[0] for row in rows if row[0] not in self._places]
         self._make_room(len(new))
-        for number in new:
-            self._places[number] = self._count
+        for row in new:
+            self._places[row] = self._count
             self._count += 1
         at = np.array([self._places[row[0]] for row in rows], np.int64)
-        self._numbers[at] = [row[0] for row in rows]
-        self._projects[at] = [self._code(row[1]) for row in rows]
-        self._sessions[at] = [self._code(row[2]) for row in rows]
-        self._categories[at] = [self._code(row[3]) for row in rows]
-        self._created[at] = [row[4] for row in rows]
-        stored = np.frombuffer(b"".join(row[5] for row in rows), "<f2")
+        self._rows[at] = [row[0] for row in rows]
+        self._numbers[at] = [row[1] for row in rows]
+        self._projects[at] = [self._code(row[2]) for row in rows]
+        self._sessions[at] = [self._code(row[3]) for row in rows]
+        self._categories[at] = [self._code(row[4]) for row in rows]
+        self._created[at] = [row[5] for row in rows]
+        self._valid_from[at] = [_ALWAYS.min if row[6] is None else row[6] for row in rows]
+        self._valid_until[at] = [_ALWAYS.max if row[7] is None else row[7] for row in rows]
+        self._starts[at] = [row[8] or 0 for row in rows]
+        self._ends[at] = [row[9] or 0 for row in rows]
+        stored = np.frombuffer(b"".join(row[10] for row in rows), "<f2")
         self._vectors[at] = stored.reshape(len(rows), self._dimension)
 
     def _code(self, text: str | None) -> int:
@@ -154,22 +201,27 @@ class Matrix:
 
     def _make_room(self, more: int) -> None:
         needed = self._count + more
-        if needed > len(self._numbers):
+        if needed > len(self._rows):
             room = max(_LEAST_ROOM, needed, needed + needed // 4 if self._count else needed)
             self._set_columns([_enlarged(column, room, self._count) for column in self._columns()])
 
     def _drop_missing(self, connection: sqlite3.Connection) -> None:
         left = {row[0] for row in connection.execute(_LEFT, (self._owner, self._space_id))}
-        kept = [place for number, place in self._places.items() if number in left]
+        kept = [place for row, place in self._places.items() if row in left]
         if len(kept) < self._count:
             self._set_columns([column[kept] for column in self._columns()])
             self._count = len(kept)
-            self._places = {int(number): place for place, number in enumerate(self._numbers)}
+            self._places = {int(row): place for place, row in enumerate(self._rows)}
 
     def _columns(self) -> list[NDArray[Any]]:
         return [
+            self._rows,
             self._numbers,
+            self._starts,
+            self._ends,
             self._created,
+            self._valid_from,
+            self._valid_until,
             self._projects,
             self._sessions,
             self._categories,
@@ -178,8 +230,13 @@ class Matrix:
 
     def _set_columns(self, columns: Sequence[NDArray[Any]]) -> None:
         (
+            self._rows,
             self._numbers,
+            self._starts,
+            self._ends,
             self._created,
+            self._valid_from,
+            self._valid_until,
             self._projects,
             self._sessions,
             self._categories,

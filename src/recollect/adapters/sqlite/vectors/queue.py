@@ -40,6 +40,7 @@ from recollect.core.recall.space import (
     context_of,
     unit_vector,
 )
+from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 
 SWEEP: Final = 1_000
 """Memories one step of a sweep looks at: others want to write as well."""
@@ -73,10 +74,27 @@ id = :id AND edition = :edition AND context_hash IS :context AND vector IS NULL
 """
 _ATTEMPTS: Final = f"SELECT attempts FROM embeddings WHERE {_MINE}"  # noqa: S608  # constants
 _FINISH: Final = f"""
-UPDATE embeddings SET vector = :vector, attempts = 0, due_at = 0, last_error = NULL,
-    context_hash = NULL
+UPDATE embeddings SET vector = :vector, start_char = :start, end_char = :end, attempts = 0,
+    due_at = 0, last_error = NULL, context_hash = NULL
 WHERE {_MINE} AND space_id = :space
 """  # noqa: S608  # composed of constants
+_ADD_PASSAGE: Final = """
+INSERT INTO embeddings (owner, memory, space_id, passage, start_char, end_char, vector)
+SELECT owner, memory, space_id, ?, ?, ?, ? FROM embeddings WHERE id = ?
+ON CONFLICT (owner, memory, space_id, passage) DO UPDATE
+SET start_char = excluded.start_char, end_char = excluded.end_char, vector = excluded.vector
+"""
+_ADD_TOKENS: Final = """
+INSERT OR REPLACE INTO token_vectors (embedding, block)
+SELECT p.id, :block FROM embeddings e
+JOIN embeddings p ON p.owner = e.owner AND p.memory = e.memory AND p.space_id = e.space_id
+WHERE e.id = :id AND p.passage = :passage
+"""
+_SIZE_OF_TOKENS: Final = """
+SELECT coalesce(sum(length(t.block)), 0)
+FROM token_vectors t JOIN embeddings e ON e.id = t.embedding
+WHERE e.owner = ? AND e.space_id = ?
+"""
 _FAIL: Final = f"""
 UPDATE embeddings SET last_error = :error, due_at = :due_at WHERE {_MINE}
 """  # noqa: S608  # composed of constants
@@ -106,7 +124,8 @@ SELECT count(*) AS rows,
 FROM (
     SELECT *, vector IS NULL AND due_at > :now AND due_at < :parked AND last_error IS NOT NULL
         AS is_failing
-    FROM embeddings WHERE space_id = :space AND (:owner IS NULL OR owner = :owner)
+    FROM embeddings
+    WHERE space_id = :space AND passage = 0 AND (:owner IS NULL OR owner = :owner)
 )
 """
 _UNSEEN: Final = """
@@ -141,6 +160,14 @@ WHERE m.owner = ? AND m.id = ? AND e.vector IS NULL AND e.due_at = ?
 """
 
 
+_HAS_VECTOR: Final = """
+SELECT 1 FROM embeddings e
+JOIN spaces s ON s.id = e.space_id AND s.state = 'active'
+JOIN memories m ON m.number = e.memory
+WHERE m.owner = ? AND m.id = ? AND e.vector IS NOT NULL
+"""
+
+
 class EmbeddingQueue(SqliteComponent):
     """Implements the queue of the `EmbeddingQueue` port."""
 
@@ -156,16 +183,37 @@ class EmbeddingQueue(SqliteComponent):
                 return []
 
     async def finish(
-        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+        self,
+        space: StoredSpace,
+        done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+        passages: Passages = NO_PASSAGES,
+        tokens: Tokens = NO_TOKENS,
     ) -> int:
-        rows = [
-            {**_mine(job), "space": space.id, "vector": to_bytes(space.space, vector)}
-            for job, vector in done
-        ]
+        rows: list[tuple[dict[str, object], list[tuple[object, ...]], list[dict[str, object]]]] = []
+        for job, vector in done:
+            parts = passages.get(job, ())
+            mine = _mine(job)
+            start, end = parts[0].span if parts else (None, None)
+            first = {"vector": to_bytes(space.space, vector), "start": start, "end": end}
+            others: list[tuple[object, ...]] = [
+                (number, *part.span, to_bytes(space.space, part.vector), mine["id"])
+                for number, part in enumerate(parts)
+                if number
+            ]
+            blocks = [
+                {"id": mine["id"], "passage": number, "block": block}
+                for number, block in enumerate(tokens.get(job, ()))
+            ]
+            rows.append(({**mine, **first, "space": space.id}, others, blocks))
 
         def work(writer: sqlite3.Connection) -> int:
             with transaction(writer):
-                kept = sum(writer.execute(_FINISH, row).rowcount for row in rows)
+                kept = 0
+                for first, others, blocks in rows:
+                    if writer.execute(_FINISH, first).rowcount:
+                        kept += 1
+                        writer.executemany(_ADD_PASSAGE, others)
+                        writer.executemany(_ADD_TOKENS, blocks)
                 if kept:
                     writer.execute(_CLEAR_ERROR, (space.id,))
                 return kept
@@ -229,6 +277,13 @@ class EmbeddingQueue(SqliteComponent):
         )
         return None if row is None else str(row[0])
 
+    async def has_vector(self, owner: str, id: UUID) -> bool:
+        """Whether a memory has a vector in the active space."""
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_HAS_VECTOR, (owner, str(id))).fetchone()
+        )
+        return row is not None
+
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         now = self._now()
         values = {
@@ -254,6 +309,12 @@ class EmbeddingQueue(SqliteComponent):
             )
 
         return await self._reader.run_until_cancelled(work)
+
+    async def token_bytes(self, space: StoredSpace, owner: str) -> int:
+        row = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_SIZE_OF_TOKENS, (owner, space.id)).fetchone()
+        )
+        return int(row[0])
 
     async def sweep(self, space: StoredSpace) -> bool:
         """Add the rows that some more memories lack; False when all were looked at."""
@@ -338,7 +399,8 @@ def _to_job(row: sqlite3.Row, context: str | None) -> EmbeddingJob:
     """A turn's own words come first: of a long text, a model leaves out the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = f"{row['id']}.{row['edition']}.{(_hash(context) or b'').hex()}"
-    return EmbeddingJob(UUID(row["memory_id"]), row["owner"], ticket, text)
+    context_at = None if context is None else len(row["content"])
+    return EmbeddingJob(UUID(row["memory_id"]), row["owner"], ticket, text, context_at)
 
 
 def _hash(context: str | None) -> bytes | None:

@@ -20,9 +20,9 @@ from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Survey, unit_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from recollect.adapters.sqlite.vectors.matrix import Matrix
+    from recollect.adapters.sqlite.vectors.matrix import Matrix, Near
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.space import StoredSpace
     from recollect.ports.recall import VectorQuery
@@ -32,6 +32,15 @@ MOST_MATRICES: Final = 4
 
 _NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
 # CROSS JOIN is an order to the planner: by number, where it would rather read all of an owner's.
+# A vector that is to be made again has no tokens either.
+_TOKENS: Final = """
+SELECT m.id, t.block FROM memories m
+JOIN embeddings e ON e.owner = m.owner AND e.memory = m.number
+JOIN token_vectors t ON t.embedding = e.id
+WHERE m.owner = ? AND m.id IN (SELECT value FROM json_each(?)) AND e.space_id = ?
+    AND e.vector IS NOT NULL
+ORDER BY e.memory, e.passage
+"""
 _MEMORIES: Final = """
 SELECT m.number, m.id, m.importance, m.created_at
 FROM json_each(?) n CROSS JOIN memories m ON m.number = n.value
@@ -68,7 +77,7 @@ class _Kept:
 
 
 class VectorSearch(SqliteComponent):
-    """Implements the `VectorIndex` port."""
+    """Implements the ports `VectorIndex` and `TokenIndex`."""
 
     _kept: _Kept | None = None
 
@@ -92,6 +101,18 @@ class VectorSearch(SqliteComponent):
 
         return await self._searcher.run_until_cancelled(work)
 
+    async def token_vectors(
+        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
+    ) -> dict[UUID, list[bytes]]:
+        values = (owner, json.dumps([str(id) for id in ids]), space.id)
+        rows = await self._searcher.run_until_cancelled(
+            lambda connection: connection.execute(_TOKENS, values).fetchall()
+        )
+        found: dict[UUID, list[bytes]] = {}
+        for id, block in rows:
+            found.setdefault(UUID(id), []).append(block)
+        return found
+
     async def load(self, owner: str) -> None:
         """Read an owner's vectors now rather than with the first search."""
 
@@ -114,13 +135,19 @@ def _numbers(connection: sqlite3.Connection, owner: str, ids: Iterable[UUID]) ->
 
 
 def _candidates(
-    connection: sqlite3.Connection, owner: str, found: Iterable[tuple[int, float]]
+    connection: sqlite3.Connection, owner: str, found: Iterable[Near]
 ) -> list[Candidate]:
     """What ranking needs to know of these, best first; equally near ones by their ids."""
-    scores = dict(found)
-    rows = connection.execute(_MEMORIES, (json.dumps(list(scores)), owner))
+    near = {each.number: each for each in found}
+    rows = connection.execute(_MEMORIES, (json.dumps(list(near)), owner))
     candidates = [
-        Candidate(UUID(id), scores[number], importance, moment(created_at))
+        Candidate(
+            UUID(id),
+            near[number].score,
+            importance,
+            moment(created_at),
+            passage=near[number].passage,
+        )
         for number, id, importance, created_at in rows
     ]
     return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.id))

@@ -65,9 +65,11 @@ FROM spaces s
 _GAP: Final = """
 SELECT count(*), coalesce(sum(e.last_error IS NOT NULL), 0)
 FROM spaces s
-JOIN embeddings known ON known.space_id = s.id AND known.vector IS NOT NULL
+JOIN embeddings known
+    ON known.space_id = s.id AND known.passage = 0 AND known.vector IS NOT NULL
 LEFT JOIN embeddings e
     ON e.owner = known.owner AND e.memory = known.memory AND e.space_id = :space
+        AND e.passage = 0
 WHERE s.state = 'active' AND e.vector IS NULL
 """
 

@@ -39,6 +39,12 @@ create table memories (
     deleted_at timestamptz,
     links jsonb not null default '[]'
         constraint links_are_a_list check (jsonb_typeof(links) = 'array'),
+    -- When it is recalled; null: always.
+    valid_from timestamptz,
+    valid_until timestamptz,
+    constraint valid_until_is_later check (valid_until > valid_from),
+    -- Who made this version, for people; null: not recorded.
+    changed_by text,
     -- What the memory is found by, as core/text/terms.py analyzed it: by which version, and in
     -- which languages. Version 0 is not analyzed yet; the worker does it.
     search_vector tsvector not null default '',
@@ -55,6 +61,10 @@ where deleted_at is null;
 create index memories_project on memories (owner, project) where deleted_at is null;
 
 create index memories_session on memories (owner, session) where deleted_at is null;
+
+-- The few that are not always valid.
+create index memories_lifetime on memories (owner, id)
+where valid_from is not null or valid_until is not null;
 
 -- Finds the memory that says the same as a new one: see lexical/same_text.py.
 create index memories_same_text on memories
@@ -144,14 +154,15 @@ for each row when (new.links <> old.links) execute function recollect_linked();
 
 VERSIONS = """
 -- Former states of memories, at most 100 of each, for recalls of what was known at a moment. A
--- version held from when it was written until the next one was. They are numbered per memory: the
--- memory is locked while it is changed, and a sequence would be another one on each node of Citus.
+-- version was known from when it was written until the next one was. They are numbered per memory:
+-- the memory is locked while it is changed, and a sequence would be another one on each node of
+-- Citus.
 create table memory_versions (
     owner text not null,
     memory_id uuid not null,
     number bigint not null,
-    valid_from timestamptz not null,
-    valid_to timestamptz not null,
+    known_from timestamptz not null,
+    known_until timestamptz not null,
     content text not null,
     category text not null,
     tags text[] not null,
@@ -164,13 +175,16 @@ create table memory_versions (
     created_at timestamptz not null,
     deleted_at timestamptz,
     links jsonb not null,
+    valid_from timestamptz,
+    valid_until timestamptz,
+    changed_by text,
     search_vector tsvector not null,
     analyzer smallint not null,
     primary key (owner, memory_id, number),
     foreign key (owner, memory_id) references memories (owner, id) on delete cascade
 );
 
-create index memory_versions_then on memory_versions (owner, valid_from);
+create index memory_versions_then on memory_versions (owner, known_from);
 
 create index memory_versions_analyzer on memory_versions
     (analyzer, owner, memory_id, number);
@@ -181,13 +195,13 @@ declare
 begin
     select max(v.number) into last from memory_versions v
     where v.owner = old.owner and v.memory_id = old.id;
-    insert into memory_versions (memory_id, owner, number, valid_from, valid_to, content, category,
-        tags, expanded_keywords, importance, is_sensitive, project, session, version, created_at,
-        deleted_at, links, search_vector, analyzer)
+    insert into memory_versions (memory_id, owner, number, known_from, known_until, content,
+        category, tags, expanded_keywords, importance, is_sensitive, project, session, version,
+        created_at, deleted_at, links, valid_from, valid_until, changed_by, search_vector, analyzer)
     values (old.id, old.owner, coalesce(last, 0) + 1, old.updated_at, new.updated_at, old.content,
         old.category, old.tags, old.expanded_keywords, old.importance, old.is_sensitive,
         old.project, old.session, old.version, old.created_at, old.deleted_at, old.links,
-        old.search_vector, old.analyzer);
+        old.valid_from, old.valid_until, old.changed_by, old.search_vector, old.analyzer);
     delete from memory_versions
     where owner = old.owner and memory_id = old.id and number <= last - 99;
     return null;
@@ -750,6 +764,76 @@ create table recalls_kept (since timestamptz not null, single boolean unique def
 insert into recalls_kept (since) values (now());
 """
 
+CURATION = """
+-- A pair of memories has one proposal. The versions are those that were compared: when one of them
+-- is no longer current, an undecided proposal is void, and the pair may be proposed again.
+-- sensitive: as for the graph, no proposal is about a sensitive memory.
+create table proposals (
+    owner text not null,
+    id uuid not null,
+    kind text not null,
+    newer uuid not null,
+    older uuid not null,
+    newer_version integer not null,
+    older_version integer not null,
+    newer_quote text not null,
+    older_quote text not null,
+    reason text not null,
+    confidence double precision not null check (confidence between 0 and 1),
+    decided_by text not null,
+    created_at timestamptz not null,
+    state text not null check (state in ('open', 'later', 'accepted', 'rejected')),
+    sensitive boolean not null generated always as (false) stored,
+    primary key (owner, id),
+    constraint one_proposal_a_pair unique (owner, newer, older),
+    constraint newer_may_be_quoted foreign key (owner, newer, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade,
+    constraint older_may_be_quoted foreign key (owner, older, sensitive)
+        references memories (owner, id, is_sensitive) on delete cascade
+);
+
+create index proposals_of_older on proposals (owner, older);
+
+-- Before the change: afterwards the foreign keys would have refused it already.
+create function recollect_proposals_hidden() returns trigger language plpgsql as $$
+begin
+    delete from proposals where owner = old.owner and newer = old.id;
+    delete from proposals where owner = old.owner and older = old.id;
+    return new;
+end
+$$;
+
+create trigger proposals_hidden before update of is_sensitive on memories for each row
+when (new.is_sensitive and not old.is_sensitive) execute function recollect_proposals_hidden();
+
+-- Accepted proposals. addition: what the survivor gained besides its link, for undo.
+create table curation_journal (
+    owner text not null,
+    id uuid not null,
+    proposal uuid not null,
+    kind text not null,
+    survivor uuid not null,
+    superseded uuid not null,
+    addition jsonb not null,
+    accepted_by text not null,
+    accepted_at timestamptz not null,
+    undone_at timestamptz,
+    primary key (owner, id),
+    foreign key (owner, survivor) references memories (owner, id) on delete cascade,
+    foreign key (owner, superseded) references memories (owner, id) on delete cascade
+);
+
+create index curation_journal_of on curation_journal (owner, survivor);
+
+create index curation_journal_about on curation_journal (owner, superseded);
+
+-- Up to which position of `changes` an owner's memories were examined.
+create table curation_progress (owner text primary key, position bigint not null);
+
+-- How often the language model was asked, by day.
+create table curation_budget (day date primary key, calls integer not null);
+"""
+
 ADMIN = """
 -- Not keyed by owner: a key is found by its digest, before it is known whose it is.
 create table keys (
@@ -809,6 +893,9 @@ OWNED = (
     "graph_versions",
     "extractions",
     "recalls",
+    "proposals",
+    "curation_journal",
+    "curation_progress",
     "keys",
 )
 
@@ -833,6 +920,7 @@ def upgrade() -> None:
         GRAPH_FUNCTIONS,
         GRAPH_TRIGGERS,
         RECALLS,
+        CURATION,
         ADMIN,
         *(OWN_ROWS.format(table=table) for table in OWNED),
         OWN_MEMORIES,

@@ -22,6 +22,7 @@ SPACES = """
 -- opened_at: the same for a Citus cluster, whose nodes number transactions each by itself.
 -- is_former: the space that `recollect reembed --rollback` goes back to. Not every retired space
 -- is: another may be left by a cancellation that was killed half way.
+-- collection: the space's copy in Qdrant, where that is the engine of the search.
 create table spaces (
     id integer generated always as identity primary key,
     embedder text not null,
@@ -33,6 +34,7 @@ create table spaces (
     languages text[] not null,
     state text not null check (state in ('filling', 'active', 'retired')),
     is_former boolean not null default false,
+    collection text,
     created_at timestamptz not null default now(),
     opened_in xid8 not null default pg_current_xact_id(),
     opened_at timestamptz not null default now(),
@@ -48,8 +50,11 @@ create unique index spaces_former on spaces ((true)) where is_former;
 """
 
 EMBEDDINGS = """
--- A row without a vector is a job. The foreign key carries a column that is always false, so that
--- Postgres itself refuses a row for a sensitive memory, and refuses to leave one behind.
+-- One row for each passage of a text; most texts have one. A row without a vector is a job, always
+-- of the first passage, number 0: the others are added with their vectors, and hold no other
+-- memory's words. start_char, end_char: null where the text is a single passage.
+-- The foreign key carries a column that is always false, so that Postgres itself refuses a row for
+-- a sensitive memory, and refuses to leave one behind.
 -- There is none to spaces: every store call would lock the one row that all of them share.
 -- due_at: not claimed before; pushed on by a claim and by a failure, infinity when parked.
 -- context_hash: of the turns before that are embedded with a turn.
@@ -57,14 +62,19 @@ create table embeddings (
     owner text not null,
     memory_id uuid not null,
     space_id integer not null,
+    passage smallint not null default 0,
     sensitive boolean not null generated always as (false) stored,
-    content_hash bytea not null,
+    start_char integer,
+    end_char integer,
+    content_hash bytea,
     context_hash bytea,
     attempts integer not null default 0,
     due_at timestamptz not null default now(),
     last_error text,
     vector halfvec,
-    primary key (owner, memory_id, space_id),
+    primary key (owner, memory_id, space_id, passage),
+    constraint jobs_are_of_texts check (case when passage = 0 then content_hash is not null
+        else vector is not null end),
     constraint embeddings_of_what_may_leave foreign key (owner, memory_id, sensitive)
         references memories (owner, id, is_sensitive) on delete cascade
 );
@@ -74,6 +84,9 @@ create table embeddings (
 alter table embeddings alter column vector set storage main,
     alter column content_hash set storage plain,
     alter column context_hash set storage plain;
+
+-- Which owners have long texts, and how many vectors these add.
+create index embeddings_passages on embeddings (space_id, owner) where passage > 0;
 
 create index embeddings_pending on embeddings (space_id, due_at) where vector is null;
 
@@ -121,7 +134,7 @@ begin
     for space in select s.id from spaces s where s.state <> 'retired' loop
         insert into embeddings (owner, memory_id, space_id, content_hash)
         values (new.owner, new.id, space.id, sha256(convert_to(new.content, 'UTF8')))
-        on conflict (owner, memory_id, space_id) do update
+        on conflict (owner, memory_id, space_id, passage) do update
         set content_hash = excluded.content_hash, vector = null, attempts = 0,
             due_at = excluded.due_at, last_error = null;
         perform pg_notify('recollect_embeddings', '');
@@ -138,6 +151,25 @@ for each row when ((
 execute function recollect_embed_changed();
 """
 
+TOKENS = """
+-- The token vectors of a passage, beside its vector: there only as long as that row is, so never
+-- for a sensitive memory. Not in the row itself: an exact search reads every vector, and would have
+-- to step over ten times as much.
+create table token_vectors (
+    owner text not null,
+    memory_id uuid not null,
+    space_id integer not null,
+    passage smallint not null,
+    block bytea not null,
+    primary key (owner, memory_id, space_id, passage),
+    foreign key (owner, memory_id, space_id, passage)
+        references embeddings (owner, memory_id, space_id, passage) on delete cascade
+);
+
+-- They do not get smaller.
+alter table token_vectors alter column block set storage external;
+"""
+
 CONTEXT = r"""
 -- A turn of a conversation is embedded with the turns before it: whose words are in whose vector.
 -- What a vector holds of another memory is removed when that one is edited, forgotten, erased or
@@ -148,10 +180,11 @@ create table embedding_context (
     memory_id uuid not null,
     space_id integer not null,
     before_id uuid not null,
+    passage smallint not null generated always as (0) stored,
     sensitive boolean not null generated always as (false) stored,
     primary key (owner, memory_id, space_id, before_id),
-    foreign key (owner, memory_id, space_id) references embeddings (owner, memory_id, space_id)
-        on delete cascade,
+    foreign key (owner, memory_id, space_id, passage)
+        references embeddings (owner, memory_id, space_id, passage) on delete cascade,
     constraint embedding_context_of_what_may_leave foreign key (owner, before_id, sensitive)
         references memories (owner, id, is_sensitive)
 );
@@ -202,7 +235,7 @@ begin
         select c.memory_id from embedding_context c
         where c.owner = old.owner and c.before_id = old.id);
     perform from embeddings e
-    where e.owner = old.owner and e.memory_id = any(old.id || moved || holding)
+    where e.owner = old.owner and e.memory_id = any(old.id || moved || holding) and e.passage = 0
     order by e.memory_id, e.space_id
     for update;
     with concerned as materialized (
@@ -210,17 +243,22 @@ begin
         where owner = old.owner and (before_id = old.id or memory_id = old.id)
         union
         select memory_id, space_id from embeddings
-        where owner = old.owner and memory_id = any(moved)
+        where owner = old.owner and memory_id = any(moved) and passage = 0
     ), gone as (
         delete from embedding_context c using concerned
         where c.owner = old.owner and c.memory_id = concerned.memory_id
             and c.space_id = concerned.space_id
+    ), gone_tokens as (
+        delete from token_vectors t using concerned
+        where t.owner = old.owner and t.memory_id = concerned.memory_id
+            and t.space_id = concerned.space_id
     )
     update embeddings e set vector = null, context_hash = '\x00', attempts = 0, due_at = now(),
         last_error = null
     from concerned
     where e.owner = old.owner and e.memory_id = concerned.memory_id
-        and e.space_id = concerned.space_id and e.context_hash is distinct from '\x00';
+        and e.space_id = concerned.space_id and e.passage = 0
+        and e.context_hash is distinct from '\x00';
     if found then
         perform pg_notify('recollect_embeddings', '');
     end if;
@@ -239,6 +277,68 @@ for each row when (
 
 create trigger embeddings_context_erased before delete on memories
 for each row execute function recollect_embed_context();
+"""
+
+OUTBOX = """
+-- What Qdrant does not know yet. A row says that the vectors or the scope of a memory changed; it
+-- is written in the same transaction as the change, and removed after Qdrant has confirmed what is
+-- there now. Rows are only added: a change never waits for the process that sends them.
+-- memory_id: null for a collection that is to be dropped.
+create table vector_outbox (
+    owner text not null,
+    id uuid not null default gen_random_uuid(),
+    collection text not null,
+    memory_id uuid,
+    primary key (owner, id)
+);
+
+create index vector_outbox_memory on vector_outbox (owner, collection, memory_id);
+
+create function recollect_outbox_vector() returns trigger language plpgsql as $$
+declare
+    changed record := coalesce(new, old);
+    space record;
+begin
+    for space in
+        select s.collection from spaces s
+        where s.id = changed.space_id and s.collection is not null
+    loop
+        insert into vector_outbox (owner, collection, memory_id)
+        values (changed.owner, space.collection, changed.memory_id);
+        perform pg_notify('recollect_vectors', '');
+    end loop;
+    return null;
+end
+$$;
+
+create trigger outbox_added after insert on embeddings
+for each row when (new.vector is not null) execute function recollect_outbox_vector();
+
+create trigger outbox_changed after update of vector on embeddings
+for each row when (old.vector is not null or new.vector is not null)
+execute function recollect_outbox_vector();
+
+create trigger outbox_removed after delete on embeddings
+for each row when (old.vector is not null) execute function recollect_outbox_vector();
+
+create function recollect_outbox_moved() returns trigger language plpgsql as $$
+declare
+    space record;
+begin
+    for space in select s.collection from spaces s where s.collection is not null loop
+        insert into vector_outbox (owner, collection, memory_id)
+        values (new.owner, space.collection, new.id);
+        perform pg_notify('recollect_vectors', '');
+    end loop;
+    return null;
+end
+$$;
+
+create trigger outbox_moved after update of project, session, category, tags on memories
+for each row when (
+    (old.project, old.session, old.category, old.tags)
+        is distinct from (new.project, new.session, new.category, new.tags)
+) execute function recollect_outbox_moved();
 """
 
 CONCEPT_VECTORS = """
@@ -263,10 +363,16 @@ alter table {table} force row level security;
 create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
 """
 
-OWNED = ("embeddings", "embedding_context", "concept_vectors")
+OWNED = (
+    "embeddings",
+    "token_vectors",
+    "embedding_context",
+    "vector_outbox",
+    "concept_vectors",
+)
 
 
 def upgrade() -> None:
     policies = [OWN_ROWS.format(table=table) for table in OWNED]
-    for feature in (SPACES, EMBEDDINGS, CONTEXT, CONCEPT_VECTORS, *policies):
+    for feature in (SPACES, EMBEDDINGS, TOKENS, CONTEXT, OUTBOX, CONCEPT_VECTORS, *policies):
         op.execute(feature)

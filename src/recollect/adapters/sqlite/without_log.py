@@ -1,38 +1,40 @@
-"""The store on a disk that is full.
+"""The store on a full disk, or in a folder that cannot be written.
 
 SQLite wants two files beside the database: the log, and the index of the log, which it maps into
 memory. Where they cannot be made, even a read fails. So reads go without them, which is right as
-long as the log is empty; and an erasure, which must not fail, writes into the file in place. That
-is the one case in which a power cut in the middle could damage the file.
+long as the log is empty; and on a full disk an erasure, which must not fail, writes into the file
+in place. That is the one case in which a power cut in the middle could damage the file.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from recollect.adapters.sqlite.errors import full
+from recollect.adapters.sqlite.errors import full, read_only
 from recollect.adapters.sqlite.thread import FallbackConnection
 
 
-def read_without_room(path: Path) -> sqlite3.Connection:
-    """Reads the file as it is, after what a crash left in the log was written into it; StoreFull
-    when that failed, for what was stored last would be missing.
+def read_without_log(path: Path) -> sqlite3.Connection:
+    """Reads the file as it is, after what a crash left in the log was written into it. StoreFull or
+    StoreReadOnly when that failed, for what was stored last would be missing.
     """
-    with suppress(sqlite3.OperationalError), closing(write_without_room(path)) as writer:
+    with suppress(sqlite3.OperationalError), closing(write_without_log(path)) as writer:
         writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size > 0:
-        raise full(path, "its log cannot be written into it")
+        explain = full if os.access(path.parent, os.W_OK) else read_only
+        raise explain(path, "its log cannot be written into it")
     address = f"file:{quote(str(path))}?immutable=1"
     return _opened(
         sqlite3.connect(address, uri=True, isolation_level=None, factory=FallbackConnection)
     )
 
 
-def write_without_room(path: Path) -> sqlite3.Connection:
+def write_without_log(path: Path) -> sqlite3.Connection:
     """Alone on the file, the index of the log is kept in memory."""
     writer = _opened(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
     writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()

@@ -1,0 +1,186 @@
+"""Token vectors in 48 bytes each, and the comparison of a query's tokens with them.
+
+A vector of 384 numbers is taken relative to the mean of all tokens, turned to the directions in
+which tokens differ most, cut to the first 172 of these, and stored in two bits a number. Fewer bits
+for more directions keep more of the order than the other way around (docs/adr/0052). Mean and
+directions are learned once for each model and shipped with Recollect (`codecs/`, made by
+`tools/token_codec.py`); nothing of a store is needed. Five more bytes say where the token is in
+the text and, by a hash, which word it is: how rare a word of the query is among the memories that
+are compared, is its weight.
+
+A text's tokens are one block: a mark of format and codec, where in the content the text begins,
+how many tokens there are, their places, their hashes, their codes. What cannot be read is left
+out: it was damaged, or written with another codec.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from io import BytesIO
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.core.recall.late import Comparison, TokenMatch
+from recollect.core.recall.tokens import TokenVectors
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.floating[Any]]
+
+# Format, codec, where the text begins in the content, number of tokens.
+_HEAD: Final = struct.Struct("<B4sIH")
+_FORMAT: Final = 1
+_MOST_TOKENS: Final = 0xFFFF
+_MOST_CHARACTERS: Final = 0xFFFF
+_LONGEST: Final = 0xFF
+_TINY: Final = np.float32(1e-9)
+# The best width of four equal steps for what is normally distributed, in standard deviations
+# (Max 1960), and the middle of each step, for all four numbers in a byte.
+_STEP: Final = np.float32(0.9957)
+_SHIFTS: Final = np.array([0, 2, 4, 6], np.uint8)
+_LEVELS: Final = ((np.arange(256)[:, None] >> _SHIFTS) & 3).astype(np.float32) - np.float32(1.5)
+# A query's tokens beyond these say little more, and each costs the same.
+_MOST_QUERY_TOKENS: Final = 64
+
+
+class _Block(NamedTuple):
+    """A text's tokens as they are read: where each is, which word, and its vector."""
+
+    spans: NDArray[np.int64]
+    hashes: NDArray[np.uint16]
+    vectors: Floats
+
+
+class _Nearest(NamedTuple):
+    """For each token of the query: how similar the memory's nearest token is, where that one is,
+    and whether the memory holds the same word.
+    """
+
+    similar: Floats
+    spans: NDArray[np.int64]
+    holds: NDArray[np.bool_]
+
+    def to_comparison(self, asked: Sequence[tuple[int, int]], weights: Floats) -> Comparison:
+        rows = zip(asked, self.spans.tolist(), self.similar.tolist(), weights.tolist(), strict=True)
+        matches = tuple(
+            TokenMatch(*of_query, start, end, similarity, weight)
+            for of_query, (start, end), similarity, weight in rows
+        )
+        return Comparison(float(self.similar @ weights), matches)
+
+
+class ScalarCodec:
+    """Implements `TokenCodec`. `directions` has one column for each number that is stored, a
+    multiple of four; `spread` is how far tokens usually differ in each.
+    """
+
+    def __init__(self, mean: Numbers, directions: Numbers, spread: Numbers) -> None:
+        self._mean = np.ascontiguousarray(mean, dtype=np.float32)
+        self._directions = np.ascontiguousarray(directions, dtype=np.float32)
+        self._step = np.ascontiguousarray(spread, dtype=np.float32) * _STEP
+        learned = (self._mean, self._directions, self._step)
+        self._mark = hashlib.sha256(b"".join(part.tobytes() for part in learned)).digest()[:4]
+
+    @property
+    def bytes_per_token(self) -> int:
+        return len(self._step) // 4 + 5
+
+    def encode(self, text: str, tokens: TokenVectors, start: int = 0) -> bytes:
+        spans = tokens.spans[:_MOST_TOKENS]
+        levels = np.floor(self._turn(tokens)[:_MOST_TOKENS] / self._step) + 2
+        codes = np.clip(levels, 0, 3).astype(np.uint8).reshape(len(spans), len(self._step) // 4, 4)
+        return b"".join(
+            (
+                _HEAD.pack(_FORMAT, self._mark, start, len(spans)),
+                np.array([min(first, _MOST_CHARACTERS) for first, _ in spans], "<u2").tobytes(),
+                np.array([min(last - first, _LONGEST) for first, last in spans], "u1").tobytes(),
+                _hashes(text, spans).tobytes(),
+                (codes << _SHIFTS).sum(axis=2, dtype=np.uint8).tobytes(),
+            )
+        )
+
+    def compare(
+        self, query: str, tokens: TokenVectors, memories: Sequence[Sequence[bytes]]
+    ) -> list[Comparison | None]:
+        spans = tokens.spans[:_MOST_QUERY_TOKENS]
+        if not spans:
+            return [None for _ in memories]
+        asked, hashes = self._turn(tokens)[: len(spans)], _hashes(query, spans)
+        found = [self._nearest(asked, hashes, blocks) for blocks in memories]
+        holding = [nearest.holds for nearest in found if nearest is not None]
+        if not holding:
+            return [None for _ in memories]
+        weights = _weigh(np.array(holding))
+        return [
+            None if nearest is None else nearest.to_comparison(spans, weights) for nearest in found
+        ]
+
+    def _nearest(
+        self, asked: Floats, hashes: NDArray[np.uint16], blocks: Sequence[bytes]
+    ) -> _Nearest | None:
+        readable = [read for block in blocks if (read := self._read(block)) is not None]
+        if not readable:
+            return None
+        similar = np.concatenate([asked @ block.vectors.T for block in readable], axis=1)
+        nearest = similar.argmax(axis=1)
+        return _Nearest(
+            similar[np.arange(len(asked)), nearest],
+            np.concatenate([block.spans for block in readable])[nearest],
+            np.isin(hashes, np.concatenate([block.hashes for block in readable])),
+        )
+
+    def _read(self, block: bytes) -> _Block | None:
+        if len(block) < _HEAD.size:
+            return None
+        version, mark, start, count = _HEAD.unpack_from(block)
+        if version != _FORMAT or mark != self._mark or not count:
+            return None
+        if len(block) != _HEAD.size + self.bytes_per_token * count:
+            return None
+        firsts = np.frombuffer(block, "<u2", count, _HEAD.size).astype(np.int64) + start
+        lengths = np.frombuffer(block, np.uint8, count, _HEAD.size + 2 * count)
+        hashes = np.frombuffer(block, "<u2", count, _HEAD.size + 3 * count)
+        codes = np.frombuffer(block, np.uint8, offset=_HEAD.size + 5 * count)
+        levels = _LEVELS[codes].reshape(count, -1)
+        spans = np.stack([firsts, firsts + lengths], axis=1)
+        return _Block(spans, hashes, _to_unit(levels * self._step))
+
+    def _turn(self, tokens: TokenVectors) -> Floats:
+        vectors = np.frombuffer(tokens.values, "<f4").reshape(-1, tokens.dimension)
+        return _to_unit((vectors - self._mean) @ self._directions)
+
+
+@lru_cache
+def shipped_codec(model: str) -> ScalarCodec | None:
+    """The codec of a local model, by its name; None for one whose tokens do not help."""
+    file = files("recollect.adapters.models.embedders") / "codecs" / f"{model}.npz"
+    if not file.is_file():
+        return None
+    with np.load(BytesIO(file.read_bytes()), allow_pickle=False) as learned:
+        return ScalarCodec(learned["mean"], learned["directions"], learned["spread"])
+
+
+def _to_unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _TINY)
+    return unit
+
+
+def _hashes(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.uint16]:
+    words = (text[first:last].lower().encode("utf-8", "replace") for first, last in spans)
+    return np.array([crc32(word) & 0xFFFF for word in words], "<u2")
+
+
+def _weigh(holding: NDArray[np.bool_]) -> Floats:
+    """How telling each token of the query is among these memories: the fewer of them hold it, the
+    more. The weights add up to 1.
+    """
+    memories, count = len(holding), holding.sum(axis=0)
+    idf = np.log1p((memories - count + 0.5) / (count + 0.5)).astype(np.float32)
+    weights: Floats = idf / idf.sum()
+    return weights

@@ -1,0 +1,87 @@
+"""What the use cases need to keep proposals and the journal of acceptances."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from recollect.core.admin.stats import CurationCounts
+    from recollect.core.curation.proposals import (
+        JournalEntry,
+        Proposal,
+        State,
+        Verdict,
+    )
+    from recollect.core.memory.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMemories:
+    """Memories of one owner that changed since they were last examined, oldest change first; those
+    that are sensitive or forgotten are left out. `position`: how far the store has read, where it
+    counts that.
+    """
+
+    owner: str
+    memories: tuple[Memory, ...]
+    position: int = 0
+
+
+class CurationStore(Protocol):
+    """Proposals and the journal. A pair of memories has one proposal at most. Whatever makes a
+    memory sensitive or erases it removes its proposals; only erasing removes its journal entries.
+    """
+
+    async def find_changed(self, limit: int) -> ChangedMemories | None:
+        """Up to so many memories to examine. They are not claimed: two workers may examine the same
+        ones, with the same result.
+        """
+
+    async def mark_examined(self, changed: ChangedMemories) -> None:
+        """Not to be examined again until they change."""
+
+    async def count_unexamined(self) -> int:
+        """How many changes wait, of all owners; an upper bound."""
+
+    async def keep_proposals(self, owner: str, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """Keep those whose pair is new, or changed since it was last proposed; those kept."""
+
+    async def spend(self, most: int) -> bool:
+        """Count one call to the language model; False if there were `most` today already."""
+
+    async def proposals(self, owner: str, states: Collection[State], limit: int) -> list[Proposal]:
+        """Those in one of these states, oldest first."""
+
+    async def proposal(self, owner: str, id: UUID) -> Proposal | None: ...
+
+    async def decide(self, owner: str, id: UUID, verdict: Verdict) -> bool:
+        """Reject or put off; False unless it is open or was put off."""
+
+    async def accept(
+        self, owner: str, entry: JournalEntry, survivor: Memory, *, based_on: int
+    ) -> bool:
+        """Store the survivor's next version, the decision and the journal entry in one transaction.
+        False, and nothing is changed, if the proposal is void or decided, or the version is not
+        current. Other proposals about the survivor stay valid.
+        """
+
+    async def journal(self, owner: str, limit: int, *, undone: bool = False) -> list[JournalEntry]:
+        """The latest acceptances, newest first; undone ones only when asked for."""
+
+    async def journal_entry(self, owner: str, id: UUID) -> JournalEntry | None: ...
+
+    async def undo(
+        self, owner: str, entry: UUID, survivor: Memory, *, based_on: int, at: datetime
+    ) -> bool:
+        """Store the survivor's next version and mark the entry as undone, in one transaction; its
+        proposal becomes rejected. False if it was undone before, or the version is not current.
+        """
+
+    async def counts(self, owner: str) -> CurationCounts: ...
+
+    async def wait_for_work(self, seconds: float) -> None:
+        """Return when there may be work, at the latest after this long."""

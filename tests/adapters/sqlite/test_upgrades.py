@@ -1,0 +1,79 @@
+"""Stores of former versions open with their memories and versions, and can have lifetimes."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.conformance.samples import OWNER, ids, search
+from tests.strategies import MOMENT
+
+from recollect.adapters.sqlite.schema.curation import CURATION
+from recollect.adapters.sqlite.schema.graph import GRAPH
+from recollect.adapters.sqlite.schema.tables import SCHEMA
+from recollect.adapters.sqlite.schema.vectors import VECTORS
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.memory.memory import Scope
+
+pytestmark = pytest.mark.anyio
+
+ADDED = {1: {*VECTORS, *GRAPH, *CURATION}, 2: {*CURATION}}
+LIFETIME = ("valid_from", "valid_until", "changed_by")
+MEMORY = """
+insert into memories (id, owner, category, importance, is_sensitive, version, created_at,
+    updated_at, analyzer, languages, tags, expanded_keywords, content, content_terms,
+    keyword_terms, tag_terms, category_terms)
+values (?, 'ada', 'fact', 0, 0, 1, 1, 1, 0, '', '[]', '[]', 'Ada likes Zermatt', '', '', '', '')
+"""
+FORMER = """
+insert into memory_versions (memory_id, owner, valid_from, valid_to, category, importance,
+    is_sensitive, version, created_at, tags, expanded_keywords, content, links)
+values (?, 'ada', 0, 1, 'fact', 0, 0, 1, 0, '[]', '[]', 'Ada likes Davos', '[]')
+"""
+
+
+def make_older(path: Path, version: int) -> None:
+    """A store as that version made it: without lifetimes."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        for statement in SCHEMA:
+            if statement not in ADDED[version]:
+                connection.execute(statement)
+        for name in ("versions_kept", "outbox_changed", "vector_scope_changed"):
+            connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+        connection.execute("DROP INDEX memories_by_expiry")
+        for table in ("memories", "memory_versions", "states"):
+            for column in LIFETIME:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for new, old in (("known_from", "valid_from"), ("known_until", "valid_to")):
+            connection.execute(f"ALTER TABLE memory_versions RENAME COLUMN {new} TO {old}")
+        # What their triggers were does not matter: the upgrade replaces them.
+        for name in ("versions_kept", "outbox_changed"):
+            connection.execute(
+                f"CREATE TRIGGER {name} AFTER DELETE ON memory_versions BEGIN SELECT 1; END"
+            )
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(MEMORY, (str(UUID(int=1)),))
+        connection.execute(FORMER, (str(UUID(int=1)),))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "memories.db"
+    make_older(path, version)
+    async with SqliteStore(path) as store:
+        found = await store.get(OWNER, UUID(int=1))
+        assert found is not None
+        assert (found.valid_from, found.valid_until, found.changed_by) == (None, None, None)
+        assert [one.content for one in await store.versions(OWNER, found.id)] == ["Ada likes Davos"]
+        ended = replace(found, version=2, updated_at=MOMENT, valid_until=MOMENT, changed_by="cli")
+        assert await store.replace(ended, based_on=1)
+        assert await search(store, "zermatt", Scope(valid_at=MOMENT)) == []
+        before = Scope(valid_at=MOMENT - timedelta(seconds=1))
+        assert await search(store, "zermatt", before) == ids(1)
+        assert (await store.versions(OWNER, found.id))[-1].valid_until is None

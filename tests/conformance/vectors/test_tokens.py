@@ -1,0 +1,167 @@
+"""Token vectors are there exactly as long as the vector beside them, on every store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.conformance.places import (
+    NORTH,
+    SPACE,
+    FullStore,
+    Place,
+    Vectors,
+    opened,
+    rows,
+)
+from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.strategies import MOMENT
+
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.memory.memory import EPISODE
+from recollect.core.recall.passages import PassageVector
+from recollect.core.recall.space import Space, StoredSpace
+from recollect.core.text.passages import Span
+
+pytestmark = pytest.mark.anyio
+
+FIRST, SECOND = b"\x00first", b"\xffsecond"
+
+
+async def embed(vectors: Vectors, space: StoredSpace, blocks: Sequence[bytes] = (FIRST,)) -> int:
+    """Do every job; each text has a passage for each block."""
+    parts = [
+        PassageVector(Span(10 * number, 10 * number + 10), NORTH) for number in range(len(blocks))
+    ]
+    kept = 0
+    while jobs := await vectors.claim(space, 100):
+        passages = dict.fromkeys(jobs, parts) if blocks[1:] else {}
+        done = [(job, NORTH) for job in jobs]
+        kept += await vectors.finish(space, done, passages, dict.fromkeys(jobs, blocks))
+    return kept
+
+
+async def count_blocks(store: FullStore) -> int:
+    return len(await rows(store, "select block from token_vectors"))
+
+
+async def test_tokens_are_read_passage_by_passage(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed(vectors, space, (FIRST, SECOND))
+        await fill(store, memory(2), memory(3))
+        await embed(vectors, space)
+        found = await vectors.token_vectors(OWNER, space, ids(1, 2))
+        assert found == {ids(1)[0]: [FIRST, SECOND], ids(2)[0]: [FIRST]}
+        assert await vectors.token_bytes(space, OWNER) == 3 * len(FIRST) + len(SECOND)
+
+
+async def test_a_memory_without_tokens_is_left_out(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        (job,) = await vectors.claim(space, 1)
+        await vectors.finish(space, [(job, NORTH)])
+        assert await vectors.token_vectors(OWNER, space, ids(1, 2)) == {}
+        assert await vectors.token_vectors(OWNER, space, []) == {}
+
+
+async def test_tokens_belong_to_their_owner_and_space(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed(vectors, space)
+        other = await vectors.open_space("other", Space("other", "1", 2))
+        assert await vectors.token_vectors("bob", space, ids(1)) == {}
+        assert await vectors.token_bytes(space, "bob") == 0
+        assert await vectors.token_vectors(OWNER, other, ids(1)) == {}
+
+
+async def test_two_spaces_have_their_own_tokens(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed(vectors, space)
+        other = await vectors.open_space("other", Space("other", "1", 2))
+        await embed(vectors, other, (SECOND,))
+        assert await vectors.token_vectors(OWNER, space, ids(1)) == {ids(1)[0]: [FIRST]}
+        assert await vectors.token_vectors(OWNER, other, ids(1)) == {ids(1)[0]: [SECOND]}
+        await vectors.drop_space(other)
+        assert await count_blocks(store) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"content": "other words"}, {"is_sensitive": True}, {"deleted_at": MOMENT}],
+    ids=["changed", "sensitive", "forgotten"],
+)
+async def test_no_tokens_outlive_their_text(place: Place, change: dict[str, Any]) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed(vectors, space, (FIRST, SECOND))
+        await store.replace(replace(memory(1), version=2, **change), based_on=1)
+        assert await count_blocks(store) == 0
+        assert await vectors.token_vectors(OWNER, space, ids(1)) == {}
+
+
+async def test_erasing_a_memory_erases_its_tokens(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed(vectors, space, (FIRST, SECOND))
+        await store.erase(OWNER, ids(1)[0])
+        assert await count_blocks(store) == 0
+
+
+async def test_tokens_go_when_a_turn_that_was_read_with_them_changes(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        turns = [
+            memory(number, said, category=EPISODE, session="chat")
+            for number, said in enumerate(("which port?", "7443", "bye"), start=1)
+        ]
+        await fill(store, *turns)
+        await embed(vectors, space)
+        await rows(store, "update memories set content = 'which?' where id = %s", ids(1)[0])
+        assert await count_blocks(store) == 0
+        await embed(vectors, space, (SECOND,))
+        found = await vectors.token_vectors(OWNER, space, ids(1, 2, 3))
+        assert found == {id: [SECOND] for id in ids(1, 2, 3)}
+
+
+async def test_tokens_of_an_older_text_are_refused_with_its_vector(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        (job,) = await vectors.claim(space, 1)
+        await store.replace(replace(memory(1), version=2, content="other words"), based_on=1)
+        assert await vectors.finish(space, [(job, NORTH)], {}, {job: [FIRST]}) == 0
+        assert await count_blocks(store) == 0
+
+
+async def test_the_database_refuses_tokens_of_a_sensitive_memory(place: Place) -> None:
+    """They need the row of a vector, and that row cannot be."""
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1, is_sensitive=True))
+        assert await vectors.claim(space, 1) == []
+        with pytest.raises(Exception, match=r"(?i)foreign ?key"):
+            await insert_tokens(store, space)
+
+
+async def insert_tokens(store: FullStore, space: StoredSpace) -> None:
+    if isinstance(store, SqliteStore):
+        await rows(store, "insert into token_vectors (embedding, block) values (1, x'00')")
+    else:
+        await rows(
+            store,
+            "insert into token_vectors (owner, memory_id, space_id, passage, block)"
+            " values (%s, %s, %s, 0, 'x')",
+            OWNER,
+            ids(1)[0],
+            space.id,
+        )

@@ -1,11 +1,15 @@
 """The web page: plain files, no build step, nothing from other servers. It uses the REST API.
 
-The categories, which the page must know in advance, are filled in when it is served, so that they
-are listed in one place.
+One folder for each view, `parts` for what they share. A view's files are loaded when it is first
+opened. The categories, which the page must know in advance, are filled in when it is served, so
+that they are listed in one place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
 from starlette.routing import Route
@@ -13,17 +17,17 @@ from starlette.routing import Route
 from recollect.core.memory.memory import CATEGORIES
 from recollect.shells.asgi.static import file_routes
 
-_FILES: Final = {
-    "/": "page.html",
-    "/assets/page.css": "page.css",
-    "/assets/page.js": "page.js",
-    "/assets/view.js": "view.js",
-    "/assets/icon.svg": "icon.svg",
-}
-
-
-_CATEGORIES: Final = "".join(f"<option>{name}</option>" for name in CATEGORIES)
+_SERVED: Final = (".js", ".css", ".svg")
 
 
 def page_routes() -> list[Route]:
-    return file_routes(__name__, _FILES, {"categories": _CATEGORIES})
+    served = {f"/assets/{name}": name for name in _assets(files(__name__))}
+    return file_routes(__name__, {"/": "page.html", **served}, {"categories": " ".join(CATEGORIES)})
+
+
+def _assets(folder: Traversable, prefix: str = "") -> Iterator[str]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _assets(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(_SERVED):
+            yield prefix + entry.name

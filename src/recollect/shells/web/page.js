@@ -1,180 +1,140 @@
-// The page's behaviour: it asks the REST API with the key of this tab and shows what it answers.
-import { hitItem, memoryItem, recallFacts, shortened, statsText } from "./view.js";
+// The frame around the views: sign-in, navigation by the address, and live updates.
+import { ask, exchangeLink, hasKey, takeLink, forgetKey, keepKey, Refused, listen } from "./parts/api.js";
+import { el, fill } from "./parts/dom.js";
+import { clearNotices } from "./parts/notices.js";
 
-const API = "/api/v1";
-const KEY = "recollect-key";
-const PAGE_SIZE = 20;
-const UNKNOWN_KEY = "Unknown key. Check it, or create a new one on the server: recollect keys create";
-const at = (id) => document.getElementById(id);
-let nextCursor = null;
-let lastQuery = "";
+const VIEWS = {
+  home: ["Home", () => import("./home/home.js")],
+  memories: ["Memories", () => import("./memories/memories.js")],
+  memory: [null, () => import("./memories/memory.js")],
+  recall: ["Recall", () => import("./recall/recall.js")],
+  graph: ["Graph", () => import("./graph/graph.js")],
+  review: ["Review", () => import("./review/review.js")],
+  admin: ["Admin", () => import("./admin/admin.js")],
+};
+const main = document.getElementById("main");
+let stopListening = () => {};
+let shown = null;
 
-class Refused extends Error {
-  constructor(problem) {
-    super(`${problem.detail[0].toUpperCase()}${problem.detail.slice(1)}. ${problem.remedy}`);
-    this.status = problem.status;
-  }
+// "#/memories?words=a" is the view "memories" with a parameter; "#/memory/ID" one with a subject.
+function readAddress() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/");
+  const known = Object.hasOwn(VIEWS, name) ? name : "home";
+  return { name: known, subject: decodeURIComponent(rest.join("/")), params: new URLSearchParams(query) };
 }
 
-async function ask(method, path, body) {
-  const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY)}` };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  let response;
-  try {
-    response = await fetch(API + path, { method, headers, body: body && JSON.stringify(body) });
-  } catch {
-    throw new Refused({ status: 0, detail: "The server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
+async function showView() {
+  if (!hasKey()) return askForKey();
+  const { name, subject, params } = readAddress();
+  document.getElementById("views").hidden = false;
+  document.getElementById("sign-out").hidden = false;
+  for (const link of document.querySelectorAll("#views a")) {
+    const isCurrent = link.dataset.view === name || (name === "memory" && link.dataset.view === "memories");
+    if (isCurrent) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
-  // A proxy in between answers in its own format.
-  const answer = await response.json().catch(() => null);
-  if (response.ok && answer !== null) return answer;
-  throw new Refused(answer?.detail && answer.remedy ? answer : {
-    status: response.status,
-    detail: `The answer (status ${response.status}) is not one of Recollect's`,
-    remedy: "Try again. If it keeps happening, check the proxy between this page and the server.",
-  });
+  const address = location.hash;
+  await VIEWS[name][1]();
+  if (address !== location.hash || !hasKey()) return; // the person has gone on meanwhile
+  const stays = shown?.view === name && shown.element.isConnected && shown.element.readParams;
+  if (stays && shown.subject === subject) {
+    shown.element.readParams(params);
+    return;
+  }
+  const element = document.createElement(`rc-${name}`);
+  element.subject = subject;
+  element.params = params;
+  const moved = shown !== null;
+  shown = { view: name, subject, element };
+  document.title = `${VIEWS[name][0] ?? "Memory"} · Recollect`;
+  main.replaceChildren(element);
+  if (moved) main.focus({ preventScroll: true });
 }
 
-// Runs one action of a person; what goes wrong is shown, and an unknown key asks for another one.
-async function attempt(action) {
-  show("problem", "");
+function askForKey(problem = "") {
+  stopListening();
+  shown = null;
+  document.getElementById("views").hidden = true;
+  document.getElementById("sign-out").hidden = true;
+  document.getElementById("away").hidden = true;
+  clearNotices();
+  const key = el("input#key", { type: "password", autocomplete: "off", spellcheck: false, required: true, placeholder: "rk_…", "aria-describedby": "key-hint" });
+  const form = el("form.card.sign-in", { submit: (event) => { event.preventDefault(); signIn(key.value.trim()); } },
+    el("h1", {}, "Open your memory"),
+    problem && el("p.problem", { role: "alert" }, problem),
+    el("label", { for: "key" }, "Key"),
+    el("div.row", {}, key, el("button", { type: "submit" }, "Open")),
+    el("p#key-hint.quiet", {}, "The server printed it once, when it first started. It stays in this tab only."));
+  main.replaceChildren(form);
+  key.focus();
+}
+
+async function openLink(code) {
   try {
-    await action();
+    await exchangeLink(code);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    if (error.status === 401) signOut();
-    show("problem", error.status === 401 ? UNKNOWN_KEY : error.message);
+    if (hasKey()) return start(); // this tab is already signed in
+    return showUsedLink(error);
   }
+  return start();
 }
 
-function show(id, text) {
-  at(id).textContent = text;
-  at(id).hidden = !text;
+function showUsedLink(error) {
+  main.replaceChildren(el("div.card.empty", {}, el("h1", {}, error.status === 410 ? "This link was already used" : "The page cannot be opened"),
+    error.status === 410
+      ? el("p", {}, "A link works once. Run ", el("code", {}, "recollect page"), " again for a new one. The tab that used it stays signed in.")
+      : el("p", {}, error.message)));
 }
 
-async function signIn() {
+async function signIn(key) {
+  keepKey(key);
   try {
-    await refresh();
+    await ask("GET", "/settings");
   } catch (error) {
-    askForKey(); // the one of this tab stays: a reload tries it again
-    throw error;
+    if (!(error instanceof Refused)) throw error;
+    if (error.status !== 401) return askForKey(error.message);
+    return rejectKey();
   }
-  at("key-form").hidden = true;
-  at("signed-in").hidden = false;
-  at("sign-out").hidden = false;
-  at("query").focus();
+  start();
 }
 
-function signOut() {
-  sessionStorage.removeItem(KEY);
-  at("signed-in").hidden = true;
-  at("sign-out").hidden = true;
-  at("hits-section").hidden = true;
-  at("hits").replaceChildren();
-  at("recent").replaceChildren();
-  show("stats", "");
-  show("notice", "");
-  askForKey();
+function rejectKey() {
+  forgetKey();
+  askForKey("Unknown key. Check it, or create a new one on the server: recollect keys create");
 }
 
-function askForKey() {
-  at("key-form").hidden = false;
-  at("key").focus();
-}
-
-async function refresh() {
-  const [stats, page] = await Promise.all([ask("GET", "/stats"), ask("GET", `/memories?limit=${PAGE_SIZE}`)]);
-  show("stats", statsText(stats));
-  at("recent").replaceChildren();
-  showPage(page);
-}
-
-function showPage(page) {
-  at("recent").append(...page.memories.map((memory) => memoryItem(memory, confirmForget)));
-  at("nothing").hidden = at("recent").childElementCount > 0;
-  nextCursor = page.next_cursor;
-  at("more").hidden = nextCursor === null;
-}
-
-async function showMore() {
-  const first = at("recent").childElementCount;
-  showPage(await ask("GET", `/memories?limit=${PAGE_SIZE}&cursor=${encodeURIComponent(nextCursor)}`));
-  at("recent").children[first]?.querySelector("button")?.focus();
-}
-
-async function recall(query) {
-  lastQuery = query;
-  const answer = await ask("POST", "/recall", { query, explain: true });
-  if (query !== lastQuery) return; // a later question was asked meanwhile
-  const best = Math.max(0, ...answer.hits.map((hit) => hit.explanation.fused));
-  at("hits").replaceChildren(...answer.hits.map((hit) => hitItem(hit, best, confirmForget)));
-  show("recall-facts", recallFacts(answer));
-  at("recall-facts").classList.toggle("warn", answer.degraded.length > 0);
-  at("hits-section").hidden = false;
-}
-
-function draft() {
-  const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
-  return {
-    content: at("content").value,
-    category: at("category").value,
-    tags: words(at("tags").value),
-    project: at("project").value || null,
-    session: at("session").value || null,
-    importance: Number(at("importance").value),
-    is_sensitive: at("sensitive").checked || null, // null: the server looks for credentials itself
-  };
-}
-
-async function remember() {
-  const memory = await ask("POST", "/memories", draft());
-  at("remember-form").reset();
-  showImportance();
-  const why = memory.sensitive_because;
-  show("notice", why
-    ? `Remembered and marked as sensitive: it looks like a secret (${why.kind}).`
-    : `Remembered: ${shortened(memory.content)}`);
-  await refresh();
-  at("content").focus();
-}
-
-function confirmForget(memory) {
-  at("confirm-text").textContent = shortened(memory.content);
-  at("forever").checked = false;
-  // Not when the dialog closes: that is told late, and may be told of the question before this one.
-  at("confirm-form").onsubmit = (event) => {
-    if (event.submitter.value === "forget") attempt(() => forget(memory, at("forever").checked));
-  };
-  at("confirm").showModal();
-}
-
-async function forget(memory, forever) {
-  await ask("DELETE", `/memories/${memory.id}?forever=${forever}`);
-  show("notice", `${forever ? "Erased" : "Forgotten"}: ${shortened(memory.content)}`);
-  await refresh();
-  if (!at("hits-section").hidden) await recall(lastQuery);
-}
-
-function showImportance() {
-  at("importance-shown").textContent = at("importance").value;
-}
-
-function onSubmit(id, action) {
-  at(id).addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(action);
+function start() {
+  stopListening();
+  stopListening = listen({
+    changed: () => document.dispatchEvent(new Event("recollect:changed")),
+    away: () => showAway(true),
+    back: () => {
+      if (!document.getElementById("away").hidden) document.dispatchEvent(new Event("recollect:changed"));
+      showAway(false);
+    },
+    rejected: rejectKey,
   });
+  showView();
 }
 
-at("importance").addEventListener("input", showImportance);
-onSubmit("recall-form", () => recall(at("query").value));
-onSubmit("remember-form", remember);
-onSubmit("key-form", async () => {
-  sessionStorage.setItem(KEY, at("key").value.trim());
-  at("key").value = "";
-  await signIn();
+function showAway(isAway) {
+  const banner = document.getElementById("away");
+  banner.textContent = isAway ? "The server cannot be reached. Retrying… If it was stopped, start it with `recollect serve`." : "";
+  banner.hidden = !isAway;
+}
+
+fill(document.getElementById("views"), Object.entries(VIEWS).filter(([, [title]]) => title).map(([name, [title]]) =>
+  el("a", { href: `#/${name}`, "data-view": name }, title)));
+document.getElementById("sign-out").addEventListener("click", () => { forgetKey(); askForKey(); });
+document.addEventListener("recollect:rejected", rejectKey);
+window.addEventListener("hashchange", () => {
+  const code = takeLink();
+  if (code) openLink(code);
+  else if (location.hash !== "#main") showView();
 });
-at("more").addEventListener("click", () => attempt(showMore));
-at("sign-out").addEventListener("click", signOut);
-if (sessionStorage.getItem(KEY)) attempt(signIn);
-else signOut();
+const code = takeLink();
+if (code) openLink(code);
+else if (hasKey()) start();
+else askForKey();

@@ -1,0 +1,43 @@
+// Messages at the bottom: what was done, with a way back for ten seconds, and what went wrong.
+import { Refused } from "./api.js";
+import { button, el } from "./dom.js";
+
+const SECONDS = 10;
+let timer = null;
+const place = () => document.getElementById("notices");
+
+export function clearNotices() {
+  clearTimeout(timer);
+  place().replaceChildren();
+}
+
+function show(kind, text, action, seconds) {
+  clearNotices();
+  const bar = el(`div.bar.${kind}`, { role: kind === "problem" ? "alert" : "status" },
+    el("span.said", { dir: "auto" }, text), action, button("Close", clearNotices, "link"));
+  place().append(bar);
+  if (seconds) timer = setTimeout(clearNotices, seconds * 1000);
+}
+
+export const notify = (text) => show("notice", text, null, SECONDS);
+export const showProblem = (text) => show("problem", text, null, 0);
+
+export function offerUndo(text, undo) {
+  const back = button("Undo", () => attempt(async () => {
+    clearNotices();
+    await undo();
+    notify("Undone.");
+  }), "undo");
+  show("notice", text, back, SECONDS);
+}
+
+// Runs what a person asked for, and shows what went wrong.
+export async function attempt(action) {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    if (error.status !== 401) showProblem(error.message);
+    return undefined;
+  }
+}

@@ -1,0 +1,481 @@
+"""Home, recall, graph, review and admin, as a person uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.serving import Running
+from tests.shells.web.conftest import PHONE, OpenPage, Watched
+from tests.shells.web.test_memories import store
+from tests.strategies import new_id
+
+from recollect.core.sync.model import Revision
+from recollect.settings import load
+from recollect.usecases.workers.curation import CurationStep
+from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.worker import Worker
+from recollect.wiring.context import build_curation
+
+VIEWS = ("home", "memories", "recall?query=boat", "graph", "review", "admin")
+# The lowest contrast of all texts with their background, by the formula of WCAG 2.
+CONTRASTS = """
+() => {
+  const luminance = (color) => {
+    const part = (value) => (value <= .03928 ? value / 12.92 : ((value + .055) / 1.055) ** 2.4);
+    return color.slice(0, 3).map((value) => part(value / 255))
+      .reduce((sum, value, at) => sum + value * [.2126, .7152, .0722][at], 0);
+  };
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const ground = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const low = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+    const node = text.parentElement;
+    if (!text.data.trim() || !node.checkVisibility()) continue;
+    if (node.closest("svg, option, noscript")) continue;
+    const [one, other] = [luminance(parse(getComputedStyle(node).color)), luminance(ground(node))];
+    const contrast = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+    if (contrast < 4.5) low.push(`${contrast.toFixed(2)} ${text.data.slice(0, 40)}`);
+  }
+  return low;
+}
+"""
+UNNAMED = """
+() => [...document.querySelectorAll("button, a, input, select, textarea")]
+  .filter((node) => node.checkVisibility())
+  .filter((node) => !(node.ariaLabel || node.textContent.trim() || node.labels?.length))
+  .map((node) => node.tagName + node.className)
+"""
+
+
+def fill(server: Running, key: str) -> list[str]:
+    with server.client(key) as client:
+        return [
+            store(client, "The red boat leaves the harbour at six.", project="sea", importance=0.9),
+            store(client, "The blue boat stays in the harbour.", tags=["boats"]),
+            store(client, "The vault code is 4711, near the boat.", is_sensitive=True),
+        ]
+
+
+def read_graph(server: Running) -> None:
+    worker = Worker(GraphStep(server.server.graph))
+    asyncio.run_coroutine_threadsafe(worker.work_off(), server.loop).result()
+
+
+def test_home_shows_totals_growth_and_what_waits(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/home")
+    expect(page.locator(".total")).to_contain_text(["3", "1", "1", "0", ""])
+    expect(page.get_by_role("img", name="this week")).to_be_visible()
+    expect(page.get_by_role("heading", name="Needs attention")).to_be_visible()
+    page.get_by_role("link", name="sensitive").click()
+    expect(page.locator(".grid-row:visible")).to_have_count(1)
+
+
+def test_home_leads_to_memories_that_expire_soon(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    now = datetime.now(UTC)
+    with server.client(key) as client:
+        for days in (6, 8, 20):
+            end = (now + timedelta(days=days)).isoformat()
+            store(client, f"The pass is valid for {days} days.", valid_until=end)
+    page = open_page(key, "#/home")
+    page.get_by_role("link", name="1 memory will expire within 7 days").click()
+    rows = page.locator(".grid-row:visible")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("valid for 6 days")
+    expect(rows.locator(".chip")).to_contain_text("expires")
+    page.get_by_label("Expires").select_option("within 30 days")
+    expect(rows).to_have_count(3)
+    page.reload()
+    expect(rows).to_have_count(3)
+
+
+def test_recall_explains_its_hits_in_plain_words(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/recall")
+    page.get_by_label("Query").fill("red boat in the harbour")
+    page.keyboard.press("Enter")
+    first = page.locator(".hit").first
+    expect(first).to_contain_text("The red boat leaves")
+    expect(first).to_contain_text("words: matched 3 of 3 words")
+    expect(first.get_by_role("img", name="Score")).to_be_visible()
+    expect(page.locator(".hits")).to_contain_text("Sensitive text")
+    assert "4711" not in page.content()
+    preview = page.get_by_role("region", name="What a hook would inject")
+    expect(preview).to_contain_text("token")
+    page.reload()
+    expect(page.locator(".hit").first).to_contain_text("The red boat leaves")
+
+
+def test_why_not_says_what_kept_a_memory_out(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    ids = fill(server, key)
+    page = open_page(key, f"#/recall?query=red+boat&project=sea&why={ids[1]}")
+    card = page.get_by_role("region", name="Not recalled")
+    expect(card).to_contain_text("The blue boat stays")
+    expect(card.locator(".findings")).not_to_be_empty()
+    page.get_by_role("button", name="Why here?").first.click()
+    expect(page.get_by_role("region", name="Recalled as #1")).to_be_visible()
+
+
+def test_the_page_says_why_an_update_is_shown_first(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        old = store(client, "The car park API runs on port 8000.")
+        store(client, "The API moved to port 9000, says the car park.")
+    page = open_page(key, f"#/recall?query=car+park+API+runs+on+port&why={old}")
+    expect(page.locator(".hit").first).to_contain_text("8000 became 9000")
+    card = page.get_by_role("region", name="Recalled as #2")
+    expect(card).to_contain_text("which updates it, is shown first: 8000 became 9000.")
+
+
+def test_no_view_uses_words_of_the_engine(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    ids = fill(server, key)
+    page = open_page(key)
+    for view in (*VIEWS, f"recall?query=red+boat&project=sea&why={ids[1]}", f"memory/{ids[0]}"):
+        page.goto(f"{server.url}/#/{view}")
+        name = view.partition("?")[0].partition("/")[0]
+        expect(page.locator(f"rc-{name} :is(.card, .grid)").first).to_be_visible()
+        shown = page.locator("main").inner_text()
+        for jargon in ("standout", "evidence", r"legs?\b", "fused", "lexical leg", "parked"):
+            assert not re.search(rf"\b{jargon}", shown), (view, jargon)
+
+
+def test_two_settings_are_compared_side_by_side(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/recall?query=boat")
+    page.get_by_text("Scope, time and weights").click()
+    page.get_by_role("button", name="Compare with other weights").click()
+    expect(page.get_by_role("region", name="Weights B").locator(".hit")).to_have_count(3)
+    page.get_by_role("slider", name="Weight of words B").fill("2")
+    expect(page).to_have_url(re.compile("v=2"))
+    expect(page.get_by_role("region", name="Weights A").locator(".hit")).to_have_count(3)
+    page.get_by_role("button", name="Stop comparing").click()
+    expect(page.get_by_role("region", name="Recalled").locator(".hit")).to_have_count(3)
+
+
+def test_the_graph_shows_merges_and_splits_concepts(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        for text in (
+            "Ada works at Northwind. Northwind uses Postgres.",
+            "Nadia works at Northwind. Nadia uses Redis.",
+            "Northwind Ltd uses Redis.",
+        ):
+            store(client, text)
+    read_graph(server)
+    page = open_page(key, "#/graph?name=Northwind")
+    concept = page.get_by_role("button", name="Ada", exact=True)
+    expect(concept).to_be_visible()
+    page.get_by_role("button", name="Ada works at Northwind").click()
+    behind = page.get_by_role("region", name="Memories behind this")
+    expect(behind).to_contain_text("Northwind uses Postgres")
+    concept.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Ada")).to_be_visible()
+    page.get_by_label("Path to").fill("Redis")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("heading", name="Path")).to_be_visible()
+    page.goto(f"{server.url}/#/graph?name=Northwind")
+    expect(page.get_by_role("heading", name="Northwind", exact=True)).to_be_visible()
+    page.get_by_text("Merge and split").click()
+    page.get_by_label("Concept to merge").fill("Redis")
+    page.get_by_role("button", name="Merge", exact=True).click()
+    expect(page.get_by_text("now means")).to_be_visible()
+    page.get_by_role("button", name="Split off").first.click()
+    expect(page.get_by_text("is a concept of its own now")).to_be_visible()
+
+
+def test_a_concept_is_dragged(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada works at Northwind. Northwind uses Postgres.")
+    read_graph(server)
+    page = open_page(key, "#/graph?name=Northwind")
+    circle = page.get_by_role("button", name="Ada", exact=True).locator("circle")
+    before = circle.bounding_box()
+    assert before is not None
+    page.mouse.move(before["x"] + 5, before["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(before["x"] + 150, before["y"] + 5, steps=5)
+    after = circle.bounding_box()
+    page.mouse.up()
+    assert after is not None
+    assert abs(after["x"] - before["x"]) > 80
+    expect(page.get_by_role("heading", name="Northwind", exact=True)).to_be_visible()
+
+
+def test_the_graph_is_shown_as_of_an_earlier_time_and_zoomed(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("404",)
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada works at Northwind. Northwind uses Postgres.")
+    read_graph(server)
+    page = open_page(key, "#/graph?name=Northwind")
+    relationship = page.get_by_role("button", name="Ada works at Northwind")
+    expect(relationship).to_be_visible()
+    circle = page.get_by_role("button", name="Northwind", exact=True).locator("circle")
+    before = circle.bounding_box()
+    page.get_by_role("button", name="Zoom in").click()
+    after = circle.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["width"] > before["width"]
+    weeks = page.get_by_role("slider", name="As of, in weeks from now")
+    weeks.fill("-4")
+    expect(relationship).to_be_hidden()
+    expect(page.get_by_text("As of now")).to_be_hidden()
+    weeks.fill("0")
+    expect(relationship).to_be_visible()
+
+
+def test_a_hit_shows_its_path_through_the_graph(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada works at Northwind.")
+        store(client, "Northwind uses Postgres.")
+        assert client.patch("settings", json={"deadline_ms": 60_000}).is_success
+    read_graph(server)
+    page = open_page(key, "#/recall?query=Where+does+Ada+work%3F")
+    hit = page.locator(".hit", has_text="uses Postgres")
+    expect(hit).to_contain_text("connections: reached through the graph")
+    expect(hit).to_contain_text("Path: ")
+    expect(hit.locator("p", has_text="Path: ")).to_contain_text("Northwind")
+
+
+def test_an_unknown_concept_and_an_empty_graph_say_what_to_do(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("404",)
+    page = open_page(server.new_key(), "#/graph?name=nobody")
+    expect(page.get_by_role("heading", name="There is no concept")).to_be_visible()
+    page.goto(f"{server.url}/#/graph")
+    expect(page.get_by_role("heading", name="No concepts yet")).to_be_visible()
+
+
+def keep_conflict(server: Running, owner: str, memory: str, content: str) -> None:
+    revision = Revision(
+        id=new_id(),
+        memory_id=UUID(memory),
+        kind="edit",
+        fields={"content": content},
+        made_at=datetime.now(UTC),
+    )
+    changes = server.server.changes
+    assert changes is not None
+    keeping = changes.keep_revisions(owner, [revision])
+    asyncio.run_coroutine_threadsafe(keeping, server.loop).result()
+
+
+def test_conflicts_are_decided_with_the_keyboard(server: Running, open_page: OpenPage) -> None:
+    owner = "reviewer"
+    key = server.new_key(owner)
+    with server.client(key) as client:
+        ids = [store(client, f"the ferry {number} leaves at six") for number in range(3)]
+        for number, id in enumerate(ids):
+            keep_conflict(server, owner, id, f"the ferry {number} leaves at nine")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(3)
+        expect(cards.first.locator("del")).to_have_text("six")
+        expect(cards.first.locator("ins")).to_have_text("nine")
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("a")
+        expect(cards).to_have_count(2)
+        page.keyboard.press("l")
+        page.keyboard.press("r")
+        expect(cards).to_have_count(1)
+        page.keyboard.press("r")
+        expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
+        texts = [client.get(f"memories/{id}").json()["content"] for id in ids]
+    assert sorted(text.rpartition(" ")[2] for text in texts) == ["nine", "six", "six"]
+
+
+def test_proposals_are_accepted_and_rejected_in_the_review(
+    server: Running, open_page: OpenPage
+) -> None:
+    owner = "curious"
+    key = server.new_key(owner)
+    with server.client(key) as client:
+        for name in ("ferry", "train"):
+            store(client, f"The {name} leaves from berth 8.")
+            store(client, f"The {name} moved to berth 9.")
+        curation = build_curation(server.server.context, load(curation="propose"))
+        assert curation is not None
+        working = Worker(CurationStep(curation)).work_off()
+        asyncio.run_coroutine_threadsafe(working, server.loop).result()
+        proposed = len(client.get("proposals").json()["proposals"])
+        assert proposed >= 2
+        page = open_page(key, "#/home")
+        page.get_by_role("link", name=f"{proposed} proposals to review").click()
+        expect(page.locator("rc-review")).to_be_visible()
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(proposed)
+        expect(cards.first.get_by_role("heading")).to_contain_text("Outdated")
+        expect(cards.first.locator("ins")).to_contain_text(["moved", "9."])
+        page.keyboard.press("a")
+        expect(cards).to_have_count(proposed - 1)
+        page.keyboard.press("r")
+        expect(cards).to_have_count(proposed - 2)
+        (entry,) = client.get("journal").json()["entries"]
+        links = client.get(f"memories/{entry['survivor']}").json()["links"]
+    assert links == [{"kind": "supersedes", "target": entry["superseded"]}]
+
+
+def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key("operator"), "#/admin")
+    weight = page.get_by_label("Weight of meaning")
+    weight.fill("0.8")
+    weight.press("Enter")
+    expect(page.get_by_text("Weight of meaning: 0.65 → 0.8")).to_be_visible()
+    log = page.locator("section", has=page.get_by_role("heading", name="Change log"))
+    expect(log.locator("tbody tr").first).to_contain_text("operator")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Weight of meaning")).to_have_value("0.65")
+
+
+def test_admin_creates_and_revokes_keys(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key(), "#/admin")
+    page.get_by_label("Label").fill("laptop")
+    page.get_by_role("button", name="Create a key").click()
+    expect(page.get_by_text("shown only this once")).to_contain_text("rk_")
+    row = page.locator("tr", has_text="laptop")
+    row.get_by_role("button", name="Revoke").click()
+    row.get_by_role("button", name="Really revoke").click()
+    expect(row).to_contain_text("revoked")
+
+
+def test_admin_rotates_a_key(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key(), "#/admin")
+    page.get_by_label("Label").fill("laptop")
+    page.get_by_role("button", name="Create a key").click()
+    first = page.get_by_text("shown only this once").locator("code").inner_text()
+    row = page.locator("tr", has_text="laptop")
+    row.get_by_role("button", name="Rotate").click()
+    row.get_by_role("button", name="Cancel").click()
+    row.get_by_role("button", name="Rotate").click()
+    row.get_by_role("button", name="Really rotate").click()
+    expect(row).to_have_count(2)
+    second = page.get_by_text("shown only this once").locator("code").inner_text()
+    for key, status in ((first, 401), (second, 200)):
+        with server.client(key) as client:
+            assert client.get("settings").status_code == status
+
+
+def test_admin_plots_the_last_own_benchmark(server: Running, open_page: OpenPage) -> None:
+    scores = {"set": "own", "stratum": "overall", "metric": "R@10", "queries": 40}
+    results = [
+        {**scores, "config": "lexical", "value": 0.61, "low": 0.5, "high": 0.7},
+        {**scores, "config": "hybrid", "value": 0.84, "low": 0.75, "high": 0.9},
+    ]
+    folder = server.server.settings.home / "bench" / "own"
+    folder.mkdir(parents=True)
+    report = {"results": results, "provenance": {"current_configuration": "hybrid"}}
+    (folder / "report.json").write_text(json.dumps(report))
+    page = open_page(server.new_key(), "#/admin")
+    plot = page.get_by_role("region", name="All questions")
+    expect(plot.locator("li")).to_contain_text(["61%", "84%"])
+    expect(plot.locator("strong")).to_have_text("hybrid")
+    expect(plot.get_by_title("75% to 90%")).to_be_visible()
+
+
+def test_a_member_sees_why_keys_are_hidden(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("403",)
+    page = open_page(server.new_key(role="member"), "#/admin")
+    expect(page.get_by_text("needs a key with the role admin")).to_be_visible()
+    expect(page.get_by_label("Weight of words")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_readable_and_named(
+    server: Running, open_page: OpenPage, view: str, scheme: str
+) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, f"#/{view}", color_scheme=scheme)
+    expect(page.locator("main .card, main .grid").first).to_be_visible()
+    page.wait_for_function(
+        "document.querySelector('main').getAnimations({subtree: true}).length === 0"
+    )
+    assert page.evaluate(CONTRASTS) == []
+    assert page.evaluate(UNNAMED) == []
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (dark == "rgb(20, 22, 29)") is (scheme == "dark")
+
+
+def test_the_focus_goes_through_the_page_in_order(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/memories")
+    expect(page.locator(".grid-row:visible")).to_have_count(3)
+    page.locator("body").press("Tab")
+    names = [focused(page)]
+    for _ in range(11):
+        page.keyboard.press("Tab")
+        names.append(focused(page))
+    assert names[:2] == ["Skip to content", "Recollect"]
+    assert names[2:8] == ["Home", "Memories", "Recall", "Graph", "Review", "Admin"]
+    assert names[8:11] == ["API", "Sign out", "Words in the text"]
+
+
+def focused(page: Page) -> str:
+    name = page.evaluate("document.activeElement.ariaLabel || document.activeElement.textContent")
+    return str(name).strip()
+
+
+def test_nothing_moves_after_it_was_shown(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/memories", viewport=PHONE)
+    expect(page.locator(".grid-row:visible")).to_have_count(3)
+    shift = page.evaluate(
+        "new Promise((done) => { let sum = 0; const seen = new PerformanceObserver((list) => {"
+        " for (const entry of list.getEntries()) sum += entry.value; });"
+        " seen.observe({ type: 'layout-shift', buffered: true });"
+        " requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })"
+    )
+    assert shift < 0.1
+
+
+def test_matching_words_are_marked_as_text(server: Running, open_page: OpenPage) -> None:
+    """Positions count code points, of which an emoji is one and two units in JavaScript."""
+    page = open_page(server.new_key(), "#/recall")
+    found = page.evaluate(
+        """async ([text, matches]) => {
+          const { highlighted } = await import("/assets/parts/dom.js");
+          const node = highlighted(text, matches);
+          const marks = [...node.querySelectorAll("mark")];
+          return [node.textContent, marks.map((mark) => mark.textContent)];
+        }""",
+        [
+            "🐘 <b>ships</b> at noon",
+            [
+                {"word": "noon", "start": 18, "end": 22, "similarity": 0.9},
+                {"word": "deploy", "start": 5, "end": 10, "similarity": 0.7},
+            ],
+        ],
+    )
+    assert found == ["🐘 <b>ships</b> at noon", ["ships", "noon"]]

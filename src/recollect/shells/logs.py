@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from recollect.core.privacy.redaction import locations, safe_message
+from recollect.usecases.curation.examine import Examined
 from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, OnEmbedding
@@ -38,7 +39,8 @@ def log_to_stderr() -> None:
     )
     root = logging.getLogger()
     if not any(isinstance(handler, _OtherLoggers) for handler in root.handlers):
-        root.addHandler(_OtherLoggers(logging.WARNING))
+        root.addHandler(_OtherLoggers(logging.INFO))
+    logging.getLogger("recollect").setLevel(logging.INFO)
 
 
 class _OtherLoggers(logging.Handler):
@@ -57,8 +59,7 @@ class _OtherLoggers(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             facts |= {"kind": safe_message(error), "at": locations(error)}
-        write = log.error if record.levelno >= logging.ERROR else log.warning
-        write(event, **facts)
+        log.log(record.levelno, event, **facts)
 
 
 def log_steps() -> Callable[[str, float], None]:
@@ -104,6 +105,26 @@ def log_analysis(event: int | BackoffEvent) -> None:
         log.warning("analysis backs off", reason=str(event.error), seconds=seconds)
     else:
         log.info("analyzed again", memories=event)
+
+
+def log_curation(event: Examined | BackoffEvent) -> None:
+    """A line for each batch that came to something."""
+    if isinstance(event, BackoffEvent):
+        log.warning(
+            "curation backs off",
+            of=event.of,
+            reason=str(event.error),
+            seconds=round(event.seconds),
+        )
+    elif event.proposed or event.asked:
+        log.info(
+            "curated",
+            memories=event.memories,
+            proposed=event.proposed,
+            applied=event.applied,
+            asked=event.asked,
+            dropped=event.dropped,
+        )
 
 
 def log_graph(now: Callable[[], float] = time.monotonic) -> OnGraph:

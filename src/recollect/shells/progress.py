@@ -36,6 +36,16 @@ def step_bar() -> Iterator[Steps]:
 
 
 @contextmanager
+def quiet_step_bar() -> Iterator[Steps]:
+    """The same, but nothing if there is no terminal: for commands that a timer runs."""
+    if not sys.stderr.isatty():
+        yield lambda _text, _share: None
+        return
+    with step_bar() as step:
+        yield step
+
+
+@contextmanager
 def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """A bar for work whose amount becomes known on the way; nothing if there is no terminal."""
     if not sys.stderr.isatty():

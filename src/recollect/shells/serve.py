@@ -10,18 +10,22 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
 from typing import Final
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from recollect import __version__
+from recollect.core.admin.checks import Check
 from recollect.core.errors import InvalidInput
+from recollect.core.privacy.egress import is_loopback
 from recollect.settings import Settings
 from recollect.shells.api.app import DOCS, create_app
 from recollect.shells.asgi.listening import listen, url_of
@@ -29,10 +33,13 @@ from recollect.shells.asgi.protocol import ConnectionLimits, limited_protocol
 from recollect.shells.logs import log_steps, log_to_stderr
 from recollect.shells.mcp.http import mcp_endpoint
 from recollect.shells.web import page_routes
+from recollect.shells.web.link import OneTimeLink
 from recollect.shells.worker import working_inside
-from recollect.usecases.admin.keys import issue_first_key
+from recollect.usecases.admin.keys import issue_first_key, issue_key
 from recollect.usecases.admin.settings import check_some_leg
-from recollect.wiring import Server, open_server
+from recollect.wiring import Server, open_local_server, open_server
+
+log = structlog.get_logger("recollect")
 
 MCP: Final = "/mcp"
 # How long a request that is being answered may go on after the server is stopped.
@@ -92,13 +99,51 @@ def run(settings: Settings, *, ready_file: Path | None = None, as_json: bool = F
     asyncio.run(_run(settings, ready_file, as_json=as_json))
 
 
-def compose(server: Server) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
-    """All shells that speak HTTP as one app, and what must be entered while it serves."""
-    app = create_app(server, also_closed=(MCP,))
+def run_page(settings: Settings, *, port: int, as_json: bool) -> None:
+    """Serve the page of the local store, on this machine alone, until a signal says stop."""
+    log_to_stderr()
+    asyncio.run(_run_page(settings, port, as_json=as_json))
+
+
+async def _run_page(settings: Settings, port: int, *, as_json: bool) -> None:
+    stopping = asyncio.Event()
+    for number in _STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    with listen("127.0.0.1", port) as listening:
+        async with open_local_server(settings, log_steps()) as server:
+
+            async def announce() -> None:
+                _, key = await issue_key(
+                    server.keys, server.clock, settings.owner, "page", role="admin"
+                )
+                once.open_with(key)
+                # Behind the #, a browser sends it to no one, and no log has it.
+                link = f"{url_of(listening)}/#link={once.code}"
+                text = f"Open this link. It works once; the page works until Ctrl-C.\n  {link}"
+                sys.stdout.write((json.dumps({"page": link}) if as_json else text) + "\n")
+                sys.stdout.flush()
+
+            once = OneTimeLink()
+            await serve(server, listening, stopping, announce, also=[once.route()])
+
+
+def compose(
+    server: Server, also: Sequence[Route] = ()
+) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
+    """All shells that speak HTTP as one app, with `also` these routes, and what must be entered
+    while it serves.
+    """
+    app = create_app(server, also_closed=(MCP,), doctor=lambda: _examine(server.settings))
     mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
     app.router.routes.append(Route(MCP, mcp.app))
-    app.router.routes.extend(page_routes())
+    app.router.routes.extend([*page_routes(), *also])
     return app, mcp.running()
+
+
+def _examine(settings: Settings) -> list[Check]:
+    from recollect.shells.cli.admin.checks import examine
+
+    return list(examine(settings, full=False))
 
 
 async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) -> None:
@@ -118,7 +163,23 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
                 sys.stdout.write((text if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
 
+            warn_without_tls(settings)
+            log.info("started", version=__version__, url=url_of(listening), pid=os.getpid())
             await serve(server, listening, stopping, announce)
+            log.info("stopping")
+    log.info("stopped")
+
+
+def warn_without_tls(settings: Settings) -> None:
+    """Keys and memories in clear text, unless a proxy adds TLS."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    if not is_loopback(f"http://{host}") and not settings.trusted_proxies:
+        log.warning(
+            "listening on a network without TLS",
+            host=settings.host,
+            remedy="Put a TLS proxy in front of it and name that in RECOLLECT_TRUSTED_PROXIES, or "
+            "listen on 127.0.0.1.",
+        )
 
 
 async def serve(
@@ -127,12 +188,14 @@ async def serve(
     stopping: asyncio.Event,
     on_ready: OnReady,
     limits: ConnectionLimits | None = None,
+    also: Sequence[Route] = (),
 ) -> None:
     """Answer on a listening socket until `stopping` is set, within `limits`, else those of the
     settings.
     """
     await check_some_leg(server.context)
-    app, running = compose(server)
+    app, running = compose(server, also)
+    app.state.stopping = stopping
     config = uvicorn.Config(
         app,
         http=limited_protocol(limits or ConnectionLimits.from_settings(server.settings)),
@@ -149,6 +212,7 @@ async def serve(
 
     async def obey() -> None:
         await stopping.wait()
+        await asyncio.sleep(server.settings.drain_seconds)
         answering.should_exit = True
 
     if stopping.is_set():

@@ -19,19 +19,33 @@ from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
+from recollect.ports.embedding import VectorOutbox
+from recollect.ports.tracing import NO_TRACER
 from recollect.settings import Settings
-from recollect.shells.logs import log_analysis, log_embedding, log_graph, log_steps, log_to_stderr
+from recollect.shells.logs import (
+    log_analysis,
+    log_curation,
+    log_embedding,
+    log_graph,
+    log_steps,
+    log_to_stderr,
+)
 from recollect.shells.progress import embedding_bar
+from recollect.usecases.curation.examine import Examined
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
+from recollect.usecases.tracing import TracedStep
 from recollect.usecases.workers.analysis import AnalysisStep
 from recollect.usecases.workers.backoff import BackoffEvent
+from recollect.usecases.workers.curation import CurationStep, OnCuration
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
 from recollect.usecases.workers.graph import GraphStep, OnGraph
 from recollect.usecases.workers.indexing import IndexStep
+from recollect.usecases.workers.outbox import OutboxStep
 from recollect.usecases.workers.worker import Step, Worker, persist
 from recollect.wiring import Local, Server, open_local, open_server
+from recollect.wiring.context import build_curation
 
 log = structlog.get_logger("recollect")
 
@@ -45,43 +59,64 @@ def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bo
     log_to_stderr()
     counts = asyncio.run(_run(settings, once=once, retry=retry, local=local))
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
+    if "proposed" in counts:
+        text += f", proposed {counts['proposed']} changes and applied {counts['applied']}"
     text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
     text += f"; {counts['failing']} to be retried later" if counts.get("failing") else ""
     sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
+
+
+class _Tally:
+    """Counts what the steps report, and logs it."""
+
+    def __init__(self) -> None:
+        self.counts = {"embedded": 0, "read": 0, "failed": 0}
+        self.embedding_line = log_embedding()
+        self._graph_line = log_graph()
+
+    def on_embedding(self, event: Embedded | BackoffEvent) -> None:
+        if isinstance(event, Embedded):
+            self._add(embedded=event.kept, failed=len(event.failed))
+        self.embedding_line(event)
+
+    def on_graph(self, event: Extracted | Compared | BackoffEvent) -> None:
+        if isinstance(event, Extracted):
+            self._add(read=event.kept, failed=len(event.failed))
+        self._graph_line(event)
+
+    def on_curation(self, event: Examined | BackoffEvent) -> None:
+        if isinstance(event, Examined):
+            self._add(proposed=event.proposed, applied=event.applied)
+        log_curation(event)
+
+    def _add(self, **more: int) -> None:
+        for name, count in more.items():
+            self.counts[name] = self.counts.get(name, 0) + count
 
 
 async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> dict[str, int]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    counts = {"embedded": 0, "read": 0, "failed": 0}
-    embedding_line, graph_line = log_embedding(), log_graph()
-
-    def on_embedding(event: Embedded | BackoffEvent) -> None:
-        if isinstance(event, Embedded):
-            counts["embedded"] += event.kept
-            counts["failed"] += len(event.failed)
-        embedding_line(event)
-
-    def on_graph(event: Extracted | Compared | BackoffEvent) -> None:
-        if isinstance(event, Extracted):
-            counts["read"] += event.kept
-            counts["failed"] += len(event.failed)
-        graph_line(event)
-
+    tally = _Tally()
+    counts = tally.counts
     opened = open_local if local else open_server
     async with opened(settings, log_steps()) as server:
-        graph = graph_step(server, on_graph)
+        graph = graph_step(server, tally.on_graph)
         context = embedding_of(server) if graph is not None else require_embedding(server)
         steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
         if context is not None:
             steps += [
-                EmbeddingStep(context, on_embedding),
-                IndexStep(context.queue, embedding_line),
+                EmbeddingStep(context, tally.on_embedding),
+                IndexStep(context.queue, tally.embedding_line),
             ]
+        if (outbox := outbox_of(server)) is not None:
+            steps.append(OutboxStep(outbox, tally.embedding_line))
         if graph is not None:
             steps.append(graph)
-        workers = [Worker(step) for step in steps]
+        if (curation := curation_step(server, tally.on_curation)) is not None:
+            steps.append(curation)
+        workers = [Worker(trace_step(server, step)) for step in steps]
         if retry:
             counts["retried"] = await _retry(context, None if graph is None else server.graph)
             log.info("retrying what failed", jobs=counts["retried"])
@@ -115,10 +150,34 @@ def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
     return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
 
 
+def curation_step(server: Server | Local, on_event: OnCuration) -> CurationStep | None:
+    """What examines changed memories, if that is wanted. Not in a store that a server is behind:
+    proposals are made where the memories are authoritative.
+    """
+    if server.settings.api_url is not None and isinstance(server, Local):
+        return None
+    curation = build_curation(server.context, server.settings)
+    return None if curation is None else CurationStep(curation, on_event)
+
+
 def embedding_of(server: Server | Local) -> EmbeddingContext | None:
     """What embedding needs, where this server embeds."""
     context = server.embedding
     return None if context is None or context.default == NO_EMBEDDER else context
+
+
+def trace_step(server: Server | Local, step: Step) -> Step:
+    """The step, measured where traces are collected."""
+    if isinstance(server, Local) or server.tracer is NO_TRACER:
+        return step
+    return TracedStep(step, server.tracer)
+
+
+def outbox_of(server: Server | Local) -> VectorOutbox | None:
+    """What sends vectors to another engine, where one is used."""
+    if server.embedding is None or not isinstance(server.embedding.queue, VectorOutbox):
+        return None
+    return server.embedding.queue
 
 
 def require_embedding(server: Server | Local) -> EmbeddingContext:
@@ -142,16 +201,25 @@ async def working_inside(server: Server | Local) -> AsyncIterator[None]:
     if server.barrier_note:
         log.warning("row-level security has no roles", reason=server.barrier_note)
     tasks: list[asyncio.Task[None]] = []
+
+    def start(step: Step, name: str) -> asyncio.Task[None]:
+        return asyncio.create_task(persist(trace_step(server, step), log_bug), name=name)
+
     if server.settings.worker != "off":
         analysis = AnalysisStep(server.analysis, log_analysis)
-        tasks.append(asyncio.create_task(persist(analysis, log_bug), name="analysis worker"))
+        tasks.append(start(analysis, "analysis worker"))
         if (context := embedding_of(server)) is not None:
             embedding = EmbeddingStep(context, log_embedding())
-            tasks.append(asyncio.create_task(persist(embedding, log_bug), name="embedding worker"))
+            tasks.append(start(embedding, "embedding worker"))
             indexing = IndexStep(context.queue, log_embedding())
-            tasks.append(asyncio.create_task(persist(indexing, log_bug), name="index worker"))
+            tasks.append(start(indexing, "index worker"))
+        if (outbox := outbox_of(server)) is not None:
+            sending = OutboxStep(outbox, log_embedding())
+            tasks.append(start(sending, "outbox worker"))
         if (graph := graph_step(server, log_graph())) is not None:
-            tasks.append(asyncio.create_task(persist(graph, log_bug), name="graph worker"))
+            tasks.append(start(graph, "graph worker"))
+        if (curation := curation_step(server, log_curation)) is not None:
+            tasks.append(start(curation, "curation worker"))
     try:
         yield
     finally:

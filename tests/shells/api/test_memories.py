@@ -115,3 +115,18 @@ def test_a_prefix_that_fits_several_memories_names_them(mine: httpx.Client) -> N
     assert problem["type"] == "urn:recollect:problem:ambiguous-id"
     assert all(id in problem["detail"] for id in ids)
     assert mine.get(f"memories/{ids[1]}").json()["id"] == str(UUID(ids[1]))
+
+
+def test_versions_are_listed_and_restored(mine: httpx.Client, theirs: httpx.Client) -> None:
+    first = stored(mine, "the API runs on port 8000")
+    address = f"memories/{first['id']}"
+    second = mine.patch(address, json={"content": "the API runs on port 9000"}).json()
+    versions = mine.get(f"{address}/versions").json()["versions"]
+    assert [(each["version"], each["content"]) for each in versions] == [
+        (2, second["content"]),
+        (1, first["content"]),
+    ]
+    restored = mine.post(f"{address}/versions/1/restore").json()
+    assert (restored["version"], restored["content"]) == (3, first["content"])
+    assert mine.post(f"{address}/versions/9/restore").status_code == 404
+    assert theirs.get(f"{address}/versions").status_code == 404

@@ -6,6 +6,10 @@ import httpx
 from tests.serving import Running
 from tests.waiting import SECONDS
 
+from recollect import __version__
+from recollect.adapters.http.fast_recall import recall
+from recollect.core.recall.request import RecallRequest
+
 
 def test_health_needs_no_key(shared_server: Running) -> None:
     for probe in ("live", "ready"):
@@ -38,6 +42,24 @@ def test_metrics_count_requests_and_legs_by_template(own_server: Running) -> Non
         assert secret not in text
 
 
+def test_metrics_count_the_recalls_of_hooks(own_server: Running) -> None:
+    recall(own_server.url, own_server.new_key(), RecallRequest("ships"), SECONDS)
+    with own_server.client() as client:
+        for waits in ("0", "60000", "soon"):
+            body = {"query": "ships"} if waits != "60000" else {}
+            client.post("recall", json=body, headers={"Recollect-Hook-Ms": waits})
+    text = httpx.get(f"{own_server.url}/api/v1/metrics", timeout=SECONDS).text
+    counts = {
+        line.partition(" ")[0]: line.rpartition(" ")[2]
+        for line in text.splitlines()
+        if line.startswith("recollect_hook_recall_seconds_count")
+    }
+    name = "recollect_hook_recall_seconds_count"
+    assert counts == {
+        f'{name}{{outcome="{outcome}"}}': "1.0" for outcome in ("answered", "late", "failed")
+    }
+
+
 def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
     for fields in ({"project": "p"}, {"category": "note"}, {"is_sensitive": True}):
         mine.post("memories", json={"content": f"something {fields}", **fields})
@@ -47,10 +69,12 @@ def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
         "memories": 3,
         "forgotten": 0,
         "sensitive": 1,
+        "expiring": 0,
         "by_category": {"fact": 2, "note": 1},
         "by_project": {"p": 1},
         "by_language": {"en": 3},
         "embedding": None,
+        "curation": None,
     }
 
 
@@ -58,3 +82,17 @@ def test_answers_are_kept_by_no_cache_and_read_as_no_other_type(mine: httpx.Clie
     for answer in (mine.get("stats"), mine.get("nowhere")):
         assert answer.headers["Cache-Control"] == "no-store"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_metrics_tell_the_backlog_and_the_build(own_server: Running) -> None:
+    with own_server.client() as mine:
+        for text in ("the harbour", "the lighthouse"):
+            mine.post("memories", json={"content": text})
+    text = httpx.get(f"{own_server.url}/api/v1/metrics", timeout=SECONDS).text
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(samples['recollect_jobs{queue="graph",state="waiting"}']) >= 2
+    assert samples['recollect_jobs{queue="graph",state="parked"}'] == "0.0"
+    assert float(samples['recollect_database_connections{state="idle"}']) >= 1
+    assert samples[f'recollect_build_info{{version="{__version__}"}}'] == "1.0"
+    assert "recollect_memories" in samples
+    assert float(samples["process_resident_memory_bytes"]) > 0

@@ -117,7 +117,7 @@ def test_two_servers_on_one_database_obey_the_same_change(
         key = own_server.new_key("ada")
         with own_server.client(key) as here, second.client(key) as there:
             assert recalled(there, query="staging")["legs"]["lexical"]["status"] == "ran"
-            here.patch("settings", json={"lexical_weight": 0, "rerank": True})
+            here.patch("settings", json={"lexical_weight": 0, "second_stage": "cross-encoder"})
             after = recalled(there, query="staging")
             assert after["legs"]["lexical"]["status"] == "skipped"
             assert after["rerank"]["status"] == "absent"
@@ -126,7 +126,7 @@ def test_two_servers_on_one_database_obey_the_same_change(
             log = here.get("settings/audit", params={"limit": 2}).json()["changes"]
     assert [(one["by"], one["name"], one["old"], one["new"]) for one in log] == [
         ("ada", "lexical_weight", 0.0, 2.0),
-        ("ada", "rerank", None, True),
+        ("ada", "second_stage", None, "cross-encoder"),
     ]
 
 
@@ -152,6 +152,21 @@ def test_why_of_a_hit_is_its_explanation(mine: httpx.Client, ids: dict[str, str]
     answer = mine.post("why", json={"id": ids["lunch"], "query": "lunch"}).json()
     assert (answer["recalled"], answer["place"], answer["kept_out"]) == (True, 1, [])
     assert (answer["score"], answer["fused"]) == (hit["score"], hit["explanation"]["fused"])
+
+
+def test_why_says_that_an_update_is_shown_first(mine: httpx.Client) -> None:
+    texts = (
+        "The car park API runs on port 8000.",
+        "The API moved to port 9000, says the car park.",
+    )
+    old, new = (mine.post("memories", json={"content": text}).json()["id"] for text in texts)
+    query = "car park API runs on port"
+    hit = recalled(mine, query=query)["hits"][0]
+    assert (hit["memory"]["id"], hit["newer_than"]["id"]) == (new, old)
+    gained, lost = (mine.post("why", json={"id": id, "query": query}).json() for id in (new, old))
+    assert gained["moved"].endswith("which it updates: 8000 became 9000.")
+    assert lost["moved"].endswith("which updates it, is shown first: 8000 became 9000.")
+    assert mine.post("why", json={"id": old, "query": "car park"}).json()["recalled"]
 
 
 def test_why_hides_other_owners_memories(

@@ -46,8 +46,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memory_get": {"id": "01890a5d"},
     "memory_update": {"id": "01890a5d", "content": "coffee"},
     "memory_delete": {"id": "01890a5d"},
+    "memory_review": {"id": "01890a5d", "decision": "reject"},
 }
-FILLED = {"reference": "01890a5d", "kind": "supersedes", "target": "01890a5e"}
+FILLED = {"reference": "01890a5d", "version": 1, "kind": "supersedes", "target": "01890a5e"}
 
 
 def operations(server: Running) -> list[tuple[str, str, dict[str, Any]]]:

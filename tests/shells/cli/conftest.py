@@ -19,7 +19,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One server for all tests; they do not meet, since each has owners of its own."""
-    with running(cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")) as up:
+    url, home = cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")
+    with running(url, home, max_content=8_000) as up:
         yield up
     cluster.drop("cli_tests")
 

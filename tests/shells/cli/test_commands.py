@@ -64,7 +64,7 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     assert found["legs"]["dense"]["status"] == "absent"
     text = cli("recall", "apples", "--explain").stdout
     assert "rank 1" in text
-    assert f"fused {RecallSettings().vote:.2f};" in text
+    assert f"fused {RecallSettings().vote:.2f} × prior" in text
     assert "dense absent" in text
     # The scores of the other fusions are small, and shown to more places.
     cli.json("settings", "set", "fusion", "rrf")
@@ -145,8 +145,10 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
         "by_category": {"fact": 1},
         "by_project": {},
         "by_language": {"en": 1},
+        "expiring": 0,
         "embedding": None,
         "graph": None,
+        "curation": None,
     }
 
 
@@ -176,8 +178,8 @@ def test_settings_are_shown_and_changed(cli: Cli) -> None:
 
 
 def test_settings_set_shows_only_what_changed(cli: Cli) -> None:
-    assert cli("settings", "set", "rerank", "on").stdout == "rerank: off → on\n"
-    assert cli("settings", "set", "rerank", "on").stdout == "rerank is already on\n"
+    assert cli("settings", "set", "second_stage", "off").stdout == "second_stage: late → off\n"
+    assert cli("settings", "set", "second_stage", "off").stdout == "second_stage is already off\n"
 
 
 def test_a_setting_that_leaves_no_leg_is_refused(cli: Cli) -> None:

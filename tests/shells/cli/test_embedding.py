@@ -98,6 +98,8 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
             "embedded": 2,
             "waiting": 0,
             "parked": 0,
+            "unsent": 0,
+            "token_bytes": 0,
             "last_error": None,
             "languages": [],
         }

@@ -30,13 +30,23 @@ def test_why_of_a_hit_shows_its_score_as_a_product(cli: Cli) -> None:
     assert "yes, at place 1 of at most 10" in shown
     alone = f"{RecallSettings().vote:.2f}"
     assert f"fused {alone} × prior 1.000 = {alone}" in shown
-    cli.json("settings", "set", "exact_bonus", "0.5")
-    assert "× bonus 1.500" in cli("why", stored["id"], "--query", "lunch").stdout
 
 
 def test_why_reads_a_long_query_from_stdin(cli: Cli) -> None:
     stored = cli.json("remember", "Lunch is at noon")
     assert cli.json("why", stored["id"], "--query", "-", input="lunch?\n")["recalled"]
+
+
+def test_recall_and_why_say_that_an_update_is_shown_first(cli: Cli) -> None:
+    old = cli.json("remember", "The car park API runs on port 8000.")["id"]
+    new = cli.json("remember", "The API moved to port 9000, says the car park.")["id"]
+    query = "car park API runs on port"
+    reason = f"hown before {old[:13]}, which it updates: 8000 became 9000"
+    assert reason in " ".join(cli("recall", query).stdout.split())
+    told = " ".join(cli("why", new, "--query", query).stdout.split())
+    assert f"It is s{reason}." in told
+    lost = " ".join(cli("why", old, "--query", query).stdout.split())
+    assert f"{new[:13]}, which updates it, is shown first: 8000 became 9000." in lost
 
 
 @pytest.mark.parametrize(
@@ -64,15 +74,15 @@ def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
     assert cli.json("settings", "log") == {"changes": []}
     assert cli("settings", "log").stderr == "no setting has been changed yet\n"
     cli.json("settings", "set", "dense_weight", "0.5")
-    cli.json("settings", "set", "rerank", "on")
+    cli.json("settings", "set", "second_stage", "cross-encoder")
     changes = cli.json("settings", "log", "--limit", "1")["changes"]
     assert [(one["name"], one["old"], one["new"], one["by"]) for one in changes] == [
-        ("rerank", None, True, "me")
+        ("second_stage", None, "cross-encoder", "me")
     ]
     shown = cli("settings", "log").stdout
-    assert re.search(r"me\s+rerank\s+off → on", shown)
+    assert re.search(r"me\s+second_stage\s+late → cross-encoder", shown)
     assert re.search(rf"me\s+dense_weight\s+{RecallSettings().dense_weight} → 0.5", shown)
-    assert re.search(r"rerank\s+on", cli("settings").stdout)
+    assert re.search(r"second_stage\s+cross-encoder", cli("settings").stdout)
 
 
 def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -> None:
@@ -83,8 +93,8 @@ def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -
 
 def test_recall_reports_a_missing_rerank(cli: Cli) -> None:
     cli.json("remember", "Lunch is at noon")
-    cli.json("settings", "set", "rerank", "on")
+    cli.json("settings", "set", "second_stage", "cross-encoder")
     said = cli("recall", "lunch")
     assert "not reranked (absent)" in said.stderr
-    assert "rerank absent" in cli("recall", "lunch", "--explain").stdout
+    assert "cross-encoder absent" in cli("recall", "lunch", "--explain").stdout
     assert cli.json("recall", "lunch")["rerank"]["status"] == "absent"

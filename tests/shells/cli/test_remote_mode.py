@@ -32,8 +32,19 @@ LINES: dict[str, list[str]] = {
     "forget": ["{id}", "--forever", "--yes"],
     "link": ["{id}", "see_also", "{id}"],
     "unlink": ["{id}", "see_also", "{id}"],
+    "history": ["{id}"],
+    "restore": ["{id}", "--version", "1"],
     "audit": [],
+    "proposals": [],
+    "review": ["--accept-all", "duplicate_of"],
+    "undo": [UNKNOWN],
     "erase": ["--owner", "{owner}", "--yes"],
+    "backup": ["{folder}"],
+    "page": [],
+    "service": [],
+    "service install": ["--print"],
+    "service status": ["--root", "{folder}"],
+    "service remove": ["--root", "{folder}"],
     "export": [],
     "import": ["{file}"],
     "memory-tool": ['{"command": "view", "path": "/memories"}'],
@@ -152,7 +163,8 @@ def filled(remote: Cli, tmp_path: Path, owner: str) -> Callable[[str], str]:
     id = remote.json("remember", "The harbour is closed on Mondays")["id"]
     file = tmp_path / "notes.md"
     file.write_text("# Notes\n\n- The ferry leaves at nine\n")
-    named = {"{id}": id, "{file}": str(file), "{owner}": owner}
+    folder = str(tmp_path / "folder")
+    named = {"{id}": id, "{file}": str(file), "{owner}": owner, "{folder}": folder}
     return lambda argument: named.get(argument, argument)
 
 

@@ -24,7 +24,7 @@ def test_the_second_stage_has_its_line(
     stage: RerankReport | None, judged: RerankPlace | None, told: str | None
 ) -> None:
     report = WhyReport(
-        memory(1), True, 1, 10, 1.0, 1.0, 1.0, 1.0, {}, (), rerank=judged, second_stage=stage
+        memory(1), True, 1, 10, 1.0, 1.0, 1.0, {}, (), rerank=judged, second_stage=stage
     )
     console = Console(width=200)
     with console.capture() as seen:

@@ -11,6 +11,9 @@ from tests.serving import Running
 from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
 from tests.waiting import SECONDS
 
+from recollect.settings import Settings
+from recollect.shells.serve import warn_without_tls
+
 
 def test_the_commands_work_on_a_server(server: Running, tmp_path: Path) -> None:
     cli = client_of(server, tmp_path / "home")
@@ -57,6 +60,52 @@ def test_serve_keys_and_a_client_as_real_processes(tmp_path: Path, database_url:
         finally:
             process.terminate()
         assert process.wait(SECONDS) == 0
+
+
+def test_serve_logs_migrations_start_and_stop(tmp_path: Path, empty_database_url: str) -> None:
+    admin = Cli(tmp_path / "admin", {"RECOLLECT_DATABASE_URL": empty_database_url})
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0", "--json"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment(**admin.variables),
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            assert json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+        assert process.wait(SECONDS) == 0
+    lines = (tmp_path / "log").read_text()
+    order = ["migrated the database to 0001", "started", "stopping", "stopped"]
+    places = [lines.index(each) for each in order]
+    assert places == sorted(places)
+    assert "without TLS" not in lines
+
+
+@pytest.mark.parametrize(
+    ("host", "proxies", "is_warned"),
+    [
+        ("0.0.0.0", (), True),
+        ("::", (), True),
+        ("192.0.2.7", (), True),
+        ("0.0.0.0", ("192.0.2.1",), False),
+        ("127.0.0.1", (), False),
+        ("::1", (), False),
+    ],
+)
+def test_serve_warns_of_a_network_without_tls(
+    host: str,
+    proxies: tuple[str, ...],
+    is_warned: bool,
+    log_shown: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    warn_without_tls(Settings(host=host, trusted_proxies=proxies))
+    assert ("listening on a network without TLS" in capsys.readouterr().err) is is_warned
 
 
 def _check_keys(admin: Cli, url: str, home: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_write_is_sent_after_its_answer_and_found_elsewhere(homes: list[Cli]) 
     assert two.json("recall", "staging")["hits"][0]["memory"]["id"] == stored["id"]
     assert two.json("list")["memories"] == []
     assert two.json("sync")["waiting"] == 0
-    assert two.json("list")["memories"] == [stored]
+    assert two.json("list")["memories"] == [{**stored, "changed_by": "sync"}]
     assert two.json("update", stored["id"], "--importance", "1")["version"] == 2
     one("sync")
     assert one.json("show", stored["id"])["importance"] == 1.0
@@ -63,7 +63,7 @@ def test_without_the_server_everything_goes_on_and_status_says_what_waits(
     one.json("sync")
     assert one.json("status")["sync"]["last_error"] is None
     two("sync")
-    assert two.json("list")["memories"] == [stored]
+    assert two.json("list")["memories"] == [{**stored, "changed_by": "sync"}]
 
 
 def test_conflicts_are_listed_shown_and_resolved(homes: list[Cli]) -> None:

@@ -183,7 +183,7 @@ async def test_projects_are_directories_of_their_own(recollect: Service) -> None
         {"command": "create", "path": "/memories/x"},
         {"command": "create", "path": "/memories/x", "file_text": None},
         {"command": "create", "path": "/memories/x", "file_text": "  \n "},
-        {"command": "create", "path": "/memories/x", "file_text": "x" * 10_000},
+        {"command": "create", "path": "/memories/x", "file_text": "x" * 100_001},
         {"command": "create", "path": "/memories/x", "file_text": "a\x00b"},
         {"command": "str_replace", "path": "/memories/a", "old_str": "one", "new_str": ""},
         {"command": "insert", "path": "/memories/a", "insert_line": 5, "insert_text": "x"},

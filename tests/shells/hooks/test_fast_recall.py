@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
@@ -49,10 +50,7 @@ LATER = time.monotonic() + 1_000_000
 
 
 def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
-    return [
-        (hit.memory, hit.score, hit.fused, hit.prior, hit.bonus, hit.legs, hit.attached)
-        for hit in hits
-    ]
+    return [(hit.memory, hit.score, hit.fused, hit.prior, hit.legs, hit.attached) for hit in hits]
 
 
 async def fill(recollect: Service) -> None:
@@ -73,7 +71,7 @@ async def supersede_and_resolve(recollect: Service) -> None:
 
 
 @pytest.mark.parametrize("has_links", [False, True])
-@pytest.mark.parametrize("changes", [{}, {"exact_bonus": 0.5}, {"fusion": "rrf"}])
+@pytest.mark.parametrize("changes", [{}, {"prior_strength": 1.0}, {"fusion": "rrf"}])
 async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
     tmp_path: Path, changes: dict[str, object], *, has_links: bool
 ) -> None:
@@ -90,6 +88,24 @@ async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
             request = RecallRequest(question, limit=3, scope=scope, sort_by=sort_by)
             long = await recollect.recall(request)
             assert shown(find(request)) == shown([*long.hits])
+
+
+async def test_fast_recall_injects_no_memory_outside_its_lifetime(tmp_path: Path) -> None:
+    past, future = (datetime(year, 1, 1, tzinfo=UTC) for year in (2020, 2999))
+    now = "the staging database is copied at night"
+    drafts = (
+        Draft("the staging database is read-only", valid_until=past),
+        Draft("the staging database moves to Porto", valid_from=future),
+        Draft(now, valid_from=past, valid_until=future),
+    )
+    async with open_service(load(home=tmp_path)) as recollect:
+        for draft in drafts:
+            await recollect.remember(draft)
+        find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+        request = RecallRequest("staging database")
+        assert shown(find(request)) == shown([*(await recollect.recall(request)).hits])
+    injected = inject(find, "what about the staging database?", None).memories
+    assert [memory.content for memory in injected] == [now]
 
 
 async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     said = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
     event = parse_event(json.dumps(said).encode())
     until = time.monotonic() + 0.1
-    (told,) = await briefed(event, os.environ, until)
+    (told,) = (await briefed(event, os.environ, until)).memories
     assert told.content == FRIDAY
     assert time.monotonic() >= until
 

@@ -17,6 +17,8 @@ from tests.serving import Running
 from tests.shells.mcp.schemas import fits
 from tests.waiting import SECONDS
 
+from recollect.shells.mcp.tools import TOOLS
+
 pytestmark = pytest.mark.anyio
 
 MODES = ("legacy", "auto")
@@ -47,7 +49,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> CallToolResult:
 async def test_the_same_tools_over_http(server: Running, mode: str) -> None:
     async with connected(server, server.new_key(), mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert len(tools) == 8
+        assert len(tools) == len(TOOLS)
         stored = await call(client, "memory_store", content="Tea is kept in the shed")
         found = await call(client, "memory_recall", query="tea")
         assert found.structured_content["hits"][0]["memory"] == stored.structured_content

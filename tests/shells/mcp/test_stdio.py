@@ -23,6 +23,7 @@ from tests.waiting import SECONDS
 
 from recollect.core.admin.checks import WORDS_ONLY
 from recollect.shells.mcp import compact
+from recollect.shells.mcp.tools import TOOLS
 
 pytestmark = pytest.mark.anyio
 
@@ -149,6 +150,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
             "by_category": {},
             "by_project": {},
             "by_language": {},
+            "expiring": 0,
         }
 
 
@@ -278,7 +280,7 @@ def test_nothing_is_opened_or_asked_before_the_first_call(tmp_path: Path) -> Non
         named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_test", "RECOLLECT_SYNC": "off"}
         with bare(tmp_path / "home", **named) as pipe:
             pipe.send(INITIALIZE, LIST)
-            assert len(pipe.answer(2)["result"]["tools"]) == 8
+            assert len(pipe.answer(2)["result"]["tools"]) == len(TOOLS)
             assert callers == []
             assert not (tmp_path / "home").exists()
             pipe.send(STATS)

@@ -69,6 +69,11 @@ INTENTS = {
         "erase it forever",
         "this one is wrong and unwanted, forget it",
     ),
+    "memory_review": (
+        "which proposals are there to review",
+        "ask me about each pair of duplicates",
+        "undo the decision you accepted",
+    ),
     "memory_stats": (
         "how many memories are there",
         "count the memories by category",
@@ -115,8 +120,8 @@ def test_an_intent_leads_to_its_tool() -> None:
         for intent in intents
         if chosen(intent, described) == tool
     ]
-    assert sum(map(len, INTENTS.values())) == 43
-    assert len(right) >= 39
+    assert sum(map(len, INTENTS.values())) == 46
+    assert len(right) >= 42
 
 
 def test_the_definitions_stay_short() -> None:
@@ -125,8 +130,8 @@ def test_the_definitions_stay_short() -> None:
     """
     told = [definition(tool).model_dump(mode="json", by_alias=True) for tool in TOOLS]
     read = [{name: one[name] for name in ("name", "description", "inputSchema")} for one in told]
-    assert sum(len(json.dumps(one)) for one in read) <= 8_600
-    assert sum(len(json.dumps(one)) for one in told) <= 20_600
+    assert sum(len(json.dumps(one)) for one in read) <= 9_520
+    assert sum(len(json.dumps(one)) for one in told) <= 24_500
 
 
 def test_arguments_are_described_except_those_no_model_can_choose() -> None:
@@ -175,3 +180,12 @@ def test_an_answer_says_nothing_twice_and_nothing_empty() -> None:
     }
     assert compact.answer(recalled).keys() == recalled.keys()
     assert compact.answer({"hits": []}, explained=False) == {"hits": []}
+
+
+def test_a_long_memory_is_answered_with_its_passage_alone() -> None:
+    memory = {"id": str(uuid4()), "owner": "ada", "content": "x " * 9_000, "version": 1}
+    passage = {"text": "x x", "start": 40, "end": 43}
+    hit = {"memory": memory, "score": 1.5, "passage": passage}
+    (answered,) = compact.answer({"hits": [hit]})["hits"]
+    assert answered["passage"] == passage
+    assert answered["memory"] == {"id": memory["id"], "version": 1}

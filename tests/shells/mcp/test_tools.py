@@ -20,6 +20,7 @@ HINTS = {
     "memory_get": (True, False, True),
     "memory_update": (False, True, False),
     "memory_delete": (False, True, True),
+    "memory_review": (False, False, False),
     "memory_stats": (True, False, True),
 }
 _each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -35,7 +36,7 @@ def _properties(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _properties(one)
 
 
-def test_the_eight_tools() -> None:
+def test_the_nine_tools() -> None:
     assert [tool.name for tool in TOOLS] == list(HINTS)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -11,9 +13,21 @@ from fastapi.security import HTTPBearer
 
 from recollect import __version__
 from recollect.core.admin.admission import Admission
-from recollect.shells.api import conflicts, graph, keys, links, memories, operations
+from recollect.core.admin.checks import Check
+from recollect.shells.api import (
+    browse,
+    conflicts,
+    curation,
+    events,
+    graph,
+    keys,
+    links,
+    memories,
+    operations,
+)
 from recollect.shells.api import erase as erasing
 from recollect.shells.api import recall as recalling
+from recollect.shells.api import status as status_
 from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
@@ -47,10 +61,14 @@ _documented_key = HTTPBearer(
 )
 
 
-def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
+def create_app(
+    server: Server,
+    also_closed: Collection[str] = (),
+    doctor: Callable[[], list[Check]] = list,
+) -> FastAPI:
     """Build the API of one server, and the app that other shells are mounted on: added routes get
     the same Host check, body limit, log and metrics, and need the same key if their path is in
-    `also_closed`.
+    `also_closed`. `doctor` checks the installation.
     """
     app = FastAPI(
         title="Recollect",
@@ -64,17 +82,24 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     metrics = Metrics()
     app.state.server = server = replace(server, on_recall=metrics.observe_recall)
     app.state.metrics = metrics
+    app.state.load_probe = SharedProbe(partial(_read_load, server, metrics))
+    app.state.doctor = doctor
+    app.state.stopping = asyncio.Event()
     app.state.probe = SharedProbe(server.context.settings.read_settings)
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (
+        browse.router,
+        events.router,
         memories.router,
         links.router,
         recalling.router,
         conflicts.router,
+        curation.router,
         erasing.router,
         syncing.router,
         graph.router,
         keys.router,
+        status_.router,
         operations.closed,
     ):
         closed.include_router(router)
@@ -102,6 +127,15 @@ def create_app(server: Server, also_closed: Collection[str] = ()) -> FastAPI:
     )
     app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
     app.add_middleware(
-        Observed, observe=metrics.observe_request, logs_requests=settings.access_log == "on"
+        Observed,
+        observe=metrics.observe_request,
+        observe_hook=metrics.observe_hook,
+        logs_requests=settings.access_log == "on",
+        tracer=server.tracer,
     )
     return app
+
+
+async def _read_load(server: Server, metrics: Metrics) -> None:
+    if server.load is not None:
+        metrics.set_load(await server.load())

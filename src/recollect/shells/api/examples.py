@@ -14,6 +14,7 @@ from recollect.wire.answers import (
     EmbeddingOut,
     ForgottenOut,
     HealthOut,
+    HistoryOut,
     MemoryOut,
     PageOut,
     StatsOut,
@@ -58,6 +59,7 @@ LINKED: Final = MEMORY.model_copy(
         "version": 2,
     }
 )
+HISTORY: Final = HistoryOut(versions=[LINKED, MEMORY])
 PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
 BATCH: Final = BatchOut(
     stored=1,
@@ -102,7 +104,6 @@ RECOLLECTION: Final = RecollectionOut(
             score=_FUSED * _PRIOR,
             explanation=ExplanationOut(
                 fused=_FUSED,
-                bonus=1.0,
                 prior=_PRIOR,
                 legs={
                     "lexical": LegPlaceOut(rank=1, score=2.31, contribution=_FUSED, evidence=0.62)
@@ -138,7 +139,6 @@ WHY: Final = WhyOut(
     place=None,
     limit=10,
     fused=None,
-    bonus=1.0,
     prior=_PRIOR,
     score=None,
     legs={

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from recollect.core.errors import Conflict
 from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, Mine, Reference
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut
+from recollect.wire.answers import ForgottenOut, HistoryOut, MemoryOut, PageOut
 from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.problems import KINDS
@@ -116,6 +116,40 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     changes = sent.to_changes()
     memory = await mine.update(reference, changes, based_on=sent.based_on)
     return WrittenOut.of_changes(memory, changes)
+
+
+@router.get(
+    "/memories/{reference}/versions",
+    operation_id="memory_history",
+    **READ,
+    summary="History",
+    responses={200: examples.of(examples.HISTORY, "Its versions."), **problems(*SENT, *REFERRED)},
+)
+async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
+    """The versions of a memory, newest first: the current one and up to 100 before it."""
+    versions = await mine.history(reference)
+    return HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions])
+
+
+@router.post(
+    "/memories/{reference}/versions/{version}/restore",
+    operation_id="restore_version",
+    **WRITE,
+    summary="Restore",
+    responses={
+        200: examples.of(examples.MEMORY, "The restored memory."),
+        **problems(*SENT, *REFERRED, KINDS[Conflict]),
+    },
+)
+async def restore_version(
+    reference: Reference,
+    version: Annotated[int, Path(ge=1, description="The version to restore.")],
+    mine: Mine,
+) -> MemoryOut:
+    """Give a memory the fields of a former version, as a new version. A memory that is sensitive
+    stays so.
+    """
+    return MemoryOut.from_memory(await mine.restore(reference, version))
 
 
 @router.delete(

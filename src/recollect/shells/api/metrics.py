@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from http import HTTPStatus
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from recollect import __version__
+from recollect.core.admin.stats import Load
 from recollect.core.recall.request import Recollection
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -37,6 +49,14 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._hooks = Histogram(
+            "recollect_hook_recall_seconds",
+            "Time to answer a recall of a hook: in time, too late for it, or with an error.",
+            ("outcome",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+
         self._overloads = Counter(
             "recollect_overload_refusals",
             "Requests refused because they could not be answered in time.",
@@ -49,6 +69,38 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._jobs = Gauge(
+            "recollect_jobs",
+            "Memories that wait to be embedded, read for the graph or sent to Qdrant, and parked "
+            "ones that failed too often, of all owners.",
+            ("queue", "state"),
+            registry=self._registry,
+        )
+        self._memories = Gauge(
+            "recollect_memories",
+            "Memories of all owners, as Postgres estimates them.",
+            registry=self._registry,
+        )
+        self._connections = Gauge(
+            "recollect_database_connections",
+            "Connections of this process to Postgres.",
+            ("state",),
+            registry=self._registry,
+        )
+        build = Gauge("recollect_build_info", "The version.", ("version",), registry=self._registry)
+        build.labels(__version__).set(1)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+
+    def set_load(self, load: Load) -> None:
+        self._memories.set(load.memories)
+        for queue, (waiting, parked) in load.queues.items():
+            self._jobs.labels(queue, "waiting").set(waiting)
+            self._jobs.labels(queue, "parked").set(parked)
+        self._connections.labels("in_use").set(load.connections_in_use)
+        self._connections.labels("idle").set(load.connections_idle)
+
     def count_failed_sign_in(self) -> None:
         self._sign_ins.inc()
 
@@ -57,6 +109,11 @@ class Metrics:
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         self._requests.labels(method, route, str(status)).observe(seconds)
+
+    def observe_hook(self, status: int, seconds: float, waits: float) -> None:
+        """`waits`: so long the hook waits; then it answers without the server."""
+        outcome = "late" if seconds > waits else "answered" if status == HTTPStatus.OK else "failed"
+        self._hooks.labels(outcome).observe(seconds)
 
     def observe_recall(self, recollection: Recollection) -> None:
         self._recalls.observe(recollection.took_ms / 1000)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
-from recollect.core.errors import StoreUnavailable
+from recollect.core.errors import StoreError, StoreUnavailable
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, Mine, TheMetrics, TheProbe
+from recollect.shells.api.context import READ, Mine, TheLoadProbe, TheMetrics, TheProbe
 from recollect.shells.api.metrics import CONTENT_TYPE
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.wire.answers import HealthOut, StatsOut
@@ -55,10 +56,12 @@ async def live() -> HealthOut:
         **problems(KINDS[StoreUnavailable]),
     },
 )
-async def ready(probe: TheProbe) -> HealthOut:
+async def ready(request: Request, probe: TheProbe) -> HealthOut:
     """Checks the store, at most once a second. If this fails, route requests elsewhere until it
-    succeeds again.
+    succeeds again. It also fails while a server that was told to stop still answers.
     """
+    if request.app.state.stopping.is_set():
+        raise StoreUnavailable("this server is stopping", remedy="Send requests to another one.")
     await probe()
     return HealthOut(status="ok")
 
@@ -81,6 +84,10 @@ async def ready(probe: TheProbe) -> HealthOut:
         **problems(),
     },
 )
-async def metrics(metrics: TheMetrics) -> Response:
-    """Needs no key: it contains no text and no owner."""
+async def metrics(metrics: TheMetrics, load: TheLoadProbe) -> Response:
+    """Needs no key: it contains no text and no owner. What the database says is left as it was
+    while it does not answer.
+    """
+    with suppress(StoreError):
+        await load()
     return Response(metrics.text(), media_type=CONTENT_TYPE)

@@ -46,7 +46,9 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     `degraded` and skipped; `explain` shows where each leg placed every hit.
     """
     recollection = await mine.recall(question.to_request())
-    return RecollectionOut.from_recollection(recollection, explain=question.explain)
+    return RecollectionOut.from_recollection(
+        recollection, explain=question.explain, query=question.query
+    )
 
 
 @router.post(

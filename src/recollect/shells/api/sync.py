@@ -38,7 +38,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     check_push_size(len(sent.memories), len(sent.revisions))  # refused writes are not counted
     server.spend_writes(key, len(sent.memories) + len(sent.revisions))
     pushed = await push(
-        server.context_for(key),
+        server.context_for(key, "sync"),
         server.changes_for(key),
         key.owner,
         sent.store,

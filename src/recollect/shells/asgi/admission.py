@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +21,7 @@ from recollect.shells.asgi.problems import error_response
 
 # After a longer wait, for a body or for a slot, a key is looked up again.
 _CHECK_AGAIN_SECONDS: Final = 1.0
+_STREAM: Final = "text/event-stream"
 
 
 class Admitted:
@@ -70,6 +72,8 @@ class Admitted:
         async def send_later(message: Message) -> None:
             if message["type"] == "http.response.start":
                 head.append(message)
+                if Headers(raw=message["headers"]).get("content-type", "").startswith(_STREAM):
+                    self._leave(ticket)  # it is open for minutes, and rarely does any work
                 return
             if not message.get("more_body", False):
                 self._leave(ticket)

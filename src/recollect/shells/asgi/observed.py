@@ -12,17 +12,20 @@ from time import perf_counter
 from typing import Final
 
 import structlog
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.core.privacy.keys import Key
 from recollect.core.privacy.redaction import locations
+from recollect.ports.tracing import NO_TRACER, Span, Tracer
 from recollect.shells.asgi.guards import KEY, client_of
 from recollect.shells.asgi.problems import UNEXPECTED, problem, problem_response
+from recollect.wire.fast_recall import HOOK_HEADER
 
 log = structlog.get_logger("recollect")
 Observe = Callable[[str, str, int, float], None]
+ObserveHook = Callable[[int, float, float], None]
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # Other servers log the same when the client has disconnected.
@@ -32,17 +35,33 @@ _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosni
 
 
 class Observed:
-    """Wraps an app; `observe` is called with (method, route, status, seconds)."""
+    """Wraps an app; `observe` is called with (method, route, status, seconds), and when a hook
+    asks, `observe_hook` with (status, seconds, seconds that it waits).
+    """
 
-    def __init__(self, app: ASGIApp, observe: Observe, *, logs_requests: bool = True) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        observe: Observe,
+        *,
+        observe_hook: ObserveHook = lambda _status, _seconds, _waits: None,
+        logs_requests: bool = True,
+        tracer: Tracer = NO_TRACER,
+    ) -> None:
         self._app = app
         self._observe = observe
+        self._observe_hook = observe_hook
         self._logs_requests = logs_requests
+        self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with self._tracer.span("request") as span:
+            await self._answer(scope, receive, send, span)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span) -> None:
         started = perf_counter()
         status = 0
 
@@ -70,6 +89,10 @@ class Observed:
             method = scope["method"] if scope["method"] in METHODS else "other"
             route = _route(scope)
             self._observe(method, route, status, seconds)
+            if (waits := _hook_seconds(scope)) is not None:
+                self._observe_hook(status, seconds, waits)
+            described = {"http.request.method": method, "http.route": route}
+            span.describe(f"{method} {route}", **described, **{"http.response.status_code": status})
             if self._logs_requests:
                 log.info(
                     "request",
@@ -80,6 +103,13 @@ class Observed:
                     client=client_of(scope),
                     **_key_of(scope),
                 )
+
+
+def _hook_seconds(scope: Scope) -> float | None:
+    """How long the hook that asks waits for the answer; None when no hook asks."""
+    milliseconds = Headers(scope=scope).get(HOOK_HEADER, "")
+    is_number = milliseconds.isascii() and milliseconds.isdecimal() and len(milliseconds) < 8
+    return int(milliseconds) / 1000 if is_number else None
 
 
 def _key_of(scope: Scope) -> dict[str, str]:

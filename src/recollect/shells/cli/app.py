@@ -8,7 +8,8 @@ import typer
 
 from recollect import __version__
 from recollect.shells.cli.admin import audit as auditing
-from recollect.shells.cli.admin import database, doctor, embedding, keys
+from recollect.shells.cli.admin import backup as backups
+from recollect.shells.cli.admin import database, doctor, embedding, keys, service
 from recollect.shells.cli.admin import erase as erasing
 from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
 from recollect.shells.cli.agents import install as installing
@@ -48,8 +49,14 @@ def build(entry_points: EntryPoints) -> typer.Typer:
     app.command("forget")(load("forget"))
     app.command("link")(load("link"))
     app.command("unlink")(load("unlink"))
+    app.command("history")(load("history"))
+    app.command("review")(load("review"))
+    app.command("proposals")(load("proposals"))
+    app.command("undo")(load("undo"))
     app.command("audit")(auditing.audit)
     app.command("erase")(erasing.erase)
+    app.command("backup")(backups.backup)
+    app.command("restore")(load("restore"))
     app.command("export")(exporting.export)
     app.command("import")(importing.import_memories)
     app.command("memory-tool")(memory_tool.memory_tool)
@@ -64,6 +71,7 @@ def build(entry_points: EntryPoints) -> typer.Typer:
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(keys.keys_app, name="keys")
     app.add_typer(database.database_app, name="database")
+    app.add_typer(service.service_app, name="service")
     add_commands(app, entry_points)
     return app
 

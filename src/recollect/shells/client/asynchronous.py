@@ -105,7 +105,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         from recollect.wiring import open_service
 
-        opening = open_service(self._settings, syncing=True)
+        opening = open_service(self._settings, syncing=True, actor="python")
         self._opened = await opening.__aenter__()
         self._opening = opening
         return self
@@ -133,10 +133,12 @@ class AsyncClient:
         is_global: bool = False,
         session: str | None = None,
         id: UUID | None = None,
+        valid_from: datetime | None = None,
+        valid_until: datetime | None = None,
     ) -> Memory:
         """Store a memory. With your own id (a UUIDv7), repeating the call is safe. A client that
         follows the environment stores it in the project of the folder, like the command line,
-        unless it is global.
+        unless it is global. It is recalled from `valid_from` until just before `valid_until`.
         """
         here = self._project_here()
         values: dict[str, Any] = {
@@ -149,6 +151,8 @@ class AsyncClient:
             "project": project,
             "session": session,
             "id": id,
+            "valid_from": valid_from,
+            "valid_until": valid_until,
         }
         check_kinds_of(values)
         named = project_to_store_in(project, here, is_global=is_global)
@@ -227,6 +231,15 @@ class AsyncClient:
     async def unlink(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
         """Remove a link."""
         return await self._recollect.unlink(str(reference), kind, str(target))
+
+    async def history(self, reference: str | UUID) -> list[Memory]:
+        """The versions of a memory, newest first; the first is the current one."""
+        return await self._recollect.history(str(reference))
+
+    async def restore(self, reference: str | UUID, version: int) -> Memory:
+        """Give a memory the fields of a former version, as a new version."""
+        check_kinds_of({"version": version})
+        return await self._recollect.restore(str(reference), version)
 
     async def forget(self, reference: str | UUID, *, forever: bool = False) -> UUID:
         """Hide a memory from recall and listings; `forever` erases it."""

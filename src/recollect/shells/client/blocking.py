@@ -126,6 +126,8 @@ class Client:
     update = _blocking(AsyncClient.update)
     link = _blocking(AsyncClient.link)
     unlink = _blocking(AsyncClient.unlink)
+    history = _blocking(AsyncClient.history)
+    restore = _blocking(AsyncClient.restore)
     forget = _blocking(AsyncClient.forget)
     brief = _blocking(AsyncClient.brief)
     audit = _blocking(AsyncClient.audit)

@@ -69,7 +69,7 @@ async def _kept(
             note = f" model={type(error).__name__}"
     if not found:
         return Captured(), note
-    async with open_service(settings, by_meaning=False) as recollect:
+    async with open_service(settings, by_meaning=False, actor="hook") as recollect:
         result = await captured(
             recollect, found, project=project, session=session, allowance=allowance
         )

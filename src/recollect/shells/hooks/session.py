@@ -12,16 +12,20 @@ import os
 import signal
 import time
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from recollect.core.agents.injection import BRIEF_SENTENCE, block, fitting
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.agents.injection import block, fitting
+from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.wall import Wall
 from recollect.wiring.fast_recall import home_folder
 from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
+
+if TYPE_CHECKING:
+    from recollect.usecases.agents.brief import Brief
 
 # The longest that a background process may run.
 WORK_SECONDS: Final = 120
@@ -37,8 +41,10 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     """Print the project's memories before the first prompt."""
     import asyncio
 
-    memories = asyncio.run(briefed(event, environ, wall.until - _FOR_BRIEFING))
-    text = rendered(event.name or "SessionStart", block(BRIEF_SENTENCE, memories), as_text=as_text)
+    found = asyncio.run(briefed(event, environ, wall.until - _FOR_BRIEFING))
+    memories = found.memories
+    told = block(found.sentence, memories)
+    text = rendered(event.name or "SessionStart", told, as_text=as_text)
     files = open_hook_files(home_folder(environ))
     if wall.answer(text):
         session = files.session(event.session_key)
@@ -50,7 +56,7 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     return f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
 
 
-async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tuple[Memory, ...]:
+async def briefed(event: Event, environ: Mapping[str, str], until: float) -> Brief:
     """What to print at the start. After a compaction, wait for running captures until the moment
     `until` of the monotonic clock.
     """
@@ -71,12 +77,12 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tup
     # After a compaction, first what this session had and may have lost.
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
-    async with open_service(settings, by_meaning=False) as recollect:
+    async with open_service(settings, by_meaning=False, actor="hook") as recollect:
         brief_now = await briefing(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )
         if not lost:
-            return brief_now.memories
+            return brief_now
         restored = [
             memory
             for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
@@ -84,7 +90,7 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> tup
         ][:_RESTORED]
     known = {memory.id for memory in restored}
     others = [memory for memory in brief_now.memories if memory.id not in known]
-    return fitting([*restored, *others], settings.hook_tokens)
+    return replace(brief_now, memories=fitting([*restored, *others], settings.hook_tokens))
 
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
 
 from pydantic import ConfigDict, Field
 
@@ -88,6 +88,15 @@ class DeleteArguments(Input):
     )
 
 
+class ReviewArguments(Input):
+    """Which proposal, and what the user decided; without both, list them."""
+
+    id: str | None = Field(default=None, description="A proposal's id.")
+    decision: Literal["accept", "keep_older", "reject", "later", "undo"] | None = Field(
+        default=None, description="Only what the user decided."
+    )
+
+
 class StatsArguments(Input):
     """Nothing."""
 
@@ -107,7 +116,7 @@ WORDS = {
     "as_of": "What was known at this time.",
     "based_on": "The version you read.",
     "category": "An episode needs a session.",
-    "content": "Up to 8,000 characters.",
+    "content": "Up to 100,000 characters.",
     "cursor": "next_cursor of the page before.",
     "everywhere": "In all projects.",
     "exclude": "Ids already seen.",
@@ -129,6 +138,8 @@ WORDS = {
     "tags": "Filed under.",
     "target": "Whole id.",
     "weights": "Of the legs.",
+    "valid_from": "Recalled from then on.",
+    "valid_until": "Recalled until then.",
 }
 OF_A_SCOPE = {
     "categories": "Any of these.",

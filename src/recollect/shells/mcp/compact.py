@@ -59,20 +59,30 @@ def _compact(value: object) -> object:
     if isinstance(value, list):
         return [_compact(item) for item in value]
     if isinstance(value, dict):
-        held = _memory(value).items()
+        held = _memory(_hit(value)).items()
         return {key: _compact(item) for key, item in held if item is not None and item != []}
     return value
 
 
+def _hit(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a long text only the passage that matched; `memory_get` returns all of it."""
+    if values.get("passage") is None or "memory" not in values:
+        return values
+    memory = {key: value for key, value in values["memory"].items() if key != "content"}
+    return {**values, "memory": memory}
+
+
 def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A memory's owner is the caller, and most of its fields are empty."""
-    if not {"content", "version", "owner"} <= values.keys():
+    """A memory's owner is the caller, most of its fields are empty, and who wrote it is for
+    people.
+    """
+    if not {"version", "owner"} <= values.keys():
         return values
     is_unchanged = values.get("updated_at") == values.get("created_at")
     return {
         key: value
         for key, value in values.items()
-        if key != "owner"
+        if key not in ("owner", "changed_by")
         and value not in (None, [])
         and value is not False
         and not (key == "updated_at" and is_unchanged)

@@ -37,7 +37,7 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
     async def service_of(context: Context) -> Service:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
-        return server.for_key(context.request.scope[KEY])
+        return server.for_key(context.request.scope[KEY], "mcp")
 
     manager = StreamableHTTPSessionManager(
         build_server(service_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),

@@ -22,7 +22,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from recollect.core.agents.injection import BRIEF_SENTENCE, block
+from recollect.core.agents.injection import block
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.relevance import Measure
 from recollect.ports.service import Service
@@ -92,7 +92,7 @@ async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadR
 async def _brief(recollect: Service, project: str | None) -> str:
     scope = Scope(project=project, with_global=True)
     found = await brief(recollect, scope, budget_tokens=Measure().tokens, now=datetime.now(UTC))
-    return block(BRIEF_SENTENCE, found.memories) or _NOTHING
+    return block(found.sentence, found.memories) or _NOTHING
 
 
 def _contents(uri: str, kind: str, text: str) -> ReadResourceResult:

@@ -19,6 +19,7 @@ function typeOf(schema) {
   if (schema.anyOf) return joined(schema.anyOf.map(typeOf), " or ");
   if (schema.enum) return [`one of ${schema.enum.join(", ")}`];
   if (schema.const !== undefined) return [JSON.stringify(schema.const)];
+  if (schema.prefixItems) return ["list of ", ...joined(schema.prefixItems.map(typeOf), ", ")];
   if (schema.type === "array") return ["list of ", ...typeOf(schema.items), limits(schema)];
   if (schema.additionalProperties?.type || schema.additionalProperties?.$ref) {
     return ["object of ", ...typeOf(schema.additionalProperties)];

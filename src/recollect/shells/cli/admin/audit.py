@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +11,7 @@ import typer
 from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
-from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default
+from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_duration
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_server, run_async
 
@@ -29,6 +29,10 @@ def audit(
         bool,
         typer.Option("--server", help="Audit the server's database, by meaning as well as words."),
     ] = False,
+    within: Annotated[
+        str,
+        typer.Option("--within", help="Report memories that expire this soon, such as 30d."),
+    ] = "7d",
     owner: Annotated[
         str | None,
         typer.Option("--owner", help="Owner whose memories to audit (default: RECOLLECT_OWNER)."),
@@ -36,12 +40,13 @@ def audit(
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find duplicates, contradictions, stale or unused memories, and secrets."""
+    """Find duplicates, contradictions, stale, expiring or unused memories, and secrets."""
     kinds = checked_kinds(KINDS if kind is None else kind)
+    soon = parse_duration(within, "within")
     if server:
-        found = ask_server(lambda there: _audit_on_server(there, owner, kinds), start=start)
+        found = ask_server(lambda there: _audit_on_server(there, owner, kinds, soon), start=start)
     else:
-        found = run_async(_audit_local(owner, kinds))
+        found = run_async(_audit_local(owner, kinds, soon))
     if as_json:
         findings = [
             {
@@ -62,7 +67,9 @@ def audit(
         show(f"  → {item.command}")
 
 
-async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding]:
+async def _audit_local(
+    owner: str | None, kinds: Sequence[Kind], within: timedelta
+) -> list[Finding]:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
@@ -82,13 +89,14 @@ async def _audit_local(owner: str | None, kinds: Sequence[Kind]) -> list[Finding
                 owner_or_default(owner, settings),
                 datetime.now(UTC),
                 kinds=kinds,
+                within=within,
                 recalls=recalls,
                 progress=report,
             )
 
 
 async def _audit_on_server(
-    server: Server, owner: str | None, kinds: Sequence[Kind]
+    server: Server, owner: str | None, kinds: Sequence[Kind], within: timedelta
 ) -> list[Finding]:
     from recollect.shells.progress import counting_bar
     from recollect.usecases.curation.audit import audit as audited
@@ -99,6 +107,7 @@ async def _audit_on_server(
             owner_or_default(owner, server.settings),
             server.clock.now(),
             kinds=kinds,
+            within=within,
             recalls=server.recalls,
             neighbours=server.recalls,
             progress=report,

@@ -12,7 +12,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -23,6 +23,7 @@ from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
 from recollect.core.text.analysis import counted
+from recollect.ports.embedding import VectorOutbox
 from recollect.settings import Settings
 from recollect.shells.cli.admin import health
 from recollect.shells.cli.admin.embedder_check import check_embedder
@@ -180,16 +181,17 @@ def check_egress(settings: Settings) -> Check:
 
 def check_database(settings: Settings, *, full: bool) -> Iterator[Check]:
     if not full:
-        found = "RECOLLECT_DATABASE_URL is set; --full connects to it"
-        yield Check("database", "ok", found)
+        yield Check("database", "ok", "RECOLLECT_DATABASE_URL is set; --full connects to it")
         return
     try:
-        vector_note, barrier_note, pending = asyncio.run(_open_server(settings))
+        found = asyncio.run(_open_server(settings))
     except RecollectError as error:
         yield Check("database", "fail", str(error), error.remedy)
         return
-    yield _check_vectors(vector_note, pending)
-    yield _check_barrier(barrier_note)
+    yield _check_vectors(found.vector_note, found.pending)
+    if found.engine is not None:
+        yield found.engine
+    yield _check_barrier(found.barrier_note)
     yield from _check_cluster(settings)
 
 
@@ -258,16 +260,35 @@ async def _stats(settings: Settings, *, by_meaning: bool = False) -> Stats:
         return await recollect.stats()
 
 
-async def _open_server(settings: Settings) -> tuple[str, str, int]:
-    """Why the database cannot hold vectors, and why row-level security is slow, if so; and how many
-    indexes are still to be built.
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Why the database cannot hold vectors, and why row-level security is slow, if so; how many
+    indexes are still to be built; and how an engine outside of Postgres is.
     """
+
+    vector_note: str
+    barrier_note: str
+    pending: int = 0
+    engine: Check | None = None
+
+
+async def _open_server(settings: Settings) -> _Opened:
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
         if server.embedding is None:
-            return server.vector_note, server.barrier_note, 0
+            return _Opened(server.vector_note, server.barrier_note)
         queue = server.embedding.queue
         spaces = [space for space in await queue.spaces() if space.state == "active"]
         pending = sum([await queue.pending_indexes(space) for space in spaces])
-        return "", server.barrier_note, pending
+        engine = await _check_engine(queue) if isinstance(queue, VectorOutbox) else None
+        return _Opened("", server.barrier_note, pending, engine)
+
+
+async def _check_engine(outbox: VectorOutbox) -> Check:
+    unsent = counted(await outbox.unsent(), "change")
+    try:
+        found = await outbox.describe()
+    except RecollectError as error:
+        return Check("vectors", "fail", f"{error}; {unsent} waiting", error.remedy)
+    return Check("vectors", "ok", f"{found}; {unsent} waiting to be sent")

@@ -9,6 +9,7 @@ import typer
 
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.text.analysis import counted
+from recollect.ports.embedding import VectorOutbox
 from recollect.shells.cli.framework.options import AsJson, Start
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_filled
@@ -41,6 +42,15 @@ def reembed(
         bool, typer.Option("--rollback", help="Switch back to the previous model.")
     ] = False,
     status: Annotated[bool, typer.Option("--status", help="Show all embedding spaces.")] = False,
+    reindex: Annotated[
+        bool, typer.Option("--reindex", help="Send every vector to Qdrant again.")
+    ] = False,
+    leave_qdrant: Annotated[
+        bool,
+        typer.Option(
+            "--leave-qdrant", help="Search in Postgres again, and delete the copy in Qdrant."
+        ),
+    ] = False,
     accept_parked: Annotated[
         bool,
         typer.Option("--accept-parked", help="Switch even if some memories could not be embedded."),
@@ -49,14 +59,23 @@ def reembed(
     as_json: AsJson = False,
 ) -> None:
     """Change the embedding model of the store while it keeps answering."""
-    if [model is not None, cancel, rollback, status].count(True) != 1:
+    actions = [model is not None, cancel, rollback, status, reindex, leave_qdrant]
+    if actions.count(True) != 1:
         raise InvalidInput(
             "no action given",
             field="arguments",
-            remedy="Pass one of --model NAME, --cancel, --rollback or --status.",
+            remedy="Pass one of --model NAME, --cancel, --rollback, --status, --reindex or"
+            " --leave-qdrant.",
         )
     if status:
         _show_spaces(ask_filled(_status, start=start), as_json=as_json)
+    elif reindex:
+        sent = ask_filled(_reindex, start=start)
+        print_json({"sent": sent}) if as_json else show(f"sent {counted(sent, 'memory')} to Qdrant")
+    elif leave_qdrant:
+        ask_filled(_leave_qdrant, start=start)
+        print_json({"vectors": "pgvector"}) if as_json else show("the vectors are in Postgres only")
+        note("now unset RECOLLECT_VECTORS, and restart every server and worker")
     elif cancel:
         dropped = ask_filled(_cancel, start=start)
         _say("cancelled", dropped, as_json=as_json)
@@ -134,6 +153,36 @@ async def _status(server: Server | Local) -> list[SpaceStatus]:
     from recollect.usecases.workers.reembed import status
 
     return await status(_embedding(server))
+
+
+async def _reindex(server: Server | Local) -> int:
+    outbox = _outbox(server)
+    await outbox.rebuild()
+    return await _send_all(outbox)
+
+
+async def _leave_qdrant(server: Server | Local) -> None:
+    outbox = _outbox(server)
+    await outbox.leave()
+    await _send_all(outbox)
+
+
+async def _send_all(outbox: VectorOutbox) -> int:
+    sent = 0
+    while count := await outbox.drain():
+        sent += count
+    return sent
+
+
+def _outbox(server: Server | Local) -> VectorOutbox:
+    queue = _embedding(server).queue
+    if not isinstance(queue, VectorOutbox):
+        raise InvalidInput(
+            "the vectors are searched in the store itself",
+            field="RECOLLECT_VECTORS",
+            remedy="Nothing is to be done: this is for RECOLLECT_VECTORS=qdrant.",
+        )
+    return queue
 
 
 async def _cancel(server: Server | Local) -> StoredSpace:

@@ -1,4 +1,4 @@
-"""The commands of the other shells: serve, worker, mcp, bench.
+"""The commands of the other shells: serve, page, worker, mcp, bench.
 
 Shells do not import each other, so `main` passes their entry points in; each is imported only when
 its command is called.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
+from recollect.core.errors import InvalidInput
 from recollect.shells.cli.agents import hook
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.shell import require_own_database
@@ -25,6 +26,12 @@ class Serve(Protocol):
     """Serve until stopped; the ready file is written once requests are answered."""
 
     def __call__(self, settings: Settings, *, ready_file: Path | None, as_json: bool) -> None: ...
+
+
+class ServePage(Protocol):
+    """Serve the page of the local store until stopped."""
+
+    def __call__(self, settings: Settings, *, port: int, as_json: bool) -> None: ...
 
 
 class Work(Protocol):
@@ -42,6 +49,7 @@ class EntryPoints:
     """How to enter each of the other shells."""
 
     serve: Serve
+    page: ServePage
     worker: Work
     mcp: Callable[[], None]
     bench: Callable[[list[str]], object]
@@ -76,6 +84,26 @@ def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
         named = {"host": host, "port": port}
         settings = load(**{name: value for name, value in named.items() if value is not None})
         entry_points.serve(settings, ready_file=ready_file, as_json=as_json)
+
+    @app.command()
+    def page(
+        *,
+        port: Annotated[
+            int, typer.Option("--port", help="Port to listen on; 0 picks a free one.")
+        ] = 0,
+        as_json: AsJson = False,
+    ) -> None:
+        """Open the web page for the local store, on this machine only, until stopped."""
+        from recollect.settings import load
+
+        settings = load()
+        if settings.mode == "remote":
+            raise InvalidInput(
+                "your memories are on a server, not in the local store",
+                field="RECOLLECT_API_URL",
+                remedy=f"Open the server's page at {settings.api_url}.",
+            )
+        entry_points.page(settings, port=port, as_json=as_json)
 
     @app.command()
     def worker(

@@ -82,7 +82,8 @@ def _sizes(settings: Settings) -> dict[str, int]:
     from recollect.shells.cli.framework.shell import run_async
     from recollect.wiring.local import measure_store
 
-    return run_async(measure_store(settings))
+    size = run_async(measure_store(settings))
+    return {"file_bytes": size.total, "vector_bytes": size.vectors}
 
 
 def _size_text(sizes: dict[str, int]) -> str:

@@ -30,6 +30,11 @@ COMMANDS: Final = {
     "forget": ("memory.memories", "forget"),
     "link": ("memory.link", "link"),
     "unlink": ("memory.link", "unlink"),
+    "history": ("memory.history", "history"),
+    "restore": ("memory.history", "restore"),
+    "proposals": ("curation.review", "proposals"),
+    "review": ("curation.review", "review"),
+    "undo": ("curation.review", "undo"),
     "status": ("admin.status", "status"),
 }
 _COMPLETION: Final = "_RECOLLECT_COMPLETE"

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -72,6 +72,18 @@ Until = Annotated[
     str | None,
     Option("--until", help="Only memories stored before this time; same formats as --since."),
 ]
+Expires = Annotated[
+    str | None,
+    Option("--expires", help="How long the memory is recalled: 30d, 12h or 2w; after that, not."),
+]
+ValidFrom = Annotated[
+    str | None,
+    Option("--valid-from", help="Recall it from this time on: 2027-01-31, 2027-01-31T09:30 or 7d."),
+]
+ValidUntil = Annotated[
+    str | None,
+    Option("--valid-until", help="Recall it before this time only; formats as for --valid-from."),
+]
 Start = Annotated[
     bool,
     Option("--start", help="Start the server's database for this command if it is stopped."),
@@ -79,6 +91,52 @@ Start = Annotated[
 
 _AGE: Final = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Lifetime(TypedDict, total=False):
+    """The bounds of a lifetime that were given."""
+
+    valid_from: datetime | None
+    valid_until: datetime | None
+
+
+def lifetime(
+    *, expires: Expires = None, valid_from: ValidFrom = None, valid_until: ValidUntil = None
+) -> Lifetime:
+    """When a memory is recalled; an empty value clears a bound."""
+    now = datetime.now(UTC)
+    given: Lifetime = {}
+    if valid_from is not None:
+        given["valid_from"] = _moment_or_none(valid_from, "valid-from", now)
+    if valid_until is not None:
+        given["valid_until"] = _moment_or_none(valid_until, "valid-until", now)
+    if expires is not None:
+        if "valid_until" in given:
+            raise InvalidInput(
+                "use only one of --expires and --valid-until",
+                field="expires",
+                remedy="Pass how long it is valid, or until when.",
+            )
+        given["valid_until"] = _expiry(expires, now)
+    return given
+
+
+def _moment_or_none(text: str, option: str, now: datetime) -> datetime | None:
+    return parse_future(text, option, now) if text.strip() else None
+
+
+def _expiry(text: str, now: datetime) -> datetime:
+    span = parse_duration(text, "expires")
+    try:
+        if span > timedelta(0):
+            return now + span
+    except OverflowError:
+        pass
+    raise InvalidInput(
+        f"{text[:60]!r} is not a time that a memory can expire after",
+        field="expires",
+        remedy="Write --expires as a duration such as 12h, 30d or 2w.",
+    )
 
 
 def scope(
@@ -184,7 +242,7 @@ def parse_duration(text: str, option: str) -> timedelta:
     raise InvalidInput(
         f"{text[:60]!r} is not a duration",
         field=option,
-        remedy=f"Write --{option} as 0, or as a duration such as 30m, 12h, 7d or 2w.",
+        remedy=f"Write --{option} as a duration such as 30m, 12h, 7d or 2w.",
     )
 
 

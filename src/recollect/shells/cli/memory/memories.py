@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast
 
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
@@ -22,16 +23,19 @@ from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.errors import ExitCode, exit_code, report
 from recollect.shells.cli.framework.exit import Exit
+from recollect.shells.cli.framework.option_groups import option_group
 from recollect.shells.cli.framework.options import (
     AsJson,
     Category,
     Global,
     Importance,
     Keywords,
+    Lifetime,
     Project,
     Sensitive,
     Session,
     Tags,
+    lifetime,
     named_project,
     parse_full_id,
     project_of_folder,
@@ -49,6 +53,7 @@ STDIN = "-"
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 
 
+@option_group(validity=lifetime)
 def remember(
     text: Annotated[
         str | None,
@@ -63,6 +68,7 @@ def remember(
     project: Project = None,
     is_global: Global = False,
     session: Session = None,
+    validity: Lifetime,
     id: Annotated[
         str | None, Option("--id", help="Your own UUIDv7, which makes retries safe.")
     ] = None,
@@ -88,6 +94,7 @@ def remember(
         ),
         session=session,
         id=parse_full_id(id, "id") if id else None,
+        **validity,
     )
 
     async def remember_it(recollect: Service) -> Memory:
@@ -125,6 +132,7 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
         show(card(memory, links))
 
 
+@option_group(validity=lifetime)
 def update(
     id: Id,
     *,
@@ -139,6 +147,7 @@ def update(
     project: Project = None,
     is_global: Global = False,
     session: Session = None,
+    validity: Lifetime,
     based_on: Annotated[
         int | None,
         Option("--based-on", help="Update only if this is still the current version."),
@@ -155,7 +164,8 @@ def update(
         "is_sensitive": sensitive,
         "session": session,
     }
-    changes = cast("Changes", {name: value for name, value in said.items() if value is not None})
+    stated = {name: value for name, value in said.items() if value is not None}
+    changes = cast("Changes", {**stated, **validity})
     if project is not None or is_global:
         changes["project"] = project_to_store_in(project, None, is_global=is_global)
 
@@ -254,6 +264,8 @@ def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None])
     if memory.was_known:
         done = "already remembered as"
     show(f"{done} {short(memory.id)}{where} (version {memory.version})")
+    if memory.valid_until is not None and memory.valid_until <= datetime.now(UTC):
+        show("it has expired already: it is listed, but not recalled")
     if memory.is_sensitive and (secret := find_secret()) is not None:
         from recollect.core.privacy.secrets.detect import describe_secret
 

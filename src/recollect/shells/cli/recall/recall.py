@@ -181,6 +181,8 @@ def _ids_of(hit: Hit) -> Iterator[UUID]:
     """Every id shown with a hit."""
     yield hit.memory.id
     yield from hit.stands_for
+    if hit.newer_than is not None:
+        yield hit.newer_than.id
     yield from (memory.id for memory in hit.attached)
     yield from (pointer.target for pointer in hit.pointers)
 
@@ -203,7 +205,7 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
         note(found.hint)
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
-    if found.rerank is not None and found.rerank.status != "ran":
+    if found.rerank is not None and found.rerank.is_missing:
         note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
 
 

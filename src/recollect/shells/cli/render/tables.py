@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -24,7 +25,7 @@ from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.text import harmless, local_date, local_time, one_line
 
 if TYPE_CHECKING:
-    from recollect.core.admin.stats import Stats
+    from recollect.core.admin.stats import CurationCounts, Stats
     from recollect.core.graph.model import ExtractionProgress
     from recollect.core.memory.memory import Memory
     from recollect.core.privacy.keys import Key
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
         LegName,
         LegPlace,
         LegReport,
+        Passage,
         Recollection,
+        RerankPlace,
         RerankReport,
     )
     from recollect.core.recall.space import EmbeddingStats
@@ -62,7 +65,7 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
     table.columns[1].justify = "right"
     for hit, project in zip(found, projects, strict=True):
         memory = hit.memory
-        text = _content(memory)
+        text = _content(memory) if hit.passage is None else _passage(memory, hit.passage)
         for line in _linked(hit, ids):
             text.append(f"\n{line}", style="dim")
         if explain:
@@ -75,7 +78,7 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
 def legs(recollection: Recollection) -> Text:
     reports = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
     stage = recollection.rerank
-    second = f"; rerank {_stage(stage)}" if stage is not None else ""
+    second = f"; {stage.stage} {_stage(stage)}" if stage is not None else ""
     whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
     return Text(f"legs: {reports}{second}; {whole}")
 
@@ -93,10 +96,17 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
         "session": memory.session or "",
         "stored": local_time(memory.created_at),
         "changed": local_time(memory.updated_at),
+        "valid from": _moment(memory.valid_from),
+        "valid until": _moment(memory.valid_until),
         "version": str(memory.version),
+        "changed by": memory.changed_by or "",
         "links": "\n".join(links),
     }
     return facts({**rows, "memory": memory.content})
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else local_time(moment)
 
 
 def facts(rows: Mapping[str, str]) -> Table:
@@ -124,13 +134,25 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "memories": str(stats.memories),
         "forgotten": str(stats.forgotten),
         "sensitive": str(stats.sensitive),
+        "expiring": _expiring(stats.expiring),
         "categories": _counts(stats.by_category),
         "projects": _counts(stats.by_project),
         "languages": _counts(stats.by_language),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
         "uncovered": _uncovered(stats),
         **({} if stats.graph is None else _graph_rows(stats.graph)),
+        **({} if stats.curation is None else _curation_rows(stats.curation)),
     }
+
+
+def _expiring(memories: int) -> str:
+    return f"{memories} within 7 days; see `recollect audit --kind expiring`" if memories else ""
+
+
+def _curation_rows(counts: CurationCounts) -> dict[str, str]:
+    waiting = f"{counts.undecided} to decide; run `recollect review`" if counts.undecided else ""
+    applied = f"{counts.applied} applied; `recollect undo` reverts them" if counts.applied else ""
+    return {"proposals": waiting, "curator": applied}
 
 
 def _uncovered(stats: Stats) -> str:
@@ -213,13 +235,28 @@ def _content(memory: Memory) -> Text:
     text = Text(harmless(memory.content))
     if memory.is_sensitive:
         text.append("  sensitive", style="yellow")
+    if memory.valid_from is not None:
+        text.append(f"  valid from {local_time(memory.valid_from)}", style="dim")
+    if memory.valid_until is not None:
+        text.append(f"  valid until {local_time(memory.valid_until)}", style="dim")
     return text
+
+
+def _passage(memory: Memory, passage: Passage) -> Text:
+    """Of a long text the part that matched, and where it is."""
+    length = len(memory.content)
+    text = _content(replace(memory, content=passage.excerpt(length)))
+    place = f"characters {passage.start + 1:,} to {passage.end:,} of {length:,}"
+    return text.append(f"\n{place}", style="dim")
 
 
 def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     """What the links of a hit lead to, one line each."""
     if hit.stands_for:
         yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
+    if hit.newer_than is not None:
+        older, reason = ids[hit.newer_than.id], one_line(hit.newer_than.reason)
+        yield f"shown before {older}, which it updates: {reason}"
     if hit.duplicates:
         yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
@@ -237,10 +274,20 @@ def _why(hit: Hit) -> str:
     )
     graph = hit.legs.get("graph")
     led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
-    bonus = "" if hit.bonus == 1.0 else f" × bonus {hit.bonus:.3f}"
     rerank = hit.rerank
     judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
-    return f"{shares} = fused {amount(hit.fused)};{bonus} × prior {hit.prior:.3f}{judged}{led}"
+    words = matched_words(rerank, hit.memory.content)
+    matched = f"; matched {words}" if words else ""
+    return f"{shares} = fused {amount(hit.fused)} × prior {hit.prior:.3f}{judged}{matched}{led}"
+
+
+def matched_words(rerank: RerankPlace | None, content: str) -> str:
+    """The query's words with what is most like them in a memory, the most telling first."""
+    return ", ".join(
+        f"{one_line(match.word)} ~ {one_line(content[match.start : match.end])} "
+        f"({match.similarity:.2f})"
+        for match in (rerank.words if rerank is not None else ())
+    )
 
 
 def _where(name: LegName, place: LegPlace) -> str:
@@ -277,6 +324,9 @@ def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
     return {
         "space": embedding.space,
         "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
+        "token vectors": f"{embedding.token_bytes / 1_000_000:.1f} MB"
+        if embedding.token_bytes
+        else "",
         "last error": _trouble(embedding.last_error, embedding.parked),
     }
 

@@ -12,13 +12,14 @@ from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyLeg, WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.shells.cli.framework.text import harmless, local_time, one_line, setting_value
-from recollect.shells.cli.render.tables import amount, facts, plain_table
+from recollect.shells.cli.render.tables import amount, facts, matched_words, plain_table
 
 
 def why(report: WhyReport) -> RenderableType:
     memory = f"{short(report.memory.id)}  {harmless(report.memory.content)}"
     rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
     rows["second stage"] = _second_stage(report)
+    rows["order"] = one_line(report.moved or "")
     obstacles = [
         Text(f"\n- {one_line(obstacle.what)}\n  → {one_line(obstacle.remedy)}")
         for obstacle in report.kept_out
@@ -52,9 +53,8 @@ def _verdict(report: WhyReport) -> str:
 def _score(report: WhyReport) -> str:
     if report.score is None or report.fused is None:
         return ""
-    bonus = "" if report.bonus == 1.0 else f" × bonus {report.bonus:.3f}"
     fused, score = amount(report.fused), amount(report.score)
-    return f"fused {fused}{bonus} × prior {report.prior:.3f} = {score}"
+    return f"fused {fused} × prior {report.prior:.3f} = {score}"
 
 
 def _second_stage(report: WhyReport) -> str:
@@ -65,7 +65,9 @@ def _second_stage(report: WhyReport) -> str:
         return f"{stage.status}: {stage.note}" if stage.note else stage.status
     if judged is None:
         return "did not judge it"
-    return f"scored it {judged.score:.3g}; previously at place {judged.former_place}"
+    words = matched_words(judged, report.memory.content)
+    matched = f"; matched {words}" if words else ""
+    return f"scored it {judged.score:.3g}; previously at place {judged.former_place}{matched}"
 
 
 def _legs(report: WhyReport) -> Table:

@@ -1,0 +1,139 @@
+"""What the web page needs beyond recall: tables, versions, growth, and a preview of a hook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+
+from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
+from recollect.core.errors import Conflict
+from recollect.core.recall.request import Hit, RecallRequest
+from recollect.shells.api import examples
+from recollect.shells.api.context import READ, WRITE, Mine, Reference, TheKey, TheServer, TheShell
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.asgi.problems import MALFORMED
+from recollect.usecases.agents.inject import inject
+from recollect.usecases.memory import browse
+from recollect.wire.answers import MemoryOut
+from recollect.wire.browse import (
+    DetailsOut,
+    GrowthOut,
+    InjectIn,
+    InjectOut,
+    TableIn,
+    TableOut,
+    WeekOut,
+)
+from recollect.wire.problems import KINDS
+
+_WEEKS: Final = 26
+_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
+_DETAILS: Final = DetailsOut(
+    memory=examples.LINKED,
+    history=[examples.MEMORY],
+    concepts=["staging database"],
+    vector="embedded",
+    parked=None,
+)
+_GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])
+_INJECT: Final = InjectOut(
+    text="<recollect-memories>…</recollect-memories>",
+    tokens=120,
+    memories=[examples.MEMORY.id],
+    found=3,
+    sensitive=0,
+    below=2,
+    unfit=0,
+)
+
+router = APIRouter(prefix=PREFIX, tags=["Memories"])
+
+
+@router.get(
+    "/table",
+    operation_id="table_of_memories",
+    **READ,
+    summary="Filter and sort",
+    responses={200: examples.of(_TABLE, "The rows."), **problems(*SENT)},
+)
+async def table_of_memories(
+    query: Annotated[TableIn, Query()], server: TheServer, key: TheKey
+) -> TableOut:
+    """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
+    rows; to read everything once, use the listing with its cursor.
+    """
+    listing = query.to_listing()
+    return TableOut.from_table(await browse.table(server.context_for(key), key.owner, listing))
+
+
+@router.get(
+    "/memories/{reference}/details",
+    operation_id="memory_details",
+    **READ,
+    summary="Read with history",
+    responses={200: examples.of(_DETAILS, "The memory."), **problems(*SENT, *REFERRED)},
+)
+async def memory_details(reference: Reference, server: TheServer, key: TheKey) -> DetailsOut:
+    """One memory, forgotten or not, with its former versions, its concepts and the state of its
+    vector.
+    """
+    found = await browse.details(server.context_for(key), key.owner, reference)
+    return DetailsOut.from_details(found)
+
+
+@router.post(
+    "/memories/{reference}/restore",
+    operation_id="restore_memory",
+    **WRITE,
+    summary="Restore",
+    responses={
+        200: examples.of(examples.MEMORY, "The memory, no longer forgotten."),
+        **problems(*SENT, *REFERRED, KINDS[Conflict]),
+    },
+)
+async def restore_memory(
+    reference: Reference, server: TheServer, key: TheKey, shell: TheShell
+) -> MemoryOut:
+    """Undo forgetting a memory. One that was erased cannot be restored."""
+    server.spend_writes(key)
+    memory = await browse.restore(server.context_for(key, shell), key.owner, reference)
+    return MemoryOut.from_memory(memory)
+
+
+@router.get(
+    "/stats/growth",
+    operation_id="growth",
+    **READ,
+    summary="Growth by week",
+    responses={200: examples.of(_GROWTH, "The weeks, oldest first."), **problems(*OWNED)},
+)
+async def growth(server: TheServer, key: TheKey) -> GrowthOut:
+    """How many of the current memories were stored in each of the last 26 weeks."""
+    counted = await browse.growth(server.context_for(key), key.owner, _WEEKS)
+    return GrowthOut(weeks=[WeekOut(week=week, memories=many) for week, many in counted.items()])
+
+
+@router.post(
+    "/recall/injection",
+    operation_id="preview_injection",
+    **READ,
+    summary="Preview a hook",
+    responses={
+        200: examples.of(_INJECT, "What a hook would add to the prompt."),
+        **problems(*SENT, MALFORMED),
+    },
+)
+async def preview_injection(sent: InjectIn, mine: Mine) -> InjectOut:
+    """What a hook with default settings would add to this prompt in a new session."""
+    loop = asyncio.get_running_loop()
+
+    def find(request: RecallRequest) -> Sequence[Hit]:
+        return asyncio.run_coroutine_threadsafe(mine.recall(request), loop).result().hits
+
+    injection = await asyncio.to_thread(inject, find, sent.prompt, sent.project)
+    text = block(RECALL_SENTENCE, injection.memories)
+    return InjectOut.from_injection(injection, text, tokens(text))

@@ -1,0 +1,104 @@
+"""What an operator looks at: embedding models, their progress, and what needs attention."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Final
+
+from fastapi import APIRouter
+
+from recollect import __version__
+from recollect.core.privacy.keys import check_all_projects
+from recollect.shells.api import examples
+from recollect.shells.api.context import ADMIN, READ, Mine, TheDoctor, TheKey, TheServer
+from recollect.shells.api.openapi import OWNED, PREFIX, problems
+from recollect.usecases.admin.findings import find_problems
+from recollect.wire.status import (
+    BackupOut,
+    CheckOut,
+    DoctorOut,
+    HookRecallOut,
+    MachineOut,
+    SpaceOut,
+    StatusOut,
+    StorageOut,
+)
+
+_AT: Final = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
+_STATUS: Final = StatusOut(
+    version=__version__,
+    database="the embedded Postgres",
+    spaces=[
+        SpaceOut(
+            embedder="minilm",
+            space="all-MiniLM-L6-v2",
+            state="active",
+            embedded=120,
+            waiting=3,
+            parked=0,
+            last_error=None,
+        )
+    ],
+    checks=[CheckOut(name="meaning", status="ok", detail="3 memories wait", remedy="")],
+    machine=MachineOut(
+        storage=StorageOut(total=48_300_000, vectors=12_500_000),
+        backup=BackupOut(made_at=_AT, is_verified=True),
+        hook_recalls=[HookRecallOut(at=_AT, memories=3)],
+        benchmark=None,
+        sync=None,
+    ),
+)
+_DOCTOR: Final = DoctorOut(
+    checks=[CheckOut(name="room", status="ok", detail="19.6 GB free", remedy="")]
+)
+
+router = APIRouter(prefix=PREFIX, tags=["Operations"])
+
+
+@router.get(
+    "/status",
+    operation_id="status",
+    **READ,
+    summary="Models and findings",
+    responses={200: examples.of(_STATUS, "The status."), **problems(*OWNED)},
+)
+async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
+    """The embedding models with their progress, and what needs attention. An admin key also sees
+    what the machine records: storage, the last backup, recalls by hooks, the last benchmark and
+    what waits for sync. Needs a key that is not limited to a project.
+    """
+    check_all_projects(key)
+    queue = server.context.queue
+    spaces = [] if queue is None else await queue.spaces()
+    machine = None
+    if server.machine is not None and key.role == "admin":
+        machine = await server.machine()
+    sync = None if machine is None else machine.sync
+    notes = {"vectors": server.vector_note, "row-level security": server.barrier_note}
+    return StatusOut(
+        version=__version__,
+        database=server.database,
+        spaces=[
+            SpaceOut.from_space(space, await queue.progress(space, key.owner))
+            for space in spaces
+            if queue is not None
+        ],
+        checks=[
+            CheckOut.from_check(check) for check in find_problems(await mine.stats(), notes, sync)
+        ],
+        machine=None if machine is None else MachineOut.from_machine(machine),
+    )
+
+
+@router.get(
+    "/doctor",
+    operation_id="doctor",
+    **ADMIN,
+    summary="Check the installation",
+    responses={200: examples.of(_DOCTOR, "The findings."), **problems(*OWNED)},
+)
+async def doctor(examine: TheDoctor) -> DoctorOut:
+    """Run the checks of `recollect doctor` on the server's machine. It takes a few seconds."""
+    found = await asyncio.to_thread(examine)
+    return DoctorOut(checks=[CheckOut.from_check(check) for check in found])

@@ -1,0 +1,104 @@
+"""The commands that show the versions of a memory and restore one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.ids import short
+from recollect.core.memory.memory import Memory
+from recollect.shells.cli.framework.declared import Argument, Option
+from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.shell import ask
+from recollect.shells.cli.framework.text import one_line
+
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+# What a change is reported by; the times and the number change with every version.
+_FIELDS = (
+    "content",
+    "category",
+    "tags",
+    "expanded_keywords",
+    "importance",
+    "is_sensitive",
+    "project",
+    "session",
+    "valid_from",
+    "valid_until",
+    "links",
+    "deleted_at",
+)
+
+
+def history(id: Id, *, as_json: AsJson = False) -> None:
+    """Show the versions of a memory, newest first, and what each changed."""
+    versions = ask(lambda recollect: recollect.history(id))
+    if as_json:
+        from recollect.wire.answers import HistoryOut, MemoryOut
+
+        print_json(HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions]))
+        return
+    for version, former in zip(versions, [*versions[1:], None], strict=True):
+        changed = _describe_change(version, former)
+        by = "" if version.changed_by is None else f" by {one_line(version.changed_by)}"
+        show(f"version {version.version}, {version.updated_at:%Y-%m-%d %H:%M} UTC{by}: {changed}")
+        show(f"  {version.content}")
+
+
+def restore(
+    what: Annotated[
+        str,
+        Argument(
+            metavar="DIR|ID",
+            help="A backup, or a directory of which to take the newest. With --version: a memory.",
+        ),
+    ],
+    *,
+    version: Annotated[
+        int | None, Option("--version", help="Restore this version of the memory ID.")
+    ] = None,
+    into: Annotated[
+        str | None,
+        Option(
+            "--into",
+            help="The URL of a Postgres database, or a directory as the new RECOLLECT_HOME "
+            "(default: what RECOLLECT_DATABASE_URL and RECOLLECT_HOME name).",
+        ),
+    ] = None,
+    replace: Annotated[bool, Option("--replace", help="Delete the data that is there.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Restore a backup into an empty store, or a former version of a memory as a new version. What
+    was erased or revoked since a backup stays so.
+    """
+    if version is None:
+        from recollect.shells.cli.admin import backup
+
+        backup.restore(Path(what), into=into, replace=replace, as_json=as_json)
+    elif into is not None or replace:
+        raise InvalidInput(
+            "--version restores a memory; --into and --replace restore a backup",
+            field="--version",
+            remedy="Leave out one or the other.",
+        )
+    else:
+        _restore_version(what, version, as_json=as_json)
+
+
+def _restore_version(id: str, version: int, *, as_json: bool) -> None:
+    memory = ask(lambda recollect: recollect.restore(id, version))
+    if as_json:
+        from recollect.wire.answers import MemoryOut
+
+        print_json(MemoryOut.from_memory(memory))
+        return
+    show(f"{short(memory.id)}: restored version {version} as version {memory.version}")
+
+
+def _describe_change(version: Memory, former: Memory | None) -> str:
+    if former is None:
+        return "stored" if version.version == 1 else "the oldest that is kept"
+    changed = [name for name in _FIELDS if getattr(version, name) != getattr(former, name)]
+    return f"changed {', '.join(changed)}" if changed else "changed nothing"

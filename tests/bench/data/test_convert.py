@@ -28,7 +28,7 @@ from recollect.bench.data.datasets import (
     read_set,
 )
 from recollect.bench.data.locomo import locomo
-from recollect.bench.data.longmemeval import longmemeval
+from recollect.bench.data.longmemeval import knowledge_updates, longmemeval
 from recollect.core.errors import InvalidInput
 
 DATA = Path(os.environ.get("RECOLLECT_BENCH_DATA", "nowhere"))
@@ -151,6 +151,26 @@ def test_longmemeval_becomes_sessions_or_turns(published: Callable[[object], Pat
             (asked, "8")
         ]
         assert converted.left_out == 1
+
+
+def test_knowledge_updates_become_turns_in_order_with_their_pairs(
+    published: Callable[[object], Path],
+) -> None:
+    older, newer = (
+        [{"role": "user", "content": f"My train leaves at {hour}.", "has_answer": True}]
+        for hour in (8, 9)
+    )
+    update = {
+        **LONGMEMEVAL[0],
+        "question_type": "knowledge-update",
+        "haystack_sessions": [newer, older],
+        "haystack_dates": ["2024/05/02 (Thu) 09:00", "2024/05/01 (Wed) 09:00"],
+        "haystack_session_ids": ["late", "early"],
+    }
+    found = knowledge_updates(published([update, *LONGMEMEVAL]))
+    assert [document.id for document in found.documents] == ["early#0", "late#0"]
+    assert found.supersedes == (("late#0", "early#0"),)
+    assert gold(found) == {"q1": ("early#0", "late#0")}
 
 
 def test_converted_set_round_trips(published: Callable[[object], Path], tmp_path: Path) -> None:

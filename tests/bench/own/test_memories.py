@@ -24,7 +24,7 @@ from recollect.wiring import build_context
 pytestmark = pytest.mark.anyio
 
 SECRET = "the deploy key is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-CONFIGS = "local-fts,local-fts:exact_bonus=0.5"
+CONFIGS = "local-fts,local-fts:prior_strength=0.5"
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_own_writes_memory_text_only_to_the_private_set(
     assert done.exit_code == 0, done.stderr
     assert birds_in(done.stderr), "a person who judges a question is shown its memory"
     assert hidden not in done.stderr
-    assert "local-fts:exact_bonus=0.5" in done.stdout
+    assert "local-fts:prior_strength=0.5" in done.stdout
     outcome = tmp_path / "tuning.json"
     again = cli("bench", "own", "--yes", "--configs", CONFIGS)
     tuned = cli("bench", "tune", "--own", "--configs", CONFIGS, "--json", str(outcome))
@@ -226,7 +226,7 @@ def test_own_compares_current_settings_and_reports_missing_paraphrases(
     assert done.exit_code == 0, done.stderr
     assert "No paraphrases could be generated" in " ".join(done.stdout.split())
     assert "local-fts: your current settings" in done.stdout
-    assert cli("settings", "set", "exact_bonus", "0.5").exit_code == 0
+    assert cli("settings", "set", "prior_strength", "0.5").exit_code == 0
     again = cli("bench", "own", "--yes", "--configs", "local-fts")
     assert "current: your current settings" in again.stdout
     report = json.loads((private / "report.json").read_text())

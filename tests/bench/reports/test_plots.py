@@ -43,7 +43,7 @@ def _report(configs: list[str], *took_ms: float) -> Report:
             id="a grid is curves both ways",
         ),
         pytest.param(
-            [f"default:embedded={text}" for text in ("content", "alone", "text", "window")],
+            [f"default:embedded={text}" for text in ("content", "alone", "first")],
             {},
             id="names are no numbers",
         ),

@@ -42,14 +42,14 @@ def test_several_values_are_a_sweep_and_several_sweeps_a_grid() -> None:
 
 
 def test_layout_is_a_parameter_of_a_configuration() -> None:
-    (config,) = parse_configs("default:embedded=window:importance=signal:embedder=mpnet")
-    assert config.layout == Layout(embedded="window", importance="signal", embedder="mpnet")
+    (config,) = parse_configs("default:embedded=first:importance=signal:embedder=mpnet")
+    assert config.layout == Layout(embedded="first", importance="signal", embedder="mpnet")
     assert config.settings == {}
 
 
 def test_a_second_stage_is_added() -> None:
     (config,) = parse_configs("default+rerank:rerank_depth=20")
-    assert config.settings == {"rerank": True, "rerank_depth": 20}
+    assert config.settings == {"second_stage": "cross-encoder", "rerank_depth": 20}
 
 
 def test_a_configuration_that_is_named_twice_is_run_once() -> None:

@@ -27,7 +27,7 @@ from recollect.wiring import build_context
 pytestmark = pytest.mark.anyio
 
 DATA = evaluation_set("facts", ["all"] * 30)
-CONFIGS = "rrf,rrf:rrf_k=1,convex:dense_weight=2,lexical,rrf:depth=20,rrf:exact_bonus=1"
+CONFIGS = "rrf,rrf:rrf_k=1,convex:dense_weight=2,lexical,rrf:depth=20,rrf:prior_strength=1"
 
 
 def _quiet(*_: object) -> None:

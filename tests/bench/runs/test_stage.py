@@ -11,7 +11,7 @@ import pytest
 from tests.bench.made_runs import evaluation_set
 
 from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs.configs import Layout
+from recollect.bench.runs.configs import Embedded, Layout
 from recollect.bench.runs.stage import OWNER, staged, wake
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.background import BACKGROUND
@@ -88,6 +88,17 @@ async def test_documents_are_embedded_and_the_model_is_waited_for(empty_database
     assert {document.content for document in DATA.documents} <= set(model.seen)
     assert len(found.hits) == len(DATA.documents)
     assert found.legs["dense"].status == "ran"
+
+
+@pytest.mark.parametrize(("embedded", "expected"), [("content", False), ("first", True)])
+async def test_a_long_text_is_embedded_in_passages_or_as_one(
+    tmp_path: Path, embedded: Embedded, expected: bool
+) -> None:
+    text = "A sentence of a long text. " * 200
+    data = EvaluationSet("long", (Document("a", text, title="Long"),), (), {}, "")
+    model = Model()
+    async with staged(data, Layout("sqlite", embedded=embedded), model, tmp_path, _quiet):
+        assert (f"Long\n{text}".strip() in model.seen) is expected
 
 
 async def test_without_a_model_the_dense_leg_is_absent(empty_database_url: str) -> None:

@@ -194,6 +194,8 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     assert write_studies(here, here, None, docs, seed=1) == 2
     assert (docs / "benchmark.md").read_text() == text
     assert json.loads((docs / "benchmark/words.json").read_text()) == figures
+    with pytest.raises(InvalidInput, match="cannot create"):
+        write_studies(here, here, None, Path("/proc/docs"), seed=1)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     [
         (("--only", "everything"), "no study named 'everything'"),
         (("--data", "nowhere"), "no folder nowhere"),
-        (("--out", "/proc/docs"), "cannot create"),
+        ((), "the sets of these studies were not found"),
         (("--page-only", "--out", "."), "there are no figures"),
     ],
 )

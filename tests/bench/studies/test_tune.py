@@ -167,14 +167,14 @@ def test_split_halves_rejects_too_few_questions() -> None:
 
 def test_candidates_are_changes_to_the_current_settings() -> None:
     weights = {"lexical_weight": 1.0, "dense_weight": 1.0, "graph_weight": 0.35}
-    others = {"depth": 80, "rerank": True, "deadline_ms": 300}
+    others = {"depth": 80, "second_stage": "off", "deadline_ms": 300}
     present = RecallSettings().changed({**weights, **others})
     tried = build_candidates(
         parse_configs("default:dense_weight=3,lexical,default:depth=80"), present
     )
     assert [config.name for config in tried] == [CURRENT, "default:dense_weight=3", "lexical"]
     assert tried[0].settings["depth"] == tried[1].settings["depth"] == 80
-    assert "rerank" not in tried[0].settings
+    assert "second_stage" not in tried[0].settings
     assert changes(present, tried[0]) == NOTHING
     assert changes(present, tried[1]) == {"dense_weight": 3.0}
     assert changes(present, tried[2]) == {"dense_weight": 0.0, "graph_weight": 0.0}
@@ -187,17 +187,13 @@ def test_candidates_must_share_one_layout() -> None:
         build_candidates(parse_configs("lexical,local-fts"), RecallSettings())
 
 
-def test_candidates_reject_champions() -> None:
-    with pytest.raises(InvalidInput, match="no setting of the product"):
-        build_candidates(parse_configs("rrf,rrf:champions=2"), RecallSettings())
-
-
 def test_recommended_commands_can_be_typed() -> None:
-    assert commands({"dense_weight": 2.0, "fusion": "convex", "rrf_k": 10, "rerank": True}) == [
+    changes = {"dense_weight": 2.0, "fusion": "convex", "rrf_k": 10, "second_stage": "off"}
+    assert commands(changes) == [
         "recollect settings set dense_weight 2",
         "recollect settings set fusion convex",
         "recollect settings set rrf_k 10",
-        "recollect settings set rerank on",
+        "recollect settings set second_stage off",
     ]
 
 

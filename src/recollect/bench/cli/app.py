@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from recollect.bench.cli import data
+from recollect.bench.cli.curation import curation
 from recollect.bench.cli.floor import floor
 from recollect.bench.cli.graph import graph_speed
 from recollect.bench.cli.hook import hook
@@ -43,6 +44,7 @@ app.command()(load)
 app.command()(hook)
 app.command()(startup)
 app.command()(floor)
+app.command()(curation)
 app.command()(own)
 app.command("tune")(tune_settings)
 data.register(app)

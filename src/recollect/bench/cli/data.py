@@ -14,9 +14,11 @@ from rich.table import Column, Table
 from recollect.bench.data.convert import Converted, check_target, write_set
 from recollect.bench.data.datasets import EvaluationSet, find_sets, read_set
 from recollect.bench.data.locomo import locomo
-from recollect.bench.data.longmemeval import Unit, longmemeval
+from recollect.bench.data.longmemeval import Unit, knowledge_updates, longmemeval
+from recollect.bench.data.positions import place_facts
 from recollect.bench.data.strata import RULE_STRATA, rule_strata
 from recollect.bench.data.synthetic import synthetic_set
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT
 from recollect.shells.progress import step_bar
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -65,6 +67,28 @@ def convert_longmemeval(
 ) -> None:
     """Convert LongMemEval (longmemeval_oracle.json): one memory per session or turn."""
     _convert(lambda: longmemeval(file, unit), out, force=force)
+
+
+@convert_app.command("longmemeval-updates")
+def convert_updates(file: File, out: Out, *, force: Force = False) -> None:
+    """Convert the knowledge updates of LongMemEval to a set for `bench curation`."""
+    _convert(lambda: knowledge_updates(file), out, force=force)
+
+
+@convert_app.command("positions")
+def convert_positions(
+    set: Annotated[Path, typer.Argument(help="The directory of a converted set of short texts.")],
+    out: Out,
+    *,
+    questions: Annotated[int, typer.Option(min=1, help="Use at most so many questions.")] = 150,
+    length: Annotated[
+        int, typer.Option(min=1_000, max=MAX_CONTENT_LIMIT, help="Characters per text.")
+    ] = 7_000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    force: Force = False,
+) -> None:
+    """Make long texts with a fact at the start, in the middle or at the end."""
+    _convert(lambda: place_facts(read_set(set), questions, length, seed), out, force=force)
 
 
 def sets(data: Data = None) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from psycopg import AsyncConnection
@@ -18,7 +18,7 @@ from recollect.bench.cli.data import Data
 from recollect.bench.cli.measuring import ALL, check_writable, select_sets
 from recollect.bench.speed.copying import allow_copy
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
-from recollect.bench.speed.local import measure_local
+from recollect.bench.speed.local import UNHURRIED, measure_local
 from recollect.bench.speed.recall import Measured, measure
 from recollect.bench.speed.report import SpeedReport, show, show_local
 from recollect.bench.speed.rig import Dense, Documents, Rig
@@ -29,10 +29,9 @@ from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.settings import Settings, load
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
 from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
-
-_DEADLINE_MS: Final = 60_000
 
 
 def speed(
@@ -157,17 +156,21 @@ async def _measure_recall(
             context = replace(
                 build_context(store, mine), callers=callers, second_phase=second_phase
             )
-            dense = None
+            dense = fused = None
             if store.vectors is None:
                 bar.console.print(f"skipping the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
                 dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
                 legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
                 context = replace(context, legs=legs)
+                if dense.samples.blocks:
+                    off = replace(context.default_settings, second_stage="off")
+                    fused = LocalService(replace(context, default_settings=off), OWNER)
+                    context = replace(context, late=LateStage(store.vectors, embedders))
             recollect = LocalService(context, OWNER)
             # On a busy machine a leg must be slow here, not skipped.
-            await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
-            rig = Rig(store, connection, recollect, dense, documents)
+            await recollect.change_settings(UNHURRIED)
+            rig = Rig(store, connection, recollect, dense, fused, documents)
             found = await measure(rig, corpus, sizes, queries=queries, progress=progress)
             return found, NO_EMBEDDER if dense is None else embedder
 

@@ -15,7 +15,18 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from recollect.bench.data.datasets import CORPUS, FILES, HEADER, QRELS, QUERIES, Document, Question
+from recollect.bench.data.datasets import (
+    CORPUS,
+    FILES,
+    HEADER,
+    PAIR_HEADERS,
+    QRELS,
+    QUERIES,
+    SUPERSEDES,
+    Document,
+    Pair,
+    Question,
+)
 from recollect.core.errors import InvalidInput
 
 T = TypeVar("T")
@@ -32,16 +43,25 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """`left_out` questions have no document that answers them: nothing could be measured."""
+    """`left_out` questions have no document that answers them: nothing could be measured.
+    `supersedes` are documents with those that they replace.
+    """
 
     documents: tuple[Document, ...]
     asked: tuple[Asked, ...]
     left_out: int
+    supersedes: tuple[Pair, ...] = ()
 
     @classmethod
-    def of(cls, documents: Mapping[str, Document], asked: Sequence[Asked]) -> Converted:
+    def of(
+        cls,
+        documents: Mapping[str, Document],
+        asked: Sequence[Asked],
+        supersedes: Iterable[Pair] = (),
+    ) -> Converted:
         answerable = tuple(labelled for labelled in asked if labelled.gold)
-        return cls(tuple(documents.values()), answerable, len(asked) - len(answerable))
+        left_out = len(asked) - len(answerable)
+        return cls(tuple(documents.values()), answerable, left_out, tuple(supersedes))
 
     @property
     def labels(self) -> int:
@@ -91,11 +111,14 @@ def contents(converted: Converted) -> dict[str, str]:
         QUERIES: map(_json, map(_question, asked)),
         QRELS: ("\t".join(row) for row in [HEADER, *((*label, "1") for label in labels)]),
     }
-    return {name: "".join(f"{line}\n" for line in lines[name]) for name in FILES}
+    if converted.supersedes:
+        pairs = [PAIR_HEADERS[SUPERSEDES], *converted.supersedes]
+        lines[SUPERSEDES] = ("\t".join(pair) for pair in pairs)
+    return {name: "".join(f"{line}\n" for line in found) for name, found in lines.items()}
 
 
 def write_set(converted: Converted, folder: Path, *, force: bool = False) -> None:
-    """The set's three files. Other files in the folder stay as they are."""
+    """The set's files. Other files in the folder stay as they are."""
     check_target(folder, force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,9 @@ is a folder of three files, in UTF-8:
 
 Beside them may lie ready-made facts for the concept graph, as `recollect graph import` reads them,
 in openie.jsonl or entity_graph.jsonl; a memory is called there by its document's id. Prompts that
-no document answers may lie in queries_none.jsonl, in the form of queries.jsonl.
+no document answers may lie in queries_none.jsonl, in the form of queries.jsonl. Which documents
+replace others may be in supersedes.tsv (newer, older), and which say the same in duplicates.tsv
+(a, b), both with a header line.
 
 A whole number is read as its digits, for an id may be one; a scope that is blank is none. Other
 fields are not read. What is wrong is told with file and line before anything is stored: a
@@ -37,10 +39,16 @@ FILES: Final = (CORPUS, QUERIES, QRELS)
 FACTS: Final = ("openie.jsonl", "entity_graph.jsonl")
 UNANSWERABLE: Final = "queries_none.jsonl"
 HEADER: Final = ("query-id", "corpus-id", "score")
+SUPERSEDES: Final = "supersedes.tsv"
+DUPLICATES: Final = "duplicates.tsv"
+PAIR_HEADERS: Final = {SUPERSEDES: ("newer", "older"), DUPLICATES: ("a", "b")}
 # A question of a set that does not part its questions.
 NO_STRATUM: Final = "unstratified"
 # As LoCoMo and LongMemEval write a moment; anything else must be ISO 8601.
 _TIMES: Final = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
+
+Pair = tuple[str, str]
+"""The ids of two documents."""
 
 Gold = Mapping[str, Mapping[str, int]]
 """Question id to document id to relevance, which is above 0."""
@@ -98,6 +106,8 @@ class EvaluationSet:
     documents hold no text, so they cannot be stored, but stay in the gold: whoever labelled one
     expects it to be found, and it counts as missed. `facts` are the lines of ready-made facts, if
     there are any; the digest is of the rest. `unanswerable` are prompts that no document answers.
+    `supersedes` are pairs of a newer document and the one it replaces, `duplicates` pairs that say
+    the same.
     """
 
     name: str
@@ -109,6 +119,8 @@ class EvaluationSet:
     empty: int = 0
     facts: tuple[str, ...] = ()
     unanswerable: tuple[Question, ...] = ()
+    supersedes: tuple[Pair, ...] = ()
+    duplicates: tuple[Pair, ...] = ()
 
 
 def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
@@ -159,7 +171,28 @@ def read_set(folder: Path) -> EvaluationSet:
         empty=len(documents) - len(stored),
         facts=tuple(line for name in FACTS for line in read_facts(folder / name, needed=False)),
         unanswerable=_unanswerable(folder / UNANSWERABLE),
+        supersedes=_pairs(folder / SUPERSEDES, documents),
+        duplicates=_pairs(folder / DUPLICATES, documents),
     )
+
+
+def _pairs(file: Path, documents: Mapping[str, Document]) -> tuple[Pair, ...]:
+    if not file.is_file():
+        return ()
+    source = _Source(file, _bytes(file))
+    (number, header), *lines = source.lines()
+    if tuple(header.strip("\r").split("\t")) != PAIR_HEADERS[file.name]:
+        remedy = f"Begin the file with {' and '.join(PAIR_HEADERS[file.name])}, parted by a tab."
+        raise source.fault(number, "is not the header line", remedy)
+    found: list[Pair] = []
+    for number, line in lines:
+        one, _, other = line.strip("\r").partition("\t")
+        for id in (one, other):
+            if id not in documents:
+                remedy = f"Add it to {CORPUS}, or drop the line."
+                raise source.fault(number, f"{id!r} is not in {CORPUS}", remedy)
+        found.append((one, other))
+    return tuple(found)
 
 
 def _unanswerable(file: Path) -> tuple[Question, ...]:

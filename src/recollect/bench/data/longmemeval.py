@@ -18,6 +18,7 @@ from recollect.core.errors import InvalidInput
 
 Unit = Literal["session", "turn"]
 _UNANSWERABLE: Final = "_abs"
+_UPDATE: Final = "knowledge-update"
 
 
 class _Turn(BaseModel):
@@ -67,6 +68,31 @@ def longmemeval(file: Path, unit: Unit) -> Converted:
             documents.setdefault(document.id, document)
         asked.append(_asked(entry, [document.id for document, answers in units if answers]))
     return Converted.of(documents, asked)
+
+
+def knowledge_updates(file: Path) -> Converted:
+    """A set for curation: the turns of every question about a fact that changed, in their order,
+    and the last turn that states it in the older session with that in the newer one.
+    """
+    documents: dict[str, Document] = {}
+    asked: list[Asked] = []
+    supersedes: dict[tuple[str, str], None] = {}
+    for entry in read_published(file, list[_Entry], "LongMemEval"):
+        if entry.question_type != _UPDATE or entry.question_id.endswith(_UNANSWERABLE):
+            continue
+        turns = sorted(_by_turn(entry), key=lambda turn: turn[0].time or "")
+        for document, _ in turns:
+            documents.setdefault(document.id, document)
+        stating = {
+            document.id.partition("#")[0]: document.id for document, answers in turns if answers
+        }
+        gold = tuple(document.id for document, answers in turns if answers)
+        if len(stating) == 2:
+            older, newer = stating.values()
+            supersedes[newer, older] = None
+        asked.append(_asked(entry, list(gold)))
+    ordered = dict(sorted(documents.items(), key=lambda item: item[1].time or ""))
+    return Converted.of(ordered, asked, supersedes)
 
 
 def _by_session(entry: _Entry) -> list[tuple[Document, bool]]:

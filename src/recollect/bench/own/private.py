@@ -10,6 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from recollect.adapters.files.machine_files import own_benchmark_folder
 from recollect.core.errors import InvalidInput
 
 
@@ -17,7 +18,7 @@ def private_folder(home: Path) -> Path:
     """The folder below this home, made if need be. Refused when it lies in a git work tree, or
     when throw-away copies of the memories would.
     """
-    folder = home / "bench" / "own"
+    folder = own_benchmark_folder(home)
     for place in (folder, Path(tempfile.gettempdir())):
         _refuse_work_tree(place)
     for part in (home, folder.parent, folder):

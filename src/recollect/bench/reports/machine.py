@@ -76,8 +76,6 @@ def _config(config: Config, embedder: str) -> dict[str, Any]:
     layout["embedder"] = config.layout.embedder or embedder
     if config.layout.engine == "bm25s":
         layout["stemmed"] = stemmer() is not None
-    if config.champions:
-        layout["champions"] = config.champions
     settings = RecallSettings().changed(config.settings).as_dict()
     return {"layout": layout, "settings": settings, "digest": _digest([layout, settings])}
 

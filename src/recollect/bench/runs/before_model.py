@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT
 from recollect.core.recall.space import Space
-from recollect.ports.embedding import Embedder
+from recollect.core.recall.tokens import EmbeddedText
+from recollect.ports.embedding import Embedder, Embedders, TokenCodec, TokenEmbedder
 
 
 class BeforeModel:
@@ -25,5 +28,44 @@ class BeforeModel:
     def at_once(self, texts: Sequence[str]) -> int:
         return self._model.at_once(texts)
 
+    @property
+    def codec(self) -> TokenCodec | None:
+        return self._model.codec if isinstance(self._model, TokenEmbedder) else None
+
     async def embed_query(self, text: str) -> list[float]:
         return await self._model.embed_query(text)
+
+    async def embed_query_with_tokens(self, text: str) -> EmbeddedText:
+        if isinstance(self._model, TokenEmbedder):
+            return await self._model.embed_query_with_tokens(text)
+        return EmbeddedText(await self._model.embed_query(text), None)
+
+    async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
+        """Tokens are too large to be kept between runs."""
+        if isinstance(self._model, TokenEmbedder):
+            return await self._model.embed_documents_with_tokens(texts)
+        vectors = await self._model.embed_documents(texts)
+        return [EmbeddedText(vector, None) for vector in vectors]
+
+
+class FirstWindow(BeforeModel):
+    """A model that takes texts of any length and reads as much as it can, so that a long text has
+    one vector, of its beginning.
+    """
+
+    @property
+    def space(self) -> Space:
+        return replace(self._model.space, window=MAX_CONTENT_LIMIT)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        return await self._model.embed_documents(texts)
+
+
+class FirstWindows:
+    """The models of a catalogue, each reading first windows only."""
+
+    def __init__(self, models: Embedders) -> None:
+        self._models = models
+
+    async def embedder(self, name: str) -> Embedder:
+        return FirstWindow(await self._models.embedder(name))

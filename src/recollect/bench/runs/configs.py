@@ -5,8 +5,8 @@
     convex:dense_weight=1|2|4      a sweep: one configuration for each value
     default+rerank                 a name with something added
 
-A parameter is one of the run-time settings (`recollect settings`), one of `Layout`'s (what is
-stored, and where), or `champions`.
+A parameter is one of the run-time settings (`recollect settings`) or one of `Layout`'s: what is
+stored, and where.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 
 Engine = Literal["postgres", "sqlite", "bm25s"]
-Embedded = Literal["content", "alone", "text", "window"]
+Embedded = Literal["content", "alone", "first"]
 Graph = Literal["own", "given", "none"]
 Importance = Literal["equal", "noise", "signal"]
 
@@ -30,9 +30,9 @@ class Layout:
     """What is stored and where; configurations with the same layout share a store.
 
     `engine`: the server's store, the local one, or an outside BM25 as a yardstick. `embedder`: the
-    model; empty is the configured one. `embedded`: the content as the product embeds it, which is a
-    turn with those before it; a turn alone; the text without its title; or the content between its
-    neighbours in a conversation. `importance`: the same for all, drawn by chance, or higher for
+    model; empty is the configured one. `embedded`: the content as the product embeds it, a turn
+    with those before it and a long text in passages; each text alone; or of a long text only what
+    fits the model's window. `importance`: the same for all, drawn by chance, or higher for
     what some question asks for. `graph`: filled by our own rules, by the set's ready-made facts
     alone, or not at all; without a dense leg there is none either.
     """
@@ -46,14 +46,11 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One way to recall, under the name that the report calls it by. `champions` is no setting of
-    the product but a question to it (`champions.py`).
-    """
+    """One way to recall, under the name that the report calls it by."""
 
     name: str
     layout: Layout = field(default_factory=Layout)
     settings: Mapping[str, object] = field(default_factory=dict)
-    champions: int = 0
 
 
 _LEXICAL: Final[Mapping[str, object]] = {"dense_weight": 0.0, "graph_weight": 0.0}
@@ -84,7 +81,7 @@ NAMED: Final[Mapping[str, Config]] = {
     )
 }
 ADDED: Final[Mapping[str, Mapping[str, object]]] = {
-    "rerank": {"rerank": True},
+    "rerank": {"second_stage": "cross-encoder"},
     "graph": {"graph_weight": RecallSettings().graph_weight},
 }
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -92,7 +89,6 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedded": get_args(Embedded),
     "importance": get_args(Importance),
     "graph": get_args(Graph),
-    "champions": tuple("012345"),
 }
 _LAYOUT: Final = tuple(field.name for field in fields(Layout))
 UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
@@ -123,7 +119,7 @@ def with_current(configs: list[Config], current: Config) -> tuple[list[Config], 
 
 
 def _what_it_does(config: Config) -> tuple[object, ...]:
-    return config.layout, RecallSettings().changed(config.settings), config.champions
+    return config.layout, RecallSettings().changed(config.settings)
 
 
 def parse_configs(text: str) -> list[Config]:
@@ -166,18 +162,15 @@ def _config(text: str, parameters: Mapping[str, str]) -> Config:
     for addition in added:
         settings.update(ADDED[addition])
     layout = base.layout
-    champions = 0
     for key, value in parameters.items():
-        if key == "champions":
-            champions = int(_chosen(key, value))
-        elif key in _LAYOUT:
+        if key in _LAYOUT:
             layout = replace(layout, **{key: _chosen(key, value)})  # type: ignore[arg-type]  # checked against the choices
         else:
             settings[key] = value
     checked = RecallSettings().changed(settings).as_dict()
     told = "".join(f":{key}={value}" for key, value in parameters.items())
     chosen = {key: checked[key] for key in settings}
-    return Config(f"{text or base.name}{told}", layout, chosen, champions)
+    return Config(f"{text or base.name}{told}", layout, chosen)
 
 
 def _chosen(key: str, value: str) -> str:

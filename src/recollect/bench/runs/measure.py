@@ -104,7 +104,8 @@ async def measure(
 
 def _check_second_stage(configs: Sequence[Config], reranker: Reranker | None) -> None:
     for config in configs:
-        if reranker is None and RecallSettings().changed(config.settings).rerank:
+        stage = RecallSettings().changed(config.settings).second_stage
+        if reranker is None and stage == "cross-encoder":
             raise InvalidInput(
                 f"{config.name} reranks, but no reranker is configured",
                 field="--configs",

@@ -16,12 +16,11 @@ from uuid import UUID
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.bench.data.datasets import Question
-from recollect.bench.runs.champions import insert_champions
 from recollect.bench.runs.configs import UNHURRIED, Config
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
-from recollect.core.recall.context import RecallContext
+from recollect.core.recall.context import EncodedQuery, RecallContext
 from recollect.core.recall.request import (
     LEGS,
     Candidate,
@@ -50,12 +49,11 @@ SETTINGS_AFTER_LEGS: Final = frozenset(
             "fusion",
             "vote",
             "rrf_k",
-            "exact_bonus",
             "prior_strength",
             "min_relevance",
             "deadline_ms",
         ),
-        *("rerank", "rerank_depth", "rerank_timeout_ms"),
+        *("second_stage", "rerank_depth", "rerank_timeout_ms", "newer_first"),
     )
 )
 
@@ -88,20 +86,28 @@ class Run:
 
 @dataclass(slots=True)
 class AskedOnce:
-    """A leg that remembers its answers, and which documents they are."""
+    """A leg that remembers its answers, and which documents they are. The one that `embeds_query`
+    leaves the query's tokens to the second stage, also when it is not asked again.
+    """
 
     leg: Leg
     documents: Mapping[UUID, str]
+    embeds_query: bool = False
     _known: dict[_Question, Sequence[Candidate] | Declined] = field(default_factory=dict)
     _names: dict[_Question, tuple[str, ...]] = field(default_factory=dict)
+    _encoded: dict[_Question, EncodedQuery] = field(default_factory=dict)
 
     async def __call__(self, context: RecallContext) -> Sequence[Candidate] | Declined:
         key = _question(context.request, context.settings)
         if key not in self._known:
             found = await self.leg(context)
             self._known[key] = found
+            if self.embeds_query:
+                self._encoded[key] = context.encoded
             listed = () if isinstance(found, Declined) else found
             self._names[key] = tuple(self.documents[item.id] for item in listed)
+        if (encoded := self._encoded.get(key)) is not None:
+            context.encoded.keep(encoded.space, encoded.tokens, encoded.trust)
         return self._known[key]
 
     def found(self, request: RecallRequest, settings: RecallSettings) -> tuple[str, ...]:
@@ -115,7 +121,8 @@ class Runner:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._legs = {
-            name: AskedOnce(leg, stage.documents) for name, leg in stage.context.legs.items()
+            name: AskedOnce(leg, stage.documents, embeds_query=name == "dense")
+            for name, leg in stage.context.legs.items()
         }
         self._texts: InMemoryStore | None = None
 
@@ -126,7 +133,7 @@ class Runner:
         data = self._stage.data
         answers: dict[str, Answer] = {}
         for number, question in enumerate(data.questions, start=1):
-            answers[question.id] = await self._answer(context, settings, question, config.champions)
+            answers[question.id] = await self._answer(context, settings, question)
             progress(f"{data.name}: {config.name}", number, len(data.questions))
         took_ms = await self._times(settings, timed) if timed else ()
         return Run(data.name, config, answers, took_ms)
@@ -140,7 +147,7 @@ class Runner:
         return replace(self._stage.context, store=self._texts, settings=rows, legs=dict(self._legs))
 
     async def _answer(
-        self, context: Context, settings: RecallSettings, question: Question, champions: int
+        self, context: Context, settings: RecallSettings, question: Question
     ) -> Answer:
         request = _request(question)
         found = _whole(await recall(context, OWNER, request), question)
@@ -154,7 +161,7 @@ class Runner:
         ranking = tuple(
             name_of[id] for hit in found.hits for id in (hit.memory.id, *hit.duplicates)
         )
-        return Answer(insert_champions(ranking, legs, champions), legs)
+        return Answer(ranking, legs)
 
     async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
         context, questions = self._stage.context, self._stage.data.questions
@@ -181,7 +188,7 @@ async def _texts(stage: Stage) -> InMemoryStore:
 def _whole(found: Recollection, question: Question) -> Recollection:
     """A recall in which everything that should answer did: anything else is no measurement."""
     notes = [f"{name}: {found.legs[name].note}" for name in found.degraded]
-    if found.rerank is not None and found.rerank.status != "ran":
+    if found.rerank is not None and found.rerank.is_missing:
         notes.append(f"second stage: {found.rerank.note}")
     if notes:
         raise StoreError(
@@ -197,7 +204,8 @@ def _request(question: Question) -> RecallRequest:
 
 
 def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
-    return request.query, request.scope, _seen_by_legs(settings)
+    """The same whenever it is asked: nothing in a set expires."""
+    return request.query, replace(request.scope, valid_at=None), _seen_by_legs(settings)
 
 
 @lru_cache

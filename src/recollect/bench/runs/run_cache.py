@@ -64,7 +64,6 @@ class RunCache:
             [question.id for question in data.questions],
             asdict(config.layout),
             dict(config.settings),
-            config.champions,
             self._embedder,
             _code(),
         ]

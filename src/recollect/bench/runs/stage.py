@@ -21,9 +21,9 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.bench.data.datasets import FACTS, Document, EvaluationSet, conversations
+from recollect.bench.runs.before_model import FirstWindows
 from recollect.bench.runs.configs import Layout
 from recollect.bench.runs.importance import importance_of
-from recollect.bench.runs.views import Viewed, texts_to_embed
 from recollect.core.errors import InvalidInput, ModelUnavailable, StoreError
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import DEFAULT_CATEGORY, EPISODE, MAX_CONTENT_LIMIT, Draft
@@ -41,6 +41,7 @@ from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
+from recollect.usecases.recall.late import LateStage
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
@@ -141,11 +142,12 @@ async def _filled(
         yield stage
         return
     name = layout.embedder or settings.embedder
-    viewed = Viewed(embedders, texts_to_embed(data, layout.embedded))
-    await _embed(EmbeddingContext(vectors, viewed, name), data, progress)
-    await wake(await viewed.embedder(name))
-    legs = {**stage.context.legs, "dense": dense_leg(vectors, viewed)}
-    context = replace(stage.context, legs=legs)
+    models = FirstWindows(embedders) if layout.embedded == "first" else embedders
+    embedding = EmbeddingContext(vectors, models, name, settings=stage.context.settings)
+    await _embed(embedding, data, progress)
+    await wake(await models.embedder(name))
+    legs = {**stage.context.legs, "dense": dense_leg(vectors, models)}
+    context = replace(stage.context, legs=legs, late=LateStage(vectors, models))
     if layout.graph == "none":
         yield replace(stage, context=context)
         return
@@ -164,8 +166,7 @@ async def _store(
     data: EvaluationSet, layout: Layout, context: Context, progress: Progress
 ) -> dict[UUID, str]:
     importances = importance_of(data, layout.importance)
-    # Where the embedded text is the measure's own, every document is a fact of its own.
-    talks = conversations(data.documents) if layout.embedded == "content" else {}
+    talks = {} if layout.embedded == "alone" else conversations(data.documents)
     waiting = list(enumerate(data.documents))
     stored: dict[UUID, str] = {}
 

@@ -17,7 +17,10 @@ from recollect.bench.speed.corpus import Corpus
 from recollect.core.graph.concept_words import concept_key
 from recollect.core.memory.memory import Memory
 
-_COPIED: Final = ("memories", "embeddings", "concepts", "concept_names", "memory_concepts")
+_COPIED: Final = (
+    *("memories", "embeddings", "token_vectors"),
+    *("concepts", "concept_names", "memory_concepts"),
+)
 _MEMORIES: Final = "copy memories ({}) from stdin"
 _CONCEPTS: Final = "copy concepts (id, owner, key, name, kind) from stdin"
 _NAMES: Final = "copy concept_names (owner, key, concept_id, name) from stdin"

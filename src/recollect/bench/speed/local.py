@@ -7,7 +7,7 @@ The graph leg is not measured here: reading a hundred thousand memories for it t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,9 +17,9 @@ from typing import Final
 
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
-from recollect.bench.speed.recall import ROUNDS, TOP, Timing, timing
+from recollect.bench.speed.recall import FUSED, ROUNDS, TOP, WHOLE, Timing, timing
 from recollect.bench.speed.rig import DEPTH, Progress
-from recollect.bench.speed.vectors import Matrix, Subjects, embedded, scattered
+from recollect.bench.speed.vectors import Samples, Subjects, make_samples, scattered
 from recollect.core.memory.memory import EVERYWHERE, Draft, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import WordQuery
@@ -28,6 +28,7 @@ from recollect.ports.embedding import Embedder
 from recollect.ports.recall import VectorQuery
 from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
 from recollect.usecases.tasks import elapsed_ms
 from recollect.usecases.workers.embed import EmbeddingContext
@@ -36,7 +37,8 @@ from recollect.usecases.workers.worker import Worker
 from recollect.wiring import build_context, catalogue
 
 _BATCH: Final = 2_000
-_DEADLINE_MS: Final = 60_000
+# On a busy machine a leg must be slow here, not skipped.
+UNHURRIED: Final = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
 _SMALL: Final = Scope(project="small")
 
 
@@ -87,21 +89,29 @@ async def measure_local(
     async with AsyncExitStack() as stack:
         embedders = await stack.enter_async_context(catalogue(yours, lambda _step, _share: None))
         embedder = await embedders.embedder(yours.embedder)
-        among = await embedded(embedder, subjects.texts, progress)
+        samples = await make_samples(embedder, subjects.texts, progress)
         store = await stack.enter_async_context(SqliteStore(mine.sqlite_path))
         space = await store.vectors.open_space(yours.embedder, embedder.space)
         context = build_context(store, mine)
         legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
-        recollect = LocalService(replace(context, legs=legs), OWNER)
-        # On a busy machine a leg must be slow here, not skipped.
-        await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
+        context = replace(context, legs=legs)
+        services = {WHOLE: LocalService(context, OWNER)}
+        if samples.blocks:
+            off = replace(context.default_settings, second_stage="off")
+            late = LateStage(store.vectors, embedders)
+            services = {
+                FUSED: LocalService(replace(context, default_settings=off), OWNER),
+                WHOLE: LocalService(replace(context, late=late), OWNER),
+            }
+        recollect = services[WHOLE]
+        await recollect.change_settings(UNHURRIED)
         stored = 0
         for size in sizes:
-            await _grow(store, space, corpus, among, (stored, size), progress)
+            await _grow(store, space, corpus, samples, (stored, size), progress)
             stored = size
             for kind in KINDS:
                 progress(f"{size:,} rows, {kind}", 0, 1)
-                results += await _time(store, space, embedder, recollect, size, kind, questions)
+                results += await _time(store, space, embedder, services, size, kind, questions)
             step = EmbeddingStep(EmbeddingContext(store.vectors, embedders, yours.embedder))
             found = await _time_until_findable(recollect, Worker(step), size)
             footprints.append(await _footprint(mine.sqlite_path, space, size, found))
@@ -112,7 +122,7 @@ async def _grow(
     store: SqliteStore,
     space: StoredSpace,
     corpus: Corpus,
-    among: Matrix,
+    samples: Samples,
     sizes: tuple[int, int],
     progress: Progress,
 ) -> None:
@@ -120,11 +130,15 @@ async def _grow(
     for start in range(first, last, _BATCH):
         memories = list(corpus.memories(start, min(start + _BATCH, last)))
         await store.add_all(memories)
-        made = dict(
-            zip([memory.id for memory in memories], scattered(among, memories), strict=True)
-        )
+        vectors = scattered(samples.vectors, memories)
+        made = dict(zip([memory.id for memory in memories], vectors, strict=True))
+        known = {memory.id: memory for memory in memories}
         while jobs := await store.vectors.claim(space, _BATCH):
-            await store.vectors.finish(space, [(job, made[job.memory_id].tolist()) for job in jobs])
+            done = [(job, made[job.memory_id].tolist()) for job in jobs]
+            tokens = {
+                job: [samples.block_of(known[job.memory_id])] for job in jobs if samples.blocks
+            }
+            await store.vectors.finish(space, done, tokens=tokens)
         progress(f"storing {last:,} memories", start + len(memories) - first, last - first)
 
 
@@ -132,7 +146,7 @@ async def _time(
     store: SqliteStore,
     space: StoredSpace,
     embedder: Embedder,
-    recollect: LocalService,
+    services: Mapping[str, LocalService],
     rows: int,
     kind: str,
     questions: dict[str, list[str]],
@@ -152,9 +166,10 @@ async def _time(
                 started = perf_counter()
                 await store.vectors.nearest(OWNER, scope, query)
                 rounds.setdefault(part, []).append(elapsed_ms(started))
-            started = perf_counter()
-            await recollect.recall(RecallRequest(question, limit=TOP))
-            rounds.setdefault("whole", []).append(elapsed_ms(started))
+            for part, service in services.items():
+                started = perf_counter()
+                await service.recall(RecallRequest(question, limit=TOP))
+                rounds.setdefault(part, []).append(elapsed_ms(started))
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))
     return [timing(rows, part, kind, times) for part, times in took.items()]

@@ -26,6 +26,9 @@ TOP: Final = 10
 # So many store calls a round: enough for a p95, and too few to make the store a larger one.
 FEWEST_CALLS, MOST_CALLS = 20, 100
 REAL: Final = "real questions"
+WHOLE: Final = "whole"
+# The whole without its second stage.
+FUSED: Final = "fused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +53,23 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """The whole over what it must wait for, the embedding and the slowest leg: of the medians, and
-    of the p95.
+    """The whole without its second stage over what it must wait for, the embedding and the slowest
+    leg: of the medians, and of the p95.
     """
 
     rows: int
     query_kind: str
     ratio: float
     p95_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class SecondStage:
+    """The p95 of the whole with its second stage over that without."""
+
+    rows: int
+    query_kind: str
+    ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,10 @@ class Measured:
     @property
     def overhead(self) -> tuple[Overhead, ...]:
         return _overhead(self.results)
+
+    @property
+    def second_stage(self) -> tuple[SecondStage, ...]:
+        return _second_stage(self.results)
 
 
 async def measure(
@@ -138,10 +154,15 @@ async def _time_recalls(
         for _ in range(ROUNDS):
             for part, ms in (await rig.time_parts(question)).items():
                 rounds.setdefault(part, []).append(ms)
-            started = perf_counter()
-            answer = await rig.recollect.recall(RecallRequest(question, limit=TOP))
-            rounds.setdefault("whole", []).append(elapsed_ms(started))
-            degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
+            for part, service in ((FUSED, rig.fused), (WHOLE, rig.recollect)):
+                if service is None:
+                    continue
+                started = perf_counter()
+                answer = await service.recall(RecallRequest(question, limit=TOP))
+                rounds.setdefault(part, []).append(elapsed_ms(started))
+                degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
+                if answer.rerank is not None and answer.rerank.status != "ran":
+                    degraded[f"{rows:,} rows, second stage"] += 1
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))
         progress(f"{rows:,} rows, {kind}", number, len(questions))
@@ -170,10 +191,20 @@ def _overhead(timings: Sequence[Timing]) -> tuple[Overhead, ...]:
     return tuple(
         Overhead(rows, kind, _over_waiting(p50, rows, kind), _over_waiting(p95, rows, kind))
         for rows, kind, part in p50
-        if part == "whole"
+        if part == WHOLE
+    )
+
+
+def _second_stage(timings: Sequence[Timing]) -> tuple[SecondStage, ...]:
+    p95 = {(timing.rows, timing.query_kind, timing.part): timing.p95_ms for timing in timings}
+    return tuple(
+        SecondStage(rows, kind, round(p95[rows, kind, WHOLE] / fused, 2))
+        for (rows, kind, part), fused in p95.items()
+        if part == FUSED
     )
 
 
 def _over_waiting(ms: Mapping[tuple[int, str, str], float], rows: int, kind: str) -> float:
     slowest = max(ms.get((rows, kind, leg), 0.0) for leg in ("lexical", "dense"))
-    return round(ms[rows, kind, "whole"] / (ms.get((rows, kind, "embed"), 0.0) + slowest), 2)
+    fused = ms.get((rows, kind, FUSED), ms[rows, kind, WHOLE])
+    return round(fused / (ms.get((rows, kind, "embed"), 0.0) + slowest), 2)

@@ -13,7 +13,14 @@ from psycopg import AsyncConnection
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.bench.speed.corpus import OWNER, Corpus
-from recollect.bench.speed.vectors import Matrix, Subjects, copy_vectors, embedded, scattered
+from recollect.bench.speed.vectors import (
+    Samples,
+    Subjects,
+    copy_tokens,
+    copy_vectors,
+    make_samples,
+    scattered,
+)
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.request import Candidate, LegName
@@ -62,7 +69,7 @@ class Dense:
     space: StoredSpace
     embedders: Embedders
     embedder: Embedder
-    among: Matrix
+    samples: Samples
     questions: Sequence[str]
 
     @classmethod
@@ -76,10 +83,10 @@ class Dense:
     ) -> Dense:
         """On a store that is still empty."""
         embedder = await embedders.embedder(name)
-        among = await embedded(embedder, subjects.texts, progress)
+        samples = await make_samples(embedder, subjects.texts, progress)
         space = await vectors.open_space(name, embedder.space)
         await vectors.claim(space, 1)  # finds nothing, and knows then that nothing was missed
-        return cls(vectors, space, embedders, embedder, among, subjects.questions)
+        return cls(vectors, space, embedders, embedder, samples, subjects.questions)
 
     async def nearest(
         self, vector: Sequence[float], scope: Scope = EVERYWHERE, depth: int = DEPTH
@@ -93,13 +100,14 @@ class Dense:
 @dataclass(frozen=True, slots=True)
 class Rig:
     """One throw-away store and a connection of our own to it. Without `dense` only words are
-    measured.
+    measured. `fused` recalls without the second stage, where there is one.
     """
 
     store: PostgresStore
     connection: AsyncConnection[Any]
     recollect: Service
     dense: Dense | None = None
+    fused: Service | None = None
     documents: Documents = field(default_factory=Documents)
 
     async def grow(self, corpus: Corpus, first: int, last: int, progress: Progress) -> Filling:
@@ -114,7 +122,8 @@ class Rig:
                 progress(f"storing {last:,} memories", end - first, last - first)
         # Otherwise Postgres would do it at a moment of its own, and be measured with it.
         progress(f"tidying up {last:,} memories", 0, 1)
-        for table in ("memories",) if self.dense is None else ("memories", "embeddings"):
+        filled = ("memories", "embeddings", "token_vectors")
+        for table in filled if self.dense is not None else filled[:1]:
             await self.connection.execute(f"vacuum analyze {table}")
         await self.store.maintain()
         stored = perf_counter()
@@ -128,8 +137,11 @@ class Rig:
         memories = list(corpus.memories(first, last))
         await self.store.add_many(memories)
         if self.dense is not None:
-            vectors = scattered(self.dense.among, memories)
+            samples = self.dense.samples
+            vectors = scattered(samples.vectors, memories)
             await copy_vectors(self.connection, self.dense.space, memories, vectors)
+            if samples.blocks:
+                await copy_tokens(self.connection, self.dense.space, memories, samples)
 
     @asynccontextmanager
     async def embedding_off(self) -> AsyncIterator[None]:

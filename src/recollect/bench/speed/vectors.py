@@ -22,13 +22,13 @@ import numpy.typing as npt
 from psycopg import AsyncConnection
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
-from psycopg.types.numeric import Int4
+from psycopg.types.numeric import Int2, Int4
 
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.speed.corpus import Corpus
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.space import StoredSpace
-from recollect.ports.embedding import Embedder
+from recollect.ports.embedding import Embedder, TokenEmbedder
 
 _MADE_UP_TEXTS: Final = 1_000
 _REAL_TEXTS: Final = 14_000
@@ -39,6 +39,10 @@ _OWN: Final = 0.5
 
 _COPY: Final = """
 copy embeddings (owner, space_id, memory_id, content_hash, vector) from stdin (format binary)
+"""
+
+_COPY_TOKENS: Final = """
+copy token_vectors (owner, space_id, memory_id, passage, block) from stdin (format binary)
 """
 
 Matrix = npt.NDArray[np.float32]
@@ -70,15 +74,40 @@ class Subjects:
         )
 
 
-async def embedded(
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What a model made of some texts: the vectors that those of the memories lie between, and the
+    texts' tokens as a worker stores them. A model without a codec has none.
+    """
+
+    vectors: Matrix
+    blocks: Sequence[bytes] = ()
+
+    def block_of(self, memory: Memory) -> bytes:
+        """The tokens of one of the texts, for the same memory always the same."""
+        return self.blocks[memory.id.int % len(self.blocks)]
+
+
+async def make_samples(
     embedder: Embedder, texts: Sequence[str], progress: Callable[[str, int, int], None]
-) -> Matrix:
-    """The vectors that those of the memories lie between."""
-    vectors: list[list[float]] = []
+) -> Samples:
+    vectors: list[Sequence[float]] = []
+    blocks: list[bytes] = []
+    codec = embedder.codec if isinstance(embedder, TokenEmbedder) else None
     for start in range(0, len(texts), _BATCH):
-        vectors += await embedder.embed_documents(texts[start : start + _BATCH])
+        some = texts[start : start + _BATCH]
+        if codec is not None and isinstance(embedder, TokenEmbedder):
+            made = await embedder.embed_documents_with_tokens(some)
+            vectors += [each.vector for each in made]
+            blocks += [
+                codec.encode(text, each.tokens)
+                for text, each in zip(some, made, strict=True)
+                if each.tokens is not None
+            ]
+        else:
+            vectors += await embedder.embed_documents(some)
         progress("embedding", len(vectors), len(texts))
-    return np.asarray(vectors, dtype=np.float32)
+    return Samples(np.asarray(vectors, dtype=np.float32), blocks)
 
 
 def scattered(among: Matrix, memories: Sequence[Memory]) -> Matrix:
@@ -98,6 +127,19 @@ async def copy_vectors(
         for memory, vector in zip(memories, vectors, strict=True):
             digest = sha256(memory.content.encode()).digest()
             await copy.write_row((memory.owner, Int4(space.id), memory.id, digest, vector))
+
+
+async def copy_tokens(
+    connection: AsyncConnection[Any],
+    space: StoredSpace,
+    memories: Sequence[Memory],
+    samples: Samples,
+) -> None:
+    """Tokens for memories that have their vectors."""
+    async with connection.cursor() as cursor, cursor.copy(_COPY_TOKENS) as copy:
+        for memory in memories:
+            key = (memory.owner, Int4(space.id), memory.id, Int2(0))
+            await copy.write_row((*key, samples.block_of(memory)))
 
 
 class _Halfvec(Dumper):

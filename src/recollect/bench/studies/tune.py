@@ -36,7 +36,9 @@ FEWEST_QUESTIONS: Final = 20
 """Of a set: with fewer than ten in a half, an interval is too narrow to be believed."""
 
 # How long recall may take and whether there is a second stage is not for a benchmark to change.
-_NOT_TUNED: Final = frozenset(("deadline_ms", "rerank", "rerank_depth", "rerank_timeout_ms"))
+_NOT_TUNED: Final = frozenset(
+    ("deadline_ms", "second_stage", "rerank_depth", "rerank_timeout_ms", "newer_first")
+)
 
 Half = Mapping[str, Sequence[str]]
 """Set name to the ids of its questions."""
@@ -69,12 +71,6 @@ def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list
             field="--configs",
             remedy="Leave out engine, embedder, embedded and importance, or give all the same: "
             "only settings can be tuned.",
-        )
-    if any(config.champions for config in configs):
-        raise InvalidInput(
-            "champions are no setting of the product",
-            field="--configs",
-            remedy="Try them with `recollect bench run`: only settings can be tuned.",
         )
     layout = next(iter(layouts), Layout())
     present = {
@@ -196,6 +192,4 @@ def _changed(before: RecallSettings, after: RecallSettings) -> dict[str, object]
 
 
 def _typed(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,163 @@
+"""`recollect bench curation`: what the curator finds, and what accepting it does."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from recollect.bench.cli.data import Data
+from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.sync import progress_bar
+from recollect.bench.data.datasets import EvaluationSet
+from recollect.bench.runs.configs import Layout
+from recollect.bench.runs.stage import Progress, staged
+from recollect.bench.scores.significance import Interval
+from recollect.bench.studies.curation import CurationReport, curate
+from recollect.ports.language import AskedModel
+from recollect.settings import load
+from recollect.usecases.curation.propose import ProposedPair
+from recollect.wiring.context import build_curation_model
+
+_COLUMNS: Final = (
+    "set",
+    "decided_by",
+    "kind",
+    "confidence",
+    "reason",
+    "newer",
+    "older",
+    "is_right",
+)
+
+
+def curation(
+    *,
+    data: Data = None,
+    sets: Annotated[
+        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+    ] = ALL,
+    sample: Annotated[
+        Path | None,
+        typer.Option(help="Write a random sample of the proposals to FILE (TSV) for labelling."),
+    ] = None,
+    sample_size: Annotated[
+        int, typer.Option(min=1, help="With --sample: how many proposals of each set.")
+    ] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for sample and intervals.")] = 1,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+    ] = None,
+) -> None:
+    """Show which pairs of memories the curator proposes, and recall before and after.
+
+    By rules alone and, where RECOLLECT_CURATION_URL or RECOLLECT_CURATION_COMMAND names a language
+    model, also with that model.
+    """
+    check_writable([file for file in (sample, json_file) if file is not None])
+    chosen = select_sets(data, sets)
+    asked = build_curation_model(load())
+    models = [None] if asked is None else [None, asked]
+    with progress_bar() as progress:
+        measured = [
+            asyncio.run(_measure(each, seed, progress, model))
+            for each in chosen
+            for model in models
+        ]
+    reports = [report for report, _ in measured]
+    Console(highlight=False).print(build_table(reports))
+    if sample is not None:
+        chance = random.Random(seed)
+        rows = [
+            (report.name, proposal)
+            for report, proposals in measured
+            for proposal in chance.sample(proposals, min(sample_size, len(proposals)))
+        ]
+        _write_sample(sample, rows)
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(report) for report in reports], indent=2) + "\n")
+
+
+async def _measure(
+    data: EvaluationSet, seed: int, progress: Progress, model: AskedModel | None
+) -> tuple[CurationReport, list[ProposedPair]]:
+    """On a local store, by words."""
+    with TemporaryDirectory(prefix="recollect-bench-") as folder:
+        local = Layout(engine="sqlite")
+        async with staged(data, local, None, Path(folder), progress) as stage:
+            return await curate(stage, seed, progress, model)
+
+
+def build_table(reports: Sequence[CurationReport]) -> Table:
+    table = Table(
+        "set",
+        "decided by",
+        "memories",
+        "asked",
+        "updates found",
+        "duplicates found",
+        "per 1,000",
+        "newer first",
+        "after",
+        "R@10",
+        "nDCG@10",
+        box=None,
+        pad_edge=False,
+    )
+    for report in reports:
+        before, after = report.quality_before, report.quality_after
+        table.add_row(
+            report.name,
+            report.decided_by,
+            f"{report.memories:,}",
+            f"{report.asked:,}" if report.asked else "-",
+            _share(report.pairs_proposed, report.pairs),
+            _share(report.duplicates_proposed, report.duplicates),
+            f"{report.per_thousand:g}",
+            _percent(report.newer_first_before),
+            _percent(report.newer_first_after),
+            f"{before.recall_at_10:.3f} → {after.recall_at_10:.3f}",
+            f"{before.ndcg_at_10:.3f} → {after.ndcg_at_10:.3f}",
+        )
+    return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else "-"
+
+
+def _percent(found: Interval | None) -> str:
+    if found is None:
+        return "-"
+    value, low, high = (round(100 * share) for share in (found.value, found.low, found.high))
+    return f"{value}% ({low} to {high}, n={found.count})"
+
+
+def _write_sample(file: Path, rows: Sequence[tuple[str, ProposedPair]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter="\t", lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for name, proposal in rows:
+            decision = proposal.decision
+            quotes = decision.newer_quote, decision.older_quote
+            writer.writerow(
+                (
+                    name,
+                    proposal.decided_by,
+                    decision.kind,
+                    decision.confidence,
+                    decision.reason,
+                    *quotes,
+                    "",
+                )
+            )

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-Sent = list[dict[str, str]]
+Sent = Any
+"""What the second message of a request says, as JSON: the memories."""
 Model = Callable[[Sent], str]
 
 
@@ -64,8 +65,7 @@ class ChatLoopback:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def sent(self, number: int = -1) -> Sent:
-        found: Sent = json.loads(self.requests[number]["messages"][1]["content"])
-        return found
+        return json.loads(self.requests[number]["messages"][1]["content"])
 
     def __enter__(self) -> Self:
         chat = self

@@ -40,6 +40,10 @@ CHROMIUM = Program(
     ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     "apt-get install chromium",
 )
+SYSTEMD_ANALYZE = Program("systemd", ("systemd-analyze",), "apt-get install systemd")
+BUILDAH = Program("Buildah", ("buildah",), "apt-get install buildah")
+CADDY = Program("Caddy", ("caddy",), "apt-get install caddy")
+PROMTOOL = Program("Prometheus", ("promtool",), "apt-get install prometheus")
 PGBOUNCER = Program("PgBouncer", ("pgbouncer",), "apt-get install pgbouncer")
 
 

@@ -35,12 +35,17 @@ class Running:
     stopping: asyncio.Event
 
     def new_key(
-        self, owner: str | None = None, *, role: Role = "admin", project: str | None = None
+        self,
+        owner: str | None = None,
+        *,
+        label: str = "",
+        role: Role = "admin",
+        project: str | None = None,
     ) -> str:
         """A key of this owner, else of one who has nothing stored yet."""
         name = owner or f"owner {next(_numbers)}"
         issuing = issue_key(
-            self.server.keys, self.server.clock, name, "", role=role, project=project
+            self.server.keys, self.server.clock, name, label, role=role, project=project
         )
         return asyncio.run_coroutine_threadsafe(issuing, self.loop).result()[1]
 
@@ -55,10 +60,15 @@ class Running:
 
 @contextmanager
 def running(
-    database_url: str, home: Path, limits: ConnectionLimits | None = None, **overrides: object
+    database_url: str,
+    home: Path,
+    limits: ConnectionLimits | None = None,
+    *,
+    port: int = 0,
+    **overrides: object,
 ) -> Iterator[Running]:
     """The whole server, as `recollect serve` has it, stopped cleanly at the end."""
-    chosen = settings.load(database_url=database_url, home=home, port=0, **overrides)
+    chosen = settings.load(database_url=database_url, home=home, port=port, **overrides)
     ready: Future[Running] = Future()
 
     async def main() -> None:

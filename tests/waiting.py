@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeVar
 
 from recollect.core.admin.timeouts import TIMEOUTS
@@ -27,3 +28,11 @@ def wait_until(condition: Callable[[], Answer | Literal[False] | None]) -> Answe
         assert time.monotonic() < until, f"waited {SECONDS} seconds in vain"
         time.sleep(_STEP)  # whoever is waited for needs the processor
     return answer
+
+
+async def wait_until_async(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Return when the condition holds."""
+    until = time.monotonic() + SECONDS
+    while not await condition():
+        assert time.monotonic() < until, f"waited {SECONDS} seconds in vain"
+        await asyncio.sleep(_STEP)

@@ -75,7 +75,7 @@ def build() -> typer.Typer:
     from recollect.shells.cli.admin.entry_points import EntryPoints
     from recollect.shells.cli.app import build as build_cli
 
-    return build_cli(EntryPoints(_serve, _worker, _mcp, _bench, _hook))
+    return build_cli(EntryPoints(_serve, _page, _worker, _mcp, _bench, _hook))
 
 
 def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> None:
@@ -83,6 +83,13 @@ def _serve(settings: Settings, *, ready_file: Path | None, as_json: bool) -> Non
 
     gc.enable()
     run(settings, ready_file=ready_file, as_json=as_json)
+
+
+def _page(settings: Settings, *, port: int, as_json: bool) -> None:
+    from recollect.shells.serve import run_page
+
+    gc.enable()
+    run_page(settings, port=port, as_json=as_json)
 
 
 def _worker(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from recollect.core.admin.modes import GraphMode, Mode
+from recollect.core.admin.modes import CurationMode, GraphMode, Mode
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.admin.variables import Field, SecretStr, Unusable, read
 from recollect.core.errors import InvalidInput
@@ -46,6 +46,12 @@ class Settings:
 
     database_url: SecretStr | None = None
     postgres_account: str = "nobody"
+    read_url: SecretStr | None = None
+    read_max_lag: float = Field(default=5.0, ge=0.1, le=3_600)
+    vectors: Literal["pgvector", "qdrant"] = "pgvector"
+    qdrant_url: str | None = None
+    qdrant_api_key: SecretStr | None = None
+    qdrant_quantization: Literal["off", "scalar", "binary"] = "off"
 
     host: str = "127.0.0.1"
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65_535)
@@ -59,7 +65,9 @@ class Settings:
     concurrency: int | None = Field(default=None, ge=1, le=1_000)
     writes_per_minute: int | None = Field(default=None, ge=1, le=10_000_000)
     access_log: Literal["on", "off"] = "on"
+    otlp_endpoint: str | None = Field(None, also="OTEL_EXPORTER_OTLP_ENDPOINT")
     answer_within: float = Field(default=2.0, ge=0.01, le=3_600)
+    drain_seconds: float = Field(default=0.0, ge=0, le=600)
 
     embedder: str = Field(default="minilm", min_length=1)
     models: Path | None = None
@@ -75,6 +83,13 @@ class Settings:
     compatible_api_key: SecretStr | None = None
     compatible_url: str | None = None
 
+    curation: CurationMode = "off"
+    curation_confidence: float = Field(default=0.8, ge=0, le=1)
+    curation_url: str | None = None
+    curation_model: str = "default"
+    curation_api_key: SecretStr | None = None
+    curation_command: str | None = None
+    curation_calls: int = Field(default=200, ge=0, le=10_000_000)
     graph: GraphMode = "rules"
     graph_llm_url: str | None = None
     graph_llm_model: str | None = None

@@ -91,7 +91,7 @@ def test_installed_command_serves_the_api_and_web_page(program: Program) -> None
         page = httpx.get(url, trust_env=False, timeout=SECONDS)
         assert page.status_code == 200
         assert "<title>Recollect" in page.text
-        script = httpx.get(f"{url}/assets/view.js", trust_env=False, timeout=SECONDS)
+        script = httpx.get(f"{url}/assets/memories/memories.js", trust_env=False, timeout=SECONDS)
         assert script.status_code == 200
         assert (
             httpx.get(f"{url}/api/v1/health/live", trust_env=False, timeout=SECONDS).status_code

@@ -245,7 +245,7 @@ def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
         wait_for_model(home, 3)
         mcp.process.send_signal(signal.SIGSTOP)
         prompt = "Where is the violin in the study?"
-        assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="5000")
+        assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="20000")
         assert "by words: the session did not answer" in last_log(home)
         mcp.process.send_signal(signal.SIGCONT)
 
@@ -339,6 +339,7 @@ def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
     with session(home, **away) as mcp:
         mcp.call("memory_stats")  # with a server, nothing is opened before the first call
         wait_for_model(home, 3)
+        assert mcp.call("memory_stats")["embedding"]["embedded"] == 3
         found = mcp.call("memory_recall", query=QUERY)
         assert found["hits"][0]["memory"]["content"] == CAR
         assert CAR in hook(home, **away)

@@ -31,7 +31,7 @@ async def test_the_named_model_decides_the_order(database_url: str, tmp_path: Pa
         # By words alone the first is the better hit: it is shorter.
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))
-        await recollect.change_settings({"rerank": True})
+        await recollect.change_settings({"second_stage": "cross-encoder"})
         assert server.context.reranker is not None
         await server.context.reranker.scores("deploy", ["deploy"])  # reads its files
         answer = await recollect.recall(RecallRequest("deploy"))
@@ -54,7 +54,7 @@ async def test_a_local_store_has_the_second_stage_too(tmp_path: Path) -> None:
     async with open_service(settings) as recollect:
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))
-        await recollect.change_settings({"rerank": True})
+        await recollect.change_settings({"second_stage": "cross-encoder"})
         answer = await recollect.recall(RecallRequest("deploy"))
     assert answer.rerank is not None
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 2)

@@ -222,7 +222,7 @@ def _provoke_errors(house: House, client: httpx.Client, taken: str) -> None:
     """Every kind of refusal and fault while a canary is in the request."""
     bird = canary("provoked")
     guilty: list[dict[str, Any]] = [
-        {"content": bird * 1000},
+        {"content": bird * 5_000},
         {"content": f"{bird}\0"},
         {"content": bird, "importance": 7},
         {"content": bird, "category": "episode"},

@@ -41,7 +41,7 @@ async def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
-    await mine.change_settings({"rerank": True, "min_relevance": 0.0})
+    await mine.change_settings({"second_stage": "cross-encoder", "min_relevance": 0.0})
     for song in SONGS:
         await mine.remember(Draft(song, is_sensitive=canary("safe") in song))
     found = await mine.recall(request)
@@ -91,7 +91,7 @@ async def test_a_former_text_of_what_is_sensitive_now_is_not_shown_to_the_model(
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
 
-    await mine.change_settings({"rerank": True})
+    await mine.change_settings({"second_stage": "cross-encoder"})
     first = await mine.remember(Draft(f"the {canary('safe')} sings"))
     await mine.remember(Draft("the lark sings"))
     hidden = await mine.update(str(first.id), {"content": "silence", "is_sensitive": True})

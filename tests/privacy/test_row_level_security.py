@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -35,11 +36,13 @@ from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.curation.proposals import STATES, Addition, JournalEntry, Proposal
 from recollect.core.errors import RecollectError
 from recollect.core.graph.extraction import BY_RULES, joined, named
 from recollect.core.graph.resolution import Neighbour, PendingConcept
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import Link
+from recollect.core.memory.listing import Listing
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.memory.memory import Limits as MemoryLimits
 from recollect.core.recall.settings import WordQuery
@@ -47,6 +50,7 @@ from recollect.core.recall.space import StoredSpace
 from recollect.core.sync.decide import decide
 from recollect.core.sync.model import Outgoing, Revision
 from recollect.core.text.terms import VERSION
+from recollect.ports.curation import ChangedMemories
 from recollect.ports.recall import VectorQuery
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +63,7 @@ PUSHED = new_id()
 # Tables without owner data, and what they hold. Every other table has the policies.
 SHARED = {
     "alembic_version": "the version of the schema",
+    "curation_budget": "calls to the model a day",
     "erasure_logs": "how far into each erasure log this database is",
     "extraction_budget": "calls to the model a day",
     "recalls_kept": "since when recalls are recorded",
@@ -206,11 +211,56 @@ async def rig(database_url: str, cluster: Cluster) -> AsyncIterator[Rig]:
         await store.recalls.note_recalls(OWNER, [UUID(int=1)], BEFORE_EDIT)
         (job, *_) = await store.graph.present(OWNER, [UUID(int=1)])
         await store.graph.keep_answer(job, "model", {"said": "tea"})
+        await store.curation.keep_proposals(OWNER, [PROPOSAL])
+        assert await accept_proposal(made, PROPOSAL.id, ENTRY)
         clone(made.admin_url)
         yield made
 
 
 REVISION = Revision(UUID(int=50), UUID(int=1), "edit", {"content": "tea"}, BEFORE_EDIT)
+
+
+PROPOSAL = Proposal(
+    id=UUID(int=80),
+    kind="supersedes",
+    newer=EDITED.id,
+    older=MEMORIES[0].id,
+    newer_version=2,
+    older_version=1,
+    newer_quote="a blue door",
+    older_quote="elderflower tea",
+    reason="tea",
+    confidence=0.5,
+    decided_by="rules",
+    created_at=BEFORE_EDIT,
+)
+ENTRY = UUID(int=81)
+
+
+async def accept_proposal(rig: Rig, proposal: UUID, entry: UUID) -> bool:
+    known = await rig.store.get(OWNER, EDITED.id) or EDITED
+    accepted = JournalEntry(
+        entry, proposal, "supersedes", EDITED.id, ALL[0], Addition(), OWNER, BEFORE_EDIT
+    )
+    newer = replace(known, version=known.version + 1)
+    return await rig.store.curation.accept(OWNER, accepted, newer, based_on=known.version)
+
+
+async def curate(rig: Rig) -> object:
+    """Propose, put off, accept and undo, once the memory has changed."""
+    await edit(rig)
+    known = await rig.store.get(OWNER, EDITED.id) or EDITED
+    proposal = replace(PROPOSAL, id=uuid4(), newer_version=known.version)
+    kept = await rig.store.curation.keep_proposals(OWNER, [proposal])
+    await rig.store.curation.decide(OWNER, proposal.id, "later")
+    entry = uuid4()
+    await accept_proposal(rig, proposal.id, entry)
+    newer = replace(known, version=known.version + 2)
+    undone = await rig.store.curation.undo(
+        OWNER, entry, newer, based_on=known.version + 1, at=BEFORE_EDIT
+    )
+    await rig.store.curation.mark_examined(ChangedMemories(OWNER, (), 1))
+    return kept, undone
 
 
 def clone(url: str) -> None:
@@ -317,6 +367,12 @@ READS: dict[str, Call] = {
     "changes": changes,
     "recalled": lambda rig: rig.store.recalls.recalled(OWNER),
     "pairs": lambda rig: rig.store.recalls.pairs(OWNER, 0.5),
+    "proposals": lambda rig: rig.store.curation.proposals(OWNER, STATES, 50),
+    "proposal": lambda rig: rig.store.curation.proposal(OWNER, PROPOSAL.id),
+    "journal": lambda rig: rig.store.curation.journal(OWNER, 50, undone=True),
+    "journal entry": lambda rig: rig.store.curation.journal_entry(OWNER, ENTRY),
+    "curation counts": lambda rig: rig.store.curation.counts(OWNER),
+    "to examine": lambda rig: rig.store.curation.read_changed(OWNER, 0, 10_000, 50),
     "survey": lambda rig: rig.vectors.survey(OWNER, EVERYWHERE),
     "nearest, compared": nearest(),
     "nearest in a project": nearest(Scope(project="coast")),
@@ -341,6 +397,14 @@ READS: dict[str, Call] = {
     "present": lambda rig: rig.store.graph.present(OWNER, ALL),
     "answers": lambda rig: answers(rig),
     "graph progress": lambda rig: rig.store.graph.progress(BY_RULES, OWNER),
+    "versions": lambda rig: rig.store.versions(OWNER, UUID(int=3)),
+    "growth": lambda rig: rig.store.growth(OWNER, date(2020, 1, 1)),
+    "change mark": lambda rig: rig.store.change_mark(OWNER),
+    "table": lambda rig: rig.store.table(OWNER, Listing(EVERYWHERE)),
+    "has vector": lambda rig: rig.vectors.has_vector(OWNER, UUID(int=3)),
+    "concepts of": lambda rig: rig.store.graph.concepts_of(OWNER, UUID(int=3)),
+    "token vectors": lambda rig: rig.vectors.token_vectors(OWNER, rig.space, ALL),
+    "token bytes": lambda rig: rig.vectors.token_bytes(rig.space, OWNER),
 }
 
 
@@ -353,6 +417,12 @@ async def edit(rig: Rig) -> object:
     known = await rig.store.get(OWNER, UUID(int=7)) or EDITED
     newer = replace(known, version=known.version + 1, content=f"door {known.version}")
     return await rig.store.replace(newer, based_on=known.version)
+
+
+async def become_sensitive(rig: Rig) -> object:
+    known = await rig.store.get(OWNER, UUID(int=7)) or EDITED
+    hidden = replace(known, version=known.version + 1, is_sensitive=True)
+    return await rig.store.replace(hidden, based_on=known.version)
 
 
 async def push(rig: Rig) -> object:
@@ -412,6 +482,7 @@ WRITES: dict[str, Call] = {
     "add unless known": lambda rig: rig.store.add_unless_known(memory(71, "The PIN is 4711")),
     "add all": lambda rig: rig.store.add_all([memory(1), memory(72)]),
     "edit": edit,
+    "curate": curate,
     "push": push,
     "revise": revise,
     "note recalls": lambda rig: rig.store.recalls.note_recalls(OWNER, ALL, BEFORE_EDIT),
@@ -421,9 +492,7 @@ WRITES: dict[str, Call] = {
     "save neighbours": save_near,
     "keep an answer": keep_answer,
     "merge and split": merge_and_split,
-    "become sensitive": lambda rig: rig.store.replace(
-        replace(EDITED, version=100, is_sensitive=True), based_on=3
-    ),
+    "become sensitive": become_sensitive,
     "erase": lambda rig: rig.store.erase(OWNER, UUID(int=4)),
     "erase owner": lambda rig: rig.store.light_eraser.erase_owner(OWNER),
 }

@@ -114,8 +114,8 @@ def test_the_page_leaves_the_decision_to_the_server() -> None:
     """A box that nobody ticked is not a word against the text."""
     from importlib.resources import files
 
-    script = files("recollect.shells.web").joinpath("page.js").read_text()
-    assert 'is_sensitive: at("sensitive").checked || null' in script
+    script = files("recollect.shells.web").joinpath("memories/form.js").read_text()
+    assert "isSensitive ? draft : rest" in script
 
 
 async def test_mcp_reports_a_detected_secret(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable, StoreError
+from recollect.core.recall.passages import PassageVector
 from recollect.core.recall.space import EmbeddingJob, EmbeddingProgress, Gap, Space, StoredSpace
-from recollect.ports.embedding import Embedder
+from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Embedder, Passages, Tokens
 from recollect.usecases.workers.embed import EmbeddingContext
 
 MOST_ATTEMPTS = 3
@@ -44,6 +45,8 @@ class InMemoryQueue:
     waits: list[float] = field(default_factory=list)
     claims: int = 0
     refuses: set[UUID] = field(default_factory=set)
+    passages: dict[UUID, list[PassageVector]] = field(default_factory=dict)
+    tokens: dict[UUID, list[bytes]] = field(default_factory=dict)
     delays: bool = False  # what failed can be claimed again only after a while
     is_soon: bool = False  # and that while is short
     on_wait: Callable[[], None] = lambda: None
@@ -89,9 +92,15 @@ class InMemoryQueue:
         return jobs
 
     async def finish(
-        self, space: StoredSpace, done: Sequence[tuple[EmbeddingJob, Sequence[float]]]
+        self,
+        space: StoredSpace,
+        done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
+        passages: Passages = NO_PASSAGES,
+        tokens: Tokens = NO_TOKENS,
     ) -> int:
         self._check(space)
+        self.tokens |= {job.memory_id: [*blocks] for job, blocks in tokens.items()}
+        self.passages |= {job.memory_id: [*parts] for job, parts in passages.items()}
         if any(job.memory_id in self.refuses for job, _ in done):
             raise StoreError("refused", remedy="look")
         kept = 0
@@ -104,6 +113,10 @@ class InMemoryQueue:
                 kept += 1
         self.troubles.pop(space.id, None)
         return kept
+
+    async def token_bytes(self, space: StoredSpace, owner: str) -> int:
+        self._check(space)
+        return sum(len(block) for blocks in self.tokens.values() for block in blocks)
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         for job in jobs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -14,10 +15,12 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.priority import Callers
 
 if TYPE_CHECKING:
+    from recollect.core.admin.stats import CurationCounts
     from recollect.core.graph.model import ExtractionProgress
     from recollect.core.recall.request import LegName
+    from recollect.ports.curation import CurationStore
     from recollect.ports.embedding import EmbeddingQueue
-    from recollect.ports.recall import Leg, Reranker, SecondPhaseLeg
+    from recollect.ports.recall import LateInteraction, Leg, Reranker, SecondPhaseLeg
     from recollect.ports.stores import Clock, MemoryStore, SettingsStore
     from recollect.ports.sync import RevisionStore
 
@@ -26,11 +29,15 @@ if TYPE_CHECKING:
 class Context:
     """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
     `broken_legs` are there only to say why they cannot answer. Those of the `second_phase` reorder
-    what the others found; `shares` is how the phases divide the deadline. Without a `reranker`
-    there is no second stage. `queue` is there where vectors have a place, `revisions` where
-    conflicts are kept, `graph_progress` where a concept graph is. `parked` tells why the text of an
-    owner's memory could not be embedded, if it failed too often. `hint` says how a recall would
-    find more, if it could. `default_settings` hold where the store has no row.
+    what the others found; `shares` is how the phases divide the deadline. The second stage is the
+    `reranker` or `late`, as the settings say. `queue` is there where vectors have a place,
+    `revisions` where conflicts are kept, `graph_progress` where a concept graph is, `curation` and
+    `curation_counts` where proposals are kept. `parked` tells
+    why the text of an owner's memory could not be embedded, if it failed too often, `has_vector`
+    whether it has one in the active space, and `concepts_of` which concepts a memory mentions.
+    `reading` is entered around what only reads, so that a replica may answer. `hint` says how a
+    recall would find more, if it could. `default_settings` hold where the store has no row. `actor`
+    is who writes, as the history names them.
     """
 
     store: MemoryStore
@@ -40,13 +47,20 @@ class Context:
     broken_legs: frozenset[LegName] = frozenset()
     limits: Limits = field(default_factory=Limits)
     reranker: Reranker | None = None
+    late: LateInteraction | None = None
     queue: EmbeddingQueue | None = None
     callers: Callers = field(default_factory=Callers)
     revisions: RevisionStore | None = None
     second_phase: Mapping[LegName, SecondPhaseLeg] = field(default_factory=dict)
     shares: PhaseShares = field(default_factory=PhaseShares)
     graph_progress: Callable[[str], Awaitable[ExtractionProgress]] | None = None
+    curation: Callable[[], CurationStore] | None = None
+    curation_counts: Callable[[str], Awaitable[CurationCounts]] | None = None
     parked: Callable[[str, UUID], Awaitable[str | None]] | None = None
+    has_vector: Callable[[str, UUID], Awaitable[bool]] | None = None
+    concepts_of: Callable[[str, UUID], Awaitable[Sequence[str]]] | None = None
+    reading: Callable[[], AbstractContextManager[None]] = nullcontext
     hint: Callable[[str], str | None] = lambda _owner: None
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS
+    actor: str | None = None

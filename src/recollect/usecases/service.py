@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from recollect.core.admin.stats import Stats
+    from recollect.core.admin.stats import CurationCounts, Stats
+    from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
@@ -49,7 +50,7 @@ class LocalService:
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.usecases.recall.recall import recall
 
-        with self.context.callers.answering():
+        with self.context.callers.answering(), self.context.reading():
             recollection = await recall(self.context, self.owner, request)
         self.on_recall(recollection)
         return recollection
@@ -92,6 +93,17 @@ class LocalService:
 
         return await unlink(self.context, self.owner, reference, kind, target)
 
+    async def history(self, reference: str) -> list[Memory]:
+        from recollect.usecases.memory.history import history
+
+        return await history(self.context, self.owner, reference)
+
+    async def restore(self, reference: str, version: int) -> Memory:
+        from recollect.usecases.memory.history import restore
+
+        with self.context.callers.answering():
+            return await restore(self.context, self.owner, reference, version)
+
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         from recollect.usecases.memory.forget import forget
 
@@ -133,6 +145,35 @@ class LocalService:
         from recollect.usecases.sync import conflicts
 
         return await conflicts.resolve(self.context, self.owner, reference, keep)
+
+    async def proposals(self) -> list[Proposal]:
+        from recollect.usecases.curation import review
+
+        return await review.list_proposals(self.context, self.owner)
+
+    async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
+        from recollect.usecases.curation import review
+
+        return await review.accept(self.context, self.owner, reference, keep=keep, by=self.owner)
+
+    async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
+        from recollect.usecases.curation import review
+
+        return await review.decide(self.context, self.owner, reference, verdict)
+
+    async def curation_counts(self) -> CurationCounts | None:
+        count = self.context.curation_counts
+        return None if count is None else await count(self.owner)
+
+    async def journal(self, limit: int = 20) -> list[JournalEntry]:
+        from recollect.usecases.curation import review
+
+        return await review.journal(self.context, self.owner, limit)
+
+    async def undo(self, reference: str | None = None) -> JournalEntry:
+        from recollect.usecases.curation import review
+
+        return await review.undo(self.context, self.owner, reference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

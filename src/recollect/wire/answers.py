@@ -8,12 +8,12 @@ from uuid import UUID
 
 from pydantic import Field
 
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import CurationCounts, Stats
 from recollect.core.graph.model import ExtractionProgress
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Page
 from recollect.core.recall.space import EmbeddingStats
-from recollect.wire.values import WITH_GLOBAL, LinkOut, Moment, Shape
+from recollect.wire.values import VALID_FROM, VALID_UNTIL, WITH_GLOBAL, LinkOut, Moment, Shape
 
 
 class MemoryOut(Shape):
@@ -34,6 +34,9 @@ class MemoryOut(Shape):
     updated_at: Moment
     deleted_at: Moment | None = None
     links: list[LinkOut] = Field(default=[], description="Links to other memories.")
+    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
+    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
+    changed_by: str | None = Field(default=None, description="Who made this version, if known.")
 
     @classmethod
     def from_memory(cls, memory: Memory) -> MemoryOut:
@@ -53,6 +56,9 @@ class MemoryOut(Shape):
             updated_at=memory.updated_at,
             deleted_at=memory.deleted_at,
             links=[LinkOut.from_link(link) for link in memory.links],
+            valid_from=memory.valid_from,
+            valid_until=memory.valid_until,
+            changed_by=memory.changed_by,
         )
 
     def to_memory(self) -> Memory:
@@ -87,9 +93,17 @@ class PageOut(Shape):
         return Page(tuple(memory.to_memory() for memory in self.memories), self.next_cursor, scope)
 
 
+class HistoryOut(Shape):
+    """The versions of a memory, newest first; the first is the current one."""
+
+    versions: list[MemoryOut]
+
+
 class EmbeddingOut(Shape):
     """Progress of embedding the owner's memories. `parked` ones failed too often; `last_error` is
-    the latest error. `languages` are those that the model was made for, if that is known.
+    the latest error. `languages` are those that the model was made for, if that is known;
+    `token_bytes` is the size of the token vectors. `unsent` changes are not yet known to Qdrant, if
+    it is used.
     """
 
     space: str
@@ -98,6 +112,8 @@ class EmbeddingOut(Shape):
     parked: int
     last_error: str | None
     languages: list[str] = Field(default_factory=list)
+    token_bytes: int = 0
+    unsent: int = 0
 
     @classmethod
     def from_stats(cls, stats: EmbeddingStats) -> EmbeddingOut:
@@ -122,19 +138,31 @@ class ReadingOut(Shape):
     tokens_today: int
 
 
+class CurationOut(Shape):
+    """How many proposals wait for a decision, and how many the curator applied by itself that were
+    not undone.
+    """
+
+    undecided: int
+    applied: int
+
+
 class StatsOut(Shape):
-    """What an owner has stored, in numbers; languages are guessed. Without `embedding`, recall uses
-    words only; without `graph`, there is no concept graph.
+    """What an owner has stored, in numbers; languages are guessed; `expiring` is how many expire
+    within a week. Without `embedding`, recall uses words only; without `graph`, there is no concept
+    graph; without `curation`, there are neither undecided nor applied proposals.
     """
 
     memories: int
     forgotten: int
     sensitive: int
+    expiring: int = 0
     by_category: dict[str, int]
     by_project: dict[str, int]
     by_language: dict[str, int] = Field(default_factory=dict)
     embedding: EmbeddingOut | None = None
     graph: ReadingOut | None = None
+    curation: CurationOut | None = None
 
     @classmethod
     def from_stats(cls, stats: Stats) -> StatsOut:
@@ -143,17 +171,21 @@ class StatsOut(Shape):
             memories=stats.memories,
             forgotten=stats.forgotten,
             sensitive=stats.sensitive,
+            expiring=stats.expiring,
             by_category=dict(stats.by_category),
             by_project=dict(stats.by_project),
             by_language=dict(stats.by_language),
             embedding=None if embedding is None else EmbeddingOut.from_stats(embedding),
             graph=None if stats.graph is None else ReadingOut(**asdict(stats.graph)),
+            curation=None if stats.curation is None else CurationOut(**asdict(stats.curation)),
         )
 
     def to_stats(self) -> Stats:
         embedding = None if self.embedding is None else self.embedding.to_stats()
         graph = None if self.graph is None else ExtractionProgress(**dict(self.graph))
-        return Stats(**(dict(self) | {"embedding": embedding, "graph": graph}))
+        curation = None if self.curation is None else CurationCounts(**dict(self.curation))
+        done = {"embedding": embedding, "graph": graph, "curation": curation}
+        return Stats(**(dict(self) | done))
 
 
 class ForgottenOut(Shape):

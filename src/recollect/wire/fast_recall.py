@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from recollect.core.memory.links import from_values
 from recollect.core.memory.memory import Memory
 from recollect.core.memory.project import is_short_for
-from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, RecallRequest
+from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage, RecallRequest
 from recollect.core.text.analysis import clean_query
+
+HOOK_HEADER: Final = "Recollect-Hook-Ms"
+"""A hook asks, and waits so many milliseconds before it goes on without the server."""
 
 
 def write_request(request: RecallRequest) -> dict[str, object]:
@@ -62,9 +65,15 @@ def _hit(values: Any) -> Hit:  # noqa: ANN401  # JSON
         float(why["fused"]),
         float(why["prior"]),
         legs,
-        float(why["bonus"]),
         attached=tuple(map(_memory, values.get("attached", ()))),
+        passage=_passage(values.get("passage")),
     )
+
+
+def _passage(values: Any) -> Passage | None:  # noqa: ANN401  # JSON
+    if values is None:
+        return None
+    return Passage(str(values["text"]), int(values["start"]), int(values["end"]))
 
 
 def _memory(values: Any) -> Memory:  # noqa: ANN401  # JSON
@@ -83,7 +92,13 @@ def _memory(values: Any) -> Memory:  # noqa: ANN401  # JSON
         session=_text(values["session"]),
         version=int(values["version"]),
         links=from_values(values.get("links", ())),
+        valid_from=_moment(values.get("valid_from")),
+        valid_until=_moment(values.get("valid_until")),
     )
+
+
+def _moment(value: Any) -> datetime | None:  # noqa: ANN401  # JSON
+    return None if value is None else datetime.fromisoformat(value)
 
 
 def _text(value: object) -> str | None:

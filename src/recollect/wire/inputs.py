@@ -24,6 +24,8 @@ from recollect.core.memory.paging import MAX_PAGE
 from recollect.wire.values import (
     NOT_BLANK,
     PROJECT,
+    VALID_FROM,
+    VALID_UNTIL,
     WITH_GLOBAL,
     Category,
     Content,
@@ -82,6 +84,8 @@ class DraftIn(Input):
     session: Label | None = None
     id: NewId | None = Field(default=None, description="A UUIDv7 created by the writer.")
     links: Links = Field(default=[], description="Links to other memories.")
+    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
+    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
 
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
@@ -91,6 +95,9 @@ class DraftIn(Input):
             said["is_sensitive"] = draft.is_sensitive
         if draft.links:
             said["links"] = [LinkIn.from_link(link) for link in draft.links]
+        for name in ("valid_from", "valid_until"):
+            if (moment := getattr(draft, name)) is not None:
+                said[name] = moment
         return cls.model_construct(
             content=draft.content,
             category=draft.category,
@@ -134,6 +141,8 @@ class ChangesIn(Input):
     project: Label | None = None
     session: Label | None = None
     links: Links = Field(default_factory=list, description="All links of the memory from now on.")
+    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
+    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
     based_on: Whole | None = Field(
         default=None, description="The version that the change is based on."
     )

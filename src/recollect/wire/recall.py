@@ -9,17 +9,22 @@ from pydantic import Field
 
 from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import Scope
+from recollect.core.recall.matching import count_matched_words
 from recollect.core.recall.request import (
     Hit,
     LegName,
     LegPlace,
     LegReport,
     LegStatus,
+    NewerThan,
+    Passage,
     Reason,
     Recollection,
     RerankPlace,
     RerankReport,
+    Stage,
     StageStatus,
+    WordMatch,
 )
 from recollect.wire.answers import MemoryOut
 from recollect.wire.values import WITH_GLOBAL, Shape
@@ -53,11 +58,36 @@ class LegReportOut(Shape):
     )
 
 
+class WordMatchOut(Shape):
+    """A word of the query, and which characters of the memory's content match it best: from `start`
+    to before `end`, counted in Unicode code points. `similarity` is a cosine, `weight` the word's
+    share of the query.
+    """
+
+    word: str
+    start: int
+    end: int
+    similarity: float
+    weight: float
+
+
 class RerankPlaceOut(Shape):
-    """How the second stage scored a hit, and its place before."""
+    """How the second stage scored a hit, and its place before. `words` are those that late
+    interaction compared, the most telling first.
+    """
 
     score: float
     former_place: int
+    words: list[WordMatchOut] = Field(default=[])
+
+    @classmethod
+    def from_place(cls, place: RerankPlace) -> RerankPlaceOut:
+        words = [WordMatchOut(**match._asdict()) for match in place.words]
+        return cls(score=place.score, former_place=place.former_place, words=words)
+
+    def to_place(self) -> RerankPlace:
+        words = tuple(WordMatch(**dict(match)) for match in self.words)
+        return RerankPlace(self.score, self.former_place, words)
 
 
 class RerankReportOut(Shape):
@@ -67,19 +97,25 @@ class RerankReportOut(Shape):
     took_ms: float
     reranked: int
     note: str | None
+    stage: Stage = "cross-encoder"
 
 
 class ExplanationOut(Shape):
-    """Why a hit is where it is: `score = fused × bonus × prior` when sorted by relevance. `bonus`
-    is above 1 for an exact match if that is rewarded; `rerank` is set for hits that the second
-    stage judged, which are ordered by its score.
+    """Why a hit is where it is: `score = fused × prior` when sorted by relevance. `rerank` is set
+    for hits that the second stage judged, which are ordered by its score.
     """
 
     fused: float
-    bonus: float
     prior: float
     legs: dict[LegName, LegPlaceOut]
     rerank: RerankPlaceOut | None
+
+
+class MatchedWordsOut(Shape):
+    """How many words of the query the memory has, in any of their forms and without stop words."""
+
+    matched: int
+    asked: int
 
 
 class PointerOut(Shape):
@@ -88,6 +124,21 @@ class PointerOut(Shape):
     kind: str
     target: UUID
     is_dangling: bool
+
+
+class PassageOut(Shape):
+    """The part of a long text that matched: its characters from `start` up to `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+class NewerThanOut(Shape):
+    """The older hit that this one updates, and how: "8000 became 9000"."""
+
+    id: UUID
+    reason: str
 
 
 class HitOut(Shape):
@@ -106,12 +157,24 @@ class HitOut(Shape):
     duplicates: list[UUID] = Field(
         default=[], description="Memories with the same text that were found, too."
     )
+    passage: PassageOut | None = Field(
+        default=None, description="The part of a long text that matched."
+    )
+    newer_than: NewerThanOut | None = Field(
+        default=None, description="An older hit that it updates, and therefore precedes."
+    )
+    matched_words: MatchedWordsOut | None = Field(
+        default=None, description="With `explain`, how many words of the query it has."
+    )
 
     @classmethod
-    def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
+    def from_hit(cls, hit: Hit, *, explain: bool, query: str | None = None) -> HitOut:
+        matched = None
+        if explain and query is not None:
+            words = count_matched_words(query, hit.memory)
+            matched = MatchedWordsOut(matched=words.matched, asked=words.asked)
         explanation = ExplanationOut(
             fused=hit.fused,
-            bonus=hit.bonus,
             prior=hit.prior,
             legs={
                 name: LegPlaceOut(
@@ -123,7 +186,7 @@ class HitOut(Shape):
                 )
                 for name, place in hit.legs.items()
             },
-            rerank=None if hit.rerank is None else RerankPlaceOut(**asdict(hit.rerank)),
+            rerank=None if hit.rerank is None else RerankPlaceOut.from_place(hit.rerank),
         )
         return cls(
             memory=MemoryOut.from_memory(hit.memory),
@@ -134,12 +197,13 @@ class HitOut(Shape):
             attached=[MemoryOut.from_memory(memory) for memory in hit.attached],
             pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
             duplicates=[*hit.duplicates],
+            passage=None if hit.passage is None else PassageOut(**asdict(hit.passage)),
+            newer_than=None if hit.newer_than is None else NewerThanOut(**asdict(hit.newer_than)),
+            matched_words=matched,
         )
 
     def to_hit(self) -> Hit:
-        why = self.explanation or ExplanationOut(
-            fused=self.score, bonus=1.0, prior=1.0, legs={}, rerank=None
-        )
+        why = self.explanation or ExplanationOut(fused=self.score, prior=1.0, legs={}, rerank=None)
         return Hit(
             memory=self.memory.to_memory(),
             score=self.score,
@@ -155,13 +219,14 @@ class HitOut(Shape):
                 )
                 for name, place in why.legs.items()
             },
-            bonus=why.bonus,
-            rerank=None if why.rerank is None else RerankPlace(**dict(why.rerank)),
+            rerank=None if why.rerank is None else why.rerank.to_place(),
             stands_for=tuple(self.stands_for),
             ranked_as=self.ranked_as,
             attached=tuple(memory.to_memory() for memory in self.attached),
             pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
             duplicates=tuple(self.duplicates),
+            passage=None if self.passage is None else Passage(**dict(self.passage)),
+            newer_than=None if self.newer_than is None else NewerThan(**dict(self.newer_than)),
         )
 
 
@@ -187,8 +252,9 @@ class RecollectionOut(Shape):
 
     @classmethod
     def from_recollection(
-        cls, recollection: Recollection, *, explain: bool = True
+        cls, recollection: Recollection, *, explain: bool = True, query: str | None = None
     ) -> RecollectionOut:
+        """With the `query`, an explanation says how many of its words each hit has."""
         reports = {
             name: LegReportOut(
                 status=report.status,
@@ -202,7 +268,7 @@ class RecollectionOut(Shape):
         }
         stage = recollection.rerank
         return cls(
-            hits=[HitOut.from_hit(hit, explain=explain) for hit in recollection.hits],
+            hits=[HitOut.from_hit(hit, explain=explain, query=query) for hit in recollection.hits],
             degraded=[*recollection.degraded],
             fusion=recollection.fusion,
             took_ms=recollection.took_ms,

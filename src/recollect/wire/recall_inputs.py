@@ -12,7 +12,7 @@ from recollect.core.memory.memory import EPISODE, Scope, checked_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query
 from recollect.wire.inputs import ScopeIn
-from recollect.wire.values import Id, Input, Moment, Name, Weight, Whole
+from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Weight, Whole
 
 _EXAMPLE: dict[str, Any] = {
     "query": "When can I write to staging?",
@@ -20,7 +20,6 @@ _EXAMPLE: dict[str, Any] = {
     "scope": {"project": "shop"},
     "weights": {"lexical": 1.0},
 }
-REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
 
 
 class QuestionIn(Input):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, cast
 from uuid import UUID
 
@@ -29,13 +30,16 @@ class FieldsIn(BaseModel):
     session: str | None = None
     deleted_at: Moment | None = None
     links: list[LinkIn] = Field(default_factory=list)
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
 
     def to_fields(self) -> dict[str, object]:
         named: dict[str, object] = self.model_dump(exclude_unset=True)
         if "links" in named:
             named["links"] = as_values(link.to_link() for link in self.links)
-        if (deleted := named.get("deleted_at")) is not None:
-            named["deleted_at"] = iso(deleted)  # type: ignore[arg-type]  # a Moment is one
+        for name, value in named.items():
+            if isinstance(value, datetime):
+                named[name] = iso(value)
         return named
 
 

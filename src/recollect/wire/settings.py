@@ -12,7 +12,9 @@ from recollect.core.recall.settings import (
     MAX_SETTINGS_LOG,
     Range,
     RecallSettings,
+    SecondStage,
     SettingChange,
+    Switch,
 )
 from recollect.wire.values import Input, Moment, Shape, Whole
 
@@ -31,12 +33,12 @@ class SettingsOut(Shape):
     rrf_k: int
     depth: int
     deadline_ms: int
-    exact_bonus: float
     prior_strength: float
     min_relevance: float
-    rerank: bool
+    second_stage: SecondStage
     rerank_depth: int
     rerank_timeout_ms: int
+    newer_first: Switch
 
     @classmethod
     def from_settings(cls, settings: RecallSettings) -> SettingsOut:
@@ -79,14 +81,14 @@ class SettingsIn(Input):
     rrf_k: Whole = Field(default_factory=int, json_schema_extra=_legal("rrf_k"))
     depth: Whole = Field(default_factory=int, json_schema_extra=_legal("depth"))
     deadline_ms: Whole = Field(default_factory=int, json_schema_extra=_legal("deadline_ms"))
-    exact_bonus: float = Field(default_factory=float, json_schema_extra=_legal("exact_bonus"))
     prior_strength: float = Field(default_factory=float, json_schema_extra=_legal("prior_strength"))
     min_relevance: float = Field(default_factory=float, json_schema_extra=_legal("min_relevance"))
-    rerank: bool = Field(default_factory=bool)
+    second_stage: SecondStage = Field(default_factory=lambda: "late")
     rerank_depth: Whole = Field(default_factory=int, json_schema_extra=_legal("rerank_depth"))
     rerank_timeout_ms: Whole = Field(
         default_factory=int, json_schema_extra=_legal("rerank_timeout_ms")
     )
+    newer_first: Switch = Field(default_factory=lambda: "on")
 
     def to_changes(self) -> dict[str, object]:
         return self.model_dump(exclude_unset=True)

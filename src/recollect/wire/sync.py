@@ -57,6 +57,9 @@ class StateShape(Shape):
     session: str | None
     deleted_at: Moment | None
     links: list[LinkOut] = Field(default=[])  # older servers do not send it
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    changed_by: str | None = None
 
     @classmethod
     def from_state(cls, state: State) -> StateShape:
@@ -68,6 +71,7 @@ class StateShape(Shape):
                 "version": memory.version,
                 "created_at": memory.created_at,
                 "updated_at": memory.updated_at,
+                "changed_by": memory.changed_by,
             }
         )
 
@@ -82,6 +86,7 @@ class StateShape(Shape):
             version=self.version,
             created_at=self.created_at,
             updated_at=self.updated_at,
+            changed_by=self.changed_by,
             **known,
         )
         return State(memory, dict(self.model_extra or {}))

@@ -30,11 +30,15 @@ _LIMITS = Limits()
 # What Python strips, even if a reader of the schema does not count it as space.
 NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
+REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
+"""An id, or a prefix of one."""
 PROJECT = (
     "A project's name, or the end of it: `shop` means `github.com/ada/shop` if no other "
     "project has that name."
 )
 WITH_GLOBAL = "Include memories without a project; if no project is named, only those."
+VALID_FROM = "Recalled from then on."
+VALID_UNTIL = "Recalled until then."
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from recollect.core.recall.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
-from recollect.core.recall.request import LegName, LegStatus, Reason, RerankPlace, RerankReport
+from recollect.core.recall.request import LegName, LegStatus, Reason, RerankReport
 from recollect.wire.answers import MemoryOut
 from recollect.wire.recall import RerankPlaceOut, RerankReportOut
 from recollect.wire.values import Shape
@@ -93,7 +93,9 @@ class WhyOut(Shape):
     it would have if allowed in; null if no leg finds it within its depth. A memory that
     `stands_for` others is recalled in the place of the best of them; `superseded_by` is returned in
     the memory's place. `rerank` is how the second stage scored it, `second_stage` the outcome of
-    that stage if it is on. `note` says if the answer came from somewhere else than requested.
+    that stage if it is on. `moved` says in a sentence that it is shown before a memory that it
+    updates, or after one that updates it. `note` says if the answer came from somewhere else than
+    requested.
     """
 
     memory: MemoryOut
@@ -101,7 +103,6 @@ class WhyOut(Shape):
     place: int | None
     limit: int
     fused: float | None
-    bonus: float
     prior: float
     score: float | None
     legs: dict[LegName, WhyLegOut]
@@ -110,6 +111,7 @@ class WhyOut(Shape):
     superseded_by: UUID | None = None
     rerank: RerankPlaceOut | None = None
     second_stage: RerankReportOut | None = None
+    moved: str | None = None
     note: str | None = None
 
     @classmethod
@@ -121,15 +123,15 @@ class WhyOut(Shape):
             place=report.place,
             limit=report.limit,
             fused=report.fused,
-            bonus=report.bonus,
             prior=report.prior,
             score=report.score,
             legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
             kept_out=[ObstacleOut.from_obstacle(obstacle) for obstacle in report.kept_out],
             stands_for=[*report.stands_for],
             superseded_by=report.superseded_by,
-            rerank=None if judged is None else RerankPlaceOut(**asdict(judged)),
+            rerank=None if judged is None else RerankPlaceOut.from_place(judged),
             second_stage=None if stage is None else RerankReportOut(**asdict(stage)),
+            moved=report.moved,
             note=report.note,
         )
 
@@ -140,16 +142,16 @@ class WhyOut(Shape):
             place=self.place,
             limit=self.limit,
             fused=self.fused,
-            bonus=self.bonus,
             prior=self.prior,
             score=self.score,
             legs={name: leg.to_leg() for name, leg in self.legs.items()},
             kept_out=tuple(obstacle.to_obstacle() for obstacle in self.kept_out),
             stands_for=tuple(self.stands_for),
             superseded_by=self.superseded_by,
-            rerank=None if self.rerank is None else RerankPlace(**dict(self.rerank)),
+            rerank=None if self.rerank is None else self.rerank.to_place(),
             second_stage=None
             if self.second_stage is None
             else RerankReport(**dict(self.second_stage)),
+            moved=self.moved,
             note=self.note,
         )

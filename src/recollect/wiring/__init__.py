@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         open_remote_keys,
         open_service,
     )
+    from recollect.wiring.local_server import open_local_server
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_second_phase, open_server
 
@@ -33,6 +34,7 @@ _HOMES = {
     "key_of": "recollect.wiring.local",
     "open_cached": "recollect.wiring.local",
     "open_service": "recollect.wiring.local",
+    "open_local_server": "recollect.wiring.local_server",
     "open_remote_graph": "recollect.wiring.local",
     "open_remote_keys": "recollect.wiring.local",
     "SystemClock": "recollect.wiring.context",
@@ -56,6 +58,7 @@ __all__ = [
     "key_of",
     "open_cached",
     "open_local",
+    "open_local_server",
     "open_postgres",
     "open_remote_graph",
     "open_remote_keys",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,8 +19,11 @@ from recollect.usecases.recall.lexical import lexical_leg
 
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue
+    from recollect.ports.curation import CurationStore
     from recollect.ports.graph import FactReader
+    from recollect.ports.language import AskedModel
     from recollect.settings import Settings
+    from recollect.usecases.curation.examine import CurationContext
 
 Progress = Callable[[str, float], None]
 """Called with what is being done to a model, and which share of it, 0 to 1, is done."""
@@ -36,6 +40,12 @@ class _Store(MemoryStore, SettingsStore, Protocol):
     """Both stores keep the run-time settings beside the memories."""
 
 
+class _CuratedStore(Protocol):
+    @property
+    def curation(self) -> CurationStore:
+        """Where proposals are kept; imported at its first use."""
+
+
 def build_context(store: _Store, settings: Settings) -> Context:
     """The use cases' parts over one store."""
     return Context(
@@ -46,6 +56,49 @@ def build_context(store: _Store, settings: Settings) -> Context:
         limits=settings.limits,
         default_settings=RecallSettings().scaled(settings.timeout_factor),
         timeouts=settings.timeouts,
+    )
+
+
+def with_curation(context: Context, store: _CuratedStore) -> Context:
+    """The context of a store that keeps proposals."""
+    return replace(
+        context,
+        curation=lambda: store.curation,
+        curation_counts=lambda owner: store.curation.counts(owner),
+    )
+
+
+def build_curation(context: Context, settings: Settings) -> CurationContext | None:
+    """What the curator needs, unless it is switched off."""
+    if settings.curation == "off" or context.curation is None:
+        return None
+    from recollect.usecases.curation.examine import CurationContext
+
+    return CurationContext(
+        context,
+        context.curation(),
+        settings.curation,
+        settings.curation_confidence,
+        build_curation_model(settings),
+        settings.curation_calls,
+    )
+
+
+def build_curation_model(settings: Settings) -> AskedModel | None:
+    """The language model that is asked about doubtful pairs, when one is configured."""
+    if not settings.curation_url and not settings.curation_command:
+        return None
+    from recollect.adapters.models.asked import ONCE, choose_model
+
+    key = settings.curation_api_key
+    return choose_model(
+        "RECOLLECT_CURATION",
+        url=settings.curation_url,
+        model=settings.curation_model,
+        key=key.get_secret_value() if key else None,
+        command=settings.curation_command,
+        egress=settings.egress,
+        retries=ONCE,
     )
 
 

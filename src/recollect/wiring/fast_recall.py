@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 _SHARE_FOR_SERVER: Final = 0.7
 # A process that holds the model and is well reads a question at once.
 _SEND_SECONDS: Final = 0.02
-# Kept of the budget to print an answer, whatever was waited for.
+# Kept of the budget to choose and print an answer, whatever was waited for. A machine that is too
+# busy for the other process to answer needs longer for this as well.
+_SHARE_FOR_PRINTING: Final = 0.15
 _PRINT_SECONDS: Final = 0.03
 
 
@@ -190,7 +192,9 @@ class FastRecall:
 
         from recollect.wire.fast_recall import read_hits
 
-        line = question.read_answer(self._left() - _PRINT_SECONDS)
+        budget = self.settings.hook_budget_ms / 1000
+        reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * budget)
+        line = question.read_answer(self._left() - reserved)
         if line is None:
             self.note = "by words: the session did not answer"
             return None

@@ -43,15 +43,17 @@ def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
     """What the configured language model, or command, finds worth keeping; nothing without one."""
-    from recollect.adapters.models.extractors import ask_command, ask_endpoint
+    from recollect.adapters.models.asked import RETRIES, choose_model
+    from recollect.adapters.models.extractors import extract
 
-    if settings.capture_url:
-        key = settings.capture_api_key
-        return await ask_endpoint(
-            said,
-            url=settings.capture_url,
-            model=settings.capture_model,
-            key=key.get_secret_value() if key else None,
-            egress=settings.egress,
-        )
-    return await ask_command(said, command=settings.capture_command or "")
+    key = settings.capture_api_key
+    model = choose_model(
+        "RECOLLECT_CAPTURE",
+        url=settings.capture_url,
+        model=settings.capture_model,
+        key=key.get_secret_value() if key else None,
+        command=settings.capture_command,
+        egress=settings.egress,
+        retries=RETRIES,
+    )
+    return [] if model is None else await extract(model, said)

@@ -26,6 +26,7 @@ from recollect.wiring.context import (
     catalogue,
     open_reader,
     open_reranker,
+    with_curation,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.adapters.walkers.pagerank import PageRank
+    from recollect.core.admin.machine import StorageSize
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.ports.graph import Graph
     from recollect.ports.keys import Keys
@@ -67,15 +69,18 @@ async def open_service(
     by_meaning: bool = True,
     catching_up: bool = False,
     on_write: Callable[[], None] = lambda: None,
+    actor: str = "cli",
 ) -> AsyncIterator[Service]:
     """The memory this process works with, by its mode: the local store, the local store with a
     server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is
     called when something waits to be sent. `by_meaning`: a local recall may load a model, where one
     is on this machine. `catching_up`, for a command: it asks the process that holds the model
-    first; if none answers, it loads the model and embeds a little of what waits.
+    first; if none answers, it loads the model and embeds a little of what waits. `actor` is the
+    shell that asks, as the history names it.
     """
     if settings.mode == "cached":
-        async with open_cached(settings, by_meaning=by_meaning and syncing) as cached:
+        by_meaning = by_meaning and syncing
+        async with open_cached(settings, by_meaning=by_meaning, actor=actor) as cached:
             if syncing:
                 async with cached.syncing():
                     yield cached.service
@@ -83,7 +88,7 @@ async def open_service(
             service = replace(cached.service, wake=on_write)
             if catching_up:
                 # Where the server answers, nothing is loaded here.
-                service = replace(service, offline=_service_of_command(cached.store, settings))
+                service = replace(service, offline=build_command_service(cached.store, settings))
             yield service
         return
     if settings.api_url is not None:
@@ -96,23 +101,25 @@ async def open_service(
         open_reranker(settings) as reranker,
     ):
         if by_meaning and catching_up:
-            yield _service_of_command(store, settings, reranker, shown.note)
+            yield build_command_service(store, settings, reranker, shown.note, actor)
             return
         async with open_context(store, settings, reranker, by_meaning=by_meaning) as context:
-            yield LocalService(context, settings.owner, shown.note)
+            yield LocalService(replace(context, actor=actor), settings.owner, shown.note)
 
 
-def _service_of_command(
+def build_command_service(
     store: SqliteStore,
     settings: Settings,
     reranker: Reranker | None = None,
     on_recall: Callable[[Recollection], None] = lambda _: None,
+    actor: str = "cli",
 ) -> SharedModelService:
     """The local store for a command: it recalls by meaning, with the model of another process or
     else with its own.
     """
+    context = with_curation(build_context(store, settings), store)
     return SharedModelService(
-        replace(build_context(store, settings), reranker=reranker),
+        replace(context, reranker=reranker, actor=actor),
         settings.owner,
         on_recall,
         ask_resident=partial(ask_resident, settings),
@@ -249,7 +256,7 @@ async def open_context(
                 await local.catch_up()
             yield replace(local.context, reranker=reranker)
         return
-    context = build_context(store, settings)
+    context = with_curation(build_context(store, settings), store)
     yield replace(context, reranker=reranker, hint=lambda _owner: _words_only(settings))
 
 
@@ -276,6 +283,7 @@ async def open_local_on(
     from recollect.usecases.recall.backlog import Backlog
     from recollect.usecases.recall.dense import Backgrounds, dense_leg
     from recollect.usecases.recall.graph_leg import GraphLeg
+    from recollect.usecases.recall.late import LateStage
     from recollect.usecases.workers.embed import EmbeddingContext
 
     callers = callers or Callers()
@@ -296,21 +304,28 @@ async def open_local_on(
             callers.yield_to_callers,
         )
         context = replace(
-            build_context(store, settings), queue=vectors, parked=vectors.parked, callers=callers
+            with_curation(build_context(store, settings), store),
+            queue=vectors,
+            parked=vectors.parked,
+            has_vector=vectors.has_vector,
+            callers=callers,
         )
         walker = None
         if settings.graph != "off":
-            context = replace(context, graph_progress=graph.progress)
+            context = replace(
+                context, graph_progress=graph.progress, concepts_of=store.graph.concepts_of
+            )
         if model is not None:
             backlog = await stack.enter_async_context(Backlog(vectors))
             legs = {**context.legs, "dense": dense_leg(vectors, embedders, backgrounds)}
-            context = replace(context, legs=legs, hint=backlog.hint)
+            late = LateStage(vectors, embedders)
+            context = replace(context, legs=legs, late=late, hint=backlog.hint)
             if settings.graph != "off":
                 from recollect.adapters.walkers.pagerank import PageRank
 
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
-        embedding = EmbeddingContext(vectors, embedders, settings.embedder)
+        embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings=store)
         yield Local(
             context, settings, graph, embedding, store, model, vectors.load, backgrounds, walker
         )
@@ -354,11 +369,16 @@ def open_store(settings: Settings) -> SqliteStore:
     return SqliteStore(settings.sqlite_path, busy_timeout=settings.timeouts.sqlite_busy)
 
 
-async def measure_store(settings: Settings) -> dict[str, int]:
-    """The bytes of the local store's file, and about how many of them are vectors."""
+async def measure_store(settings: Settings) -> StorageSize:
+    """What the local store takes on disk, and about how much of that are vectors."""
     async with open_store(settings) as store:
-        vectors = await store.vectors.bytes()
-    return {"file_bytes": settings.sqlite_path.stat().st_size, "vector_bytes": vectors}
+        return await measure_open(store, settings)
+
+
+async def measure_open(store: SqliteStore, settings: Settings) -> StorageSize:
+    from recollect.core.admin.machine import StorageSize
+
+    return StorageSize(settings.sqlite_path.stat().st_size, await store.vectors.bytes())
 
 
 def find_store_fault(settings: Settings, *, full: bool) -> str | None:
@@ -397,7 +417,9 @@ class Cached:
 
 
 @asynccontextmanager
-async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncIterator[Cached]:
+async def open_cached(
+    settings: Settings, *, by_meaning: bool = False, actor: str = "cli"
+) -> AsyncIterator[Cached]:
     """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
     from recollect.adapters.files.file_lock import FileLock
     from recollect.adapters.http.lazy import LazyServer
@@ -434,7 +456,7 @@ async def open_cached(settings: Settings, *, by_meaning: bool = False) -> AsyncI
             sensitive=settings.sync_sensitive,
             default_settings=parts.default_settings,
         )
-        context = replace(parts, hint=lambda _owner: None, revisions=sync)
+        context = replace(parts, hint=lambda _owner: None, revisions=sync, actor=actor)
         lock = FileLock(settings.sqlite_path.with_suffix(".sync-lock"))
         run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)

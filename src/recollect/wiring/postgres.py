@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,10 @@ from recollect.settings import Settings
 if TYPE_CHECKING:
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
     from recollect.adapters.postgres.embedded.probe import Verdict
+    from recollect.adapters.postgres.limits import Limits
+    from recollect.adapters.postgres.pool import Pool
     from recollect.adapters.postgres.store import PostgresStore
+    from recollect.adapters.postgres.vectors.index import PostgresVectors
     from recollect.core.admin.distribution import Distribution
 
 log = logging.getLogger(__name__)
@@ -33,10 +37,44 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
 
     erasures = ErasureLogs(settings.erasures_folder)
     async with (
-        _postgres_url(settings) as (url, database, files),
-        PostgresStore(url, timeouts=settings.timeouts, erasures=erasures, files=files) as store,
+        postgres_url(settings) as (url, database, files),
+        open_engine(settings) as vectors,
+        PostgresStore(
+            url,
+            timeouts=settings.timeouts,
+            erasures=erasures,
+            files=files,
+            vectors=vectors,
+            read_url=settings.read_url.get_secret_value() if settings.read_url else None,
+            max_lag=settings.read_max_lag,
+        ) as store,
     ):
         yield store, database
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings,
+) -> AsyncIterator[Callable[[Pool, Limits], PostgresVectors]]:
+    """What searches the vectors: pgvector, unless Qdrant is named."""
+    if settings.vectors == "pgvector":
+        from recollect.adapters.postgres.vectors.index import PostgresVectors
+
+        yield PostgresVectors
+        return
+    from recollect.adapters.qdrant.engine import connect
+    from recollect.adapters.qdrant.vectors import QdrantVectors
+
+    key = settings.qdrant_api_key
+    engine = connect(
+        settings.qdrant_url,
+        key.get_secret_value() if key else None,
+        settings.qdrant_quantization,
+    )
+    try:
+        yield partial(QdrantVectors, engine=engine)
+    finally:
+        await engine.close()
 
 
 def distribute_database(
@@ -113,7 +151,7 @@ def _holds(mark: Path, text: str) -> bool:
 
 
 @asynccontextmanager
-async def _postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path | None]]:
+async def postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path | None]]:
     if settings.database_url is not None:
         from recollect.adapters.postgres.errors import check_address
 

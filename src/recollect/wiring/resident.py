@@ -21,7 +21,7 @@ from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.wiring.context import build_context, open_reranker
+from recollect.wiring.context import build_context, open_reranker, with_curation
 from recollect.wiring.local import (
     Local,
     ask_resident,
@@ -54,6 +54,8 @@ _LOADING: Final = (
 _FAILED: Final = ModelUnavailable(
     "the embedding model could not be loaded", remedy="Run `recollect doctor`."
 )
+# A session is an agent's, which writes over MCP.
+_ACTOR: Final = "mcp"
 _NO_ANSWER: Final = (
     "The session that holds the embedding model did not answer. This recall went by words."
 )
@@ -65,13 +67,16 @@ async def open_session(settings: Settings) -> AsyncIterator[Service]:
     the model, unless another process of this home does.
     """
     if settings.mode == "remote" or settings.embedder == NO_EMBEDDER:
-        async with open_service(settings, syncing=True) as service:
+        async with open_service(settings, syncing=True, actor=_ACTOR) as service:
             yield service
     elif settings.mode == "cached":
         async with (
-            open_cached(settings) as cached,
+            open_cached(settings, actor=_ACTOR) as cached,
             cached.syncing(),
-            _open_resident(cached.store, settings, cached.context) as resident,
+            _open_words(cached.store, settings) as words,
+            _open_resident(
+                cached.store, settings, replace(words, revisions=cached.sync)
+            ) as resident,
         ):
             yield replace(cached.service, local=resident.service())
     else:
@@ -91,10 +96,10 @@ async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[C
     reported.
     """
     if not has_model(settings):
-        yield build_context(store, settings)
+        yield replace(with_curation(build_context(store, settings), store), actor=_ACTOR)
         return
     async with open_local_on(store, settings, by_meaning=False) as local:
-        yield local.context
+        yield replace(local.context, actor=_ACTOR)
 
 
 def can_preload(settings: Settings) -> bool:
@@ -178,10 +183,10 @@ class Resident:
             await local.load()
             self._error = None
             self._held = replace(local.context, reranker=self._words.reranker)
-            stack.callback(self._let_go)
+            stack.callback(self._release)
             if is_shared:
                 await self._listen(stack)
-            await stack.enter_async_context(_working(local))
+            await stack.enter_async_context(_running_workers(local))
             await asyncio.Event().wait()
 
     async def _listen(self, stack: AsyncExitStack) -> None:
@@ -192,7 +197,7 @@ class Resident:
         except OSError as error:  # this session still recalls by meaning
             log.warning("no socket for other processes: %s", safe_message(error))
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._held = None
 
     async def _recall(self, request: RecallRequest) -> Recollection | None:
@@ -228,7 +233,7 @@ async def _open_resident(
 
 
 @asynccontextmanager
-async def _working(local: Local) -> AsyncIterator[None]:
+async def _running_workers(local: Local) -> AsyncIterator[None]:
     """While entered, what waits is analyzed, embedded and read, unless workers are switched off."""
     from recollect.usecases.workers.analysis import AnalysisStep
     from recollect.usecases.workers.embedding import EmbeddingStep

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.rate import RateLimit
-from recollect.core.errors import RateLimited
+from recollect.core.admin.stats import Load
+from recollect.core.errors import Forbidden, RateLimited
 from recollect.core.privacy.keys import Key, check_all_projects
 from recollect.core.recall.request import LegName, Recollection
 from recollect.ports.graph import Graph
@@ -21,6 +22,7 @@ from recollect.ports.recall import SecondPhaseLeg
 from recollect.ports.service import Service
 from recollect.ports.stores import Clock
 from recollect.ports.sync import ChangeStore
+from recollect.ports.tracing import NO_TRACER, Tracer
 from recollect.settings import Settings
 from recollect.usecases.admin.erase import OwnerEraser
 from recollect.usecases.admin.key_uses import KeyUses, key_uses
@@ -34,8 +36,10 @@ from recollect.usecases.priority import Callers
 from recollect.usecases.recall.backlog import Backlog
 from recollect.usecases.recall.dense import dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
+from recollect.usecases.recall.late import LateStage
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
+from recollect.usecases.tracing import TracedSecondPhase, trace_leg
 from recollect.usecases.workers.analysis import Reanalyzing
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.wiring.context import (
@@ -45,7 +49,9 @@ from recollect.wiring.context import (
     catalogue,
     open_reader,
     open_reranker,
+    with_curation,
 )
+from recollect.wiring.machine import ReadMachine, machine_reader
 from recollect.wiring.postgres import open_postgres
 
 if TYPE_CHECKING:
@@ -62,6 +68,8 @@ _NO_MODEL: Final = (
 class Server:
     """What the shells of a server share. `database` says, for people, which Postgres it is.
 
+    The local store has no `changes`: other machines sync with a server, not with it.
+
     Where vectors have no place, `embedding` is None and `vector_note` says why. `barrier_note` says
     what is missing for row-level security to have roles of its own. `eraser` is the
     operator's; owners get the light one, which leaves the files of the database alone.
@@ -69,7 +77,7 @@ class Server:
 
     context: Context
     keys: KeyStore
-    changes: ChangeStore
+    changes: ChangeStore | None
     clock: Clock
     settings: Settings
     database: str
@@ -85,6 +93,9 @@ class Server:
     recall_log: RecallLog | None = None
     key_uses: KeyUses | None = None
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(None))
+    load: Callable[[], Awaitable[Load]] | None = None
+    tracer: Tracer = NO_TRACER
+    machine: ReadMachine | None = None
 
     async def sign_in(self, text: str) -> Key:
         """The key with this text; NotAllowed when there is none in force."""
@@ -93,9 +104,9 @@ class Server:
             self.key_uses.note(key.id)
         return key
 
-    def for_key(self, key: Key) -> Service:
-        """The use cases within the limits of a key."""
-        mine = replace(self.for_owner(key.owner), context=self.context_for(key))
+    def for_key(self, key: Key, shell: str = "api") -> Service:
+        """The use cases within the limits of a key. The history names the shell and the key."""
+        mine = replace(self.for_owner(key.owner), context=self.context_for(key, shell))
         return KeyedService(mine, key, partial(self.spend_writes, key))
 
     def for_owner(self, owner: str) -> LocalService:
@@ -116,15 +127,25 @@ class Server:
                 "RECOLLECT_WRITES_PER_MINUTE on the server.",
             )
 
-    def context_for(self, key: Key) -> Context:
+    def context_for(self, key: Key, shell: str = "api") -> Context:
+        context = replace(self.context, actor=f"{shell} ({key.label})" if key.label else shell)
         if key.project is None:
-            return self.context
-        return context_within(self.context, self.changes, key.project)
+            return context
+        return context_within(context, self._synced, key.project)
 
     def changes_for(self, key: Key) -> ChangeStore:
         if key.project is None:
-            return self.changes
-        return ProjectChanges(self.changes, self.context.store, key.project)
+            return self._synced
+        return ProjectChanges(self._synced, self.context.store, key.project)
+
+    @property
+    def _synced(self) -> ChangeStore:
+        if self.changes is None:
+            raise Forbidden(
+                "the local store does not serve other machines",
+                remedy="Sync with a server: run `recollect serve` there.",
+            )
+        return self.changes
 
     def graph_for(self, key: Key) -> Graph:
         """The concept graph, which joins all projects of an owner."""
@@ -145,6 +166,8 @@ async def open_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
     """What a server serves, on Postgres. `progress` is called while a model is built."""
+    from recollect.adapters.traces import open_tracer
+
     callers = Callers()
     async with (
         open_postgres(settings) as (store, database),
@@ -156,11 +179,13 @@ async def open_server(
         open_second_phase(store, settings) as second_phase,
         AsyncExitStack() as stack,
     ):
+        tracer = store.pool.tracer = stack.enter_context(open_tracer(settings.otlp_endpoint))
         context = replace(
-            build_context(store, settings),
+            with_curation(build_context(store, settings), store),
             reranker=reranker,
             revisions=store.changes,
             callers=callers,
+            reading=partial(_recalling, tracer),
             second_phase=second_phase,
         )
         if settings.embedder == NO_EMBEDDER:
@@ -171,12 +196,17 @@ async def open_server(
                 legs = {**context.legs, "dense": no_dense_leg(store.vector_note)}
                 context = replace(context, legs=legs, broken_legs=frozenset({"dense"}))
         else:
-            embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings.timeouts)
-            context = replace(context, queue=vectors, parked=vectors.parked)
+            embedding = EmbeddingContext(
+                vectors, embedders, settings.embedder, settings.timeouts, context.settings
+            )
+            context = replace(
+                context, queue=vectors, parked=vectors.parked, has_vector=vectors.has_vector
+            )
             if settings.embedder != NO_EMBEDDER:
                 backlog = await stack.enter_async_context(Backlog(vectors))
                 legs = {**context.legs, "dense": dense_leg(vectors, embedders)}
-                context = replace(context, legs=legs, hint=backlog.hint)
+                late = LateStage(vectors, embedders)
+                context = replace(context, legs=legs, late=late, hint=backlog.hint)
         graph = GraphContext(
             store.graph,
             settings.graph,
@@ -187,9 +217,11 @@ async def open_server(
             timeouts=settings.timeouts,
         )
         if settings.graph != "off":
-            context = replace(context, graph_progress=graph.progress)
+            context = replace(
+                context, graph_progress=graph.progress, concepts_of=store.graph.concepts_of
+            )
         yield Server(
-            context,
+            _traced(context, tracer),
             store.keys,
             store.changes,
             context.clock,
@@ -206,7 +238,30 @@ async def open_server(
             recall_log=shown,
             key_uses=used,
             write_rate=RateLimit(settings.writes_per_minute),
+            load=partial(store.load.read, has_vectors=store.vectors is not None),
+            tracer=tracer,
+            machine=machine_reader(settings, "postgres", store.load.size),
         )
+
+
+@contextmanager
+def _recalling(tracer: Tracer) -> Iterator[None]:
+    from recollect.adapters.postgres.replica import replica_allowed
+
+    with tracer.span("recall"), replica_allowed():
+        yield
+
+
+def _traced(context: Context, tracer: Tracer) -> Context:
+    if tracer is NO_TRACER:
+        return context
+    return replace(
+        context,
+        legs={name: trace_leg(leg, name, tracer) for name, leg in context.legs.items()},
+        second_phase={
+            name: TracedSecondPhase(leg, name, tracer) for name, leg in context.second_phase.items()
+        },
+    )
 
 
 @asynccontextmanager

@@ -22,11 +22,12 @@ from recollect.core.memory.ids import check_uuid7
 from recollect.core.memory.memory import Memory, Scope, checked
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.erasure import ErasureReport
+from recollect.ports.recall import RecallRecord
 from recollect.ports.service import Service
 from recollect.ports.stores import MemoryStore
 from recollect.settings import Settings
 from recollect.usecases.admin.erase import OwnerEraser
-from recollect.usecases.curation.audit import Listing, RecallRecord
+from recollect.usecases.curation.audit import Listing
 from recollect.usecases.memory.import_ import import_memories
 from recollect.usecases.service import LocalService
 from recollect.wiring.context import SystemClock, build_context

@@ -107,10 +107,10 @@ async def test_settings_row_of_another_version_can_be_fixed(context: Context) ->
 
 async def test_the_log_says_who_changed_what_and_when(context: Context) -> None:
     await change_settings(context, "ada", {"dense_weight": "0.5"})
-    await change_settings(context, "bob", {"dense_weight": 0.7, "rerank": "on"})
+    await change_settings(context, "bob", {"dense_weight": 0.7, "second_stage": "off"})
     log = await settings_log(context, 10)
     assert [(one.by, one.name, one.old, one.new) for one in log] == [
-        ("bob", "rerank", None, True),
+        ("bob", "second_stage", None, "off"),
         ("bob", "dense_weight", 0.5, 0.7),
         ("ada", "dense_weight", None, 0.5),
     ]

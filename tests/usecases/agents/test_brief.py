@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -10,7 +11,9 @@ from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 
 from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.admin.stats import CurationCounts
 from recollect.core.agents.injection import BRIEF_SENTENCE, block, tokens
+from recollect.core.graph.model import ExtractionProgress
 from recollect.core.memory.links import SUPERSEDES, Link
 from recollect.core.memory.memory import Memory, Scope
 from recollect.usecases.agents.brief import Brief, brief
@@ -58,6 +61,20 @@ async def test_sensitive_memories_and_episodes_are_left_out(context: Context) ->
     assert [one.id.int for one in told.memories] == [3]
 
 
+async def test_memories_outside_their_lifetime_are_left_out(context: Context) -> None:
+    day = timedelta(days=1)
+    expired = old(2, days=0, importance=1.0, valid_until=NOW)
+    told = await briefed(
+        context,
+        old(1, days=0, importance=0.5, valid_from=NOW - day, valid_until=NOW + day),
+        expired,
+        old(3, days=0, importance=1.0, valid_from=NOW + day),
+        old(4, days=0, importance=0.3),
+        replace(expired, id=UUID(int=5), links=(Link(SUPERSEDES, UUID(int=4)),)),
+    )
+    assert [one.id.int for one in told.memories] == [1, 4], "what an expired one replaced holds"
+
+
 async def test_superseded_memories_are_left_out_unless_they_supersede_each_other(
     context: Context,
 ) -> None:
@@ -90,3 +107,23 @@ async def test_more_than_one_page_is_looked_at(context: Context) -> None:
     many = [old(n, days=0, importance=0.1) for n in range(2, 700)]
     told = await briefed(context, old(1, days=0, importance=1.0), *many, budget=200)
     assert told.memories[0].id.int == 1
+
+
+async def test_what_the_curator_applied_is_reported_within_the_budget(context: Context) -> None:
+    async def counts(_owner: str) -> CurationCounts:
+        return CurationCounts(undecided=4, applied=2)
+
+    many = [old(number, days=number, importance=0.5) for number in range(1, 40)]
+    told = await briefed(replace(context, curation_counts=counts), *many, budget=200)
+    assert told.applied == 2
+    assert told.sentence.startswith(BRIEF_SENTENCE)
+    assert "replaced 2 memories without asking" in told.sentence
+    assert tokens(block(told.sentence, told.memories)) <= 200
+
+
+async def test_a_brief_counts_what_was_applied_and_nothing_else(context: Context) -> None:
+    async def progress(_owner: str) -> ExtractionProgress:
+        raise AssertionError("a session that starts waits for this")
+
+    told = await briefed(replace(context, graph_progress=progress), old(1, days=0, importance=0.5))
+    assert told.applied == 0

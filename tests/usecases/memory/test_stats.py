@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from tests.conformance.samples import memory
 from tests.usecases.queues import InMemoryQueue, Model
 
 from recollect.core.admin.stats import Stats
@@ -18,6 +20,15 @@ pytestmark = pytest.mark.anyio
 
 async def test_without_a_place_for_vectors_there_are_no_figures(context: Context) -> None:
     assert await stats(context, "me") == Stats(0, 0, 0)
+
+
+async def test_stats_count_what_expires_within_a_week(context: Context) -> None:
+    now = context.clock.now()
+    for number, days in enumerate((-1, 6, 8), 1):
+        end = now + timedelta(days=days)
+        await context.store.add(memory(number, owner="me", valid_until=end))
+    counted = await stats(context, "me")
+    assert (counted.memories, counted.expiring) == (3, 1)
 
 
 async def test_the_figures_are_those_of_the_active_space(context: Context) -> None:

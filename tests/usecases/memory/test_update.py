@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
@@ -51,6 +52,8 @@ async def test_every_field_can_be_changed(context: Context) -> None:
         "project": None,
         "session": "s2",
         "links": (Link("see_also", UUID(int=7)),),
+        "valid_from": datetime(2026, 1, 1, tzinfo=UTC),
+        "valid_until": datetime(2027, 1, 1, tzinfo=UTC),
     }
     assert set(changes) == set(Changes.__annotations__)
     after = await update(context, "me", str(before.id), changes)

@@ -30,7 +30,7 @@ BACKWARDS = {"staging": 0.1, "one": 0.2, "two": 0.3, "three": 0.4}
 
 
 async def filled(context: Context, **sensitive: bool) -> list[Memory]:
-    await change_settings(context, "me", {"rerank": "on", "rerank_depth": 5})
+    await change_settings(context, "me", {"second_stage": "cross-encoder", "rerank_depth": 5})
     return [
         await remember(
             context, "me", Draft(content, is_sensitive=sensitive.get(f"_{place}", False))
@@ -60,9 +60,9 @@ async def test_rerank_orders_the_first_hits(context: Context) -> None:
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 4)
 
 
-async def test_rerank_is_off_by_default(context: Context) -> None:
+async def test_rerank_can_be_off(context: Context) -> None:
     await filled(context)
-    await change_settings(context, "me", {"rerank": "off"})
+    await change_settings(context, "me", {"second_stage": "off"})
     reranker = TableReranker(BACKWARDS)
     answer = await asked(context, reranker)
     assert contents(answer) == list(CONTENTS)

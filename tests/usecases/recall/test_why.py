@@ -15,6 +15,7 @@ from tests.usecases.vectors import TableReranker
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
+from recollect.core.memory.ids import short
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
@@ -247,14 +248,14 @@ async def test_why_embeds_nothing_at_weight_0(setup: Setup) -> None:
     assert (setup.model.asked, setup.vectors.queries) == ([], [])
 
 
-async def test_why_counts_the_bonus_and_the_second_stage(setup: Setup) -> None:
+async def test_why_counts_the_second_stage(setup: Setup) -> None:
     for text in ("car", "car automobile"):
         await setup.remember(text)
     memory = await setup.remember("vehicle car parks")
-    await change_settings(setup.context, "me", {"exact_bonus": 0.5, "rerank": True})
+    await change_settings(setup.context, "me", {"second_stage": "cross-encoder"})
     setup.context = replace(setup.context, reranker=TableReranker({"parks": 1.0}))
     report = await setup.why(memory)
-    assert (report.place, report.bonus) == (1, 1.5)
+    assert report.place == 1
     assert report.rerank is not None
     assert (report.rerank.score, report.rerank.former_place) == (1.0, 3)
     assert report.second_stage is not None
@@ -264,12 +265,12 @@ async def test_why_counts_the_bonus_and_the_second_stage(setup: Setup) -> None:
 async def test_why_names_the_second_stage_when_it_kept_the_memory_out(setup: Setup) -> None:
     memory = await setup.remember("car")
     await setup.remember("vehicle parks")
-    await change_settings(setup.context, "me", {"rerank": True})
+    await change_settings(setup.context, "me", {"second_stage": "cross-encoder"})
     setup.context = replace(setup.context, reranker=TableReranker({"parks": 1.0}))
     (low,) = (await setup.why(memory, limit=1)).kept_out[:1]
     assert low.what == "it has place 2 in the second stage's order, and 1 were asked for"
-    assert "settings set rerank off" in low.remedy
-    await change_settings(setup.context, "me", {"rerank": False})
+    assert "settings set second_stage off" in low.remedy
+    await change_settings(setup.context, "me", {"second_stage": "off"})
     assert (await setup.why(memory, limit=1)).recalled
 
 
@@ -295,3 +296,26 @@ async def test_why_takes_an_id_prefix_of_the_owners_own_memories(setup: Setup) -
     assert (await why(setup.context, "me", str(memory.id)[:20], request)).memory == memory
     with pytest.raises(NotFound):
         await why(setup.context, "you", str(memory.id), request)
+
+
+async def test_why_says_that_an_update_is_shown_before_what_it_updates(setup: Setup) -> None:
+    old = await setup.remember("the car park API runs on port 8000")
+    new = await setup.remember("the API moved to port 9000, says the car park")
+    query = "car park API runs on port"
+    gained, lost = await setup.why(new, query), await setup.why(old, query)
+    assert (gained.place, lost.place) == (1, 2)
+    assert gained.moved == (
+        f"It is shown before {short(old.id)}, which it updates: 8000 became 9000."
+    )
+    assert lost.moved == f"{short(new.id)}, which updates it, is shown first: 8000 became 9000."
+    await change_settings(setup.context, "me", {"newer_first": "off"})
+    assert (await setup.why(old, query)).moved is None
+
+
+async def test_recall_can_leave_updates_where_they_rank(setup: Setup) -> None:
+    old = await setup.remember("the car park API runs on port 8000")
+    new = await setup.remember("the API moved to port 9000, says the car park")
+    request = RecallRequest("car park API runs on port")
+    found = await recall(setup.context, "me", request, updates_first=False)
+    assert [hit.memory.id for hit in found.hits] == [old.id, new.id]
+    assert [hit.newer_than for hit in found.hits] == [None, None]

@@ -13,6 +13,7 @@ from tests.usecases.queues import MOST_ATTEMPTS, Model
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.recall.space import Space
+from recollect.core.text.passages import cut_passages
 from recollect.usecases.workers.embed import BATCH, Embedded, embed_batch
 
 pytestmark = pytest.mark.anyio
@@ -194,3 +195,52 @@ async def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
     space = await opened(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done == Embedded(space, 2, (UUID(int=1),))
+
+
+LONG = "The ferry to Marblehead leaves at nine on Tuesdays. " * 200
+
+
+async def test_a_long_text_is_embedded_passage_by_passage() -> None:
+    model = Model("m", most=4)
+    one = bench(0, model)
+    queue = one.queue
+    queue.texts = {UUID(int=1): LONG, UUID(int=2): "short"}
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=True)
+    assert done is not None
+    assert done.kept == 2
+    parts = queue.passages[UUID(int=1)]
+    assert parts[0].span.start == 0
+    assert parts[-1].span.end == len(LONG)
+    sent = [text for texts in model.asked for text in texts]
+    assert sent == [*(LONG[slice(*part.span)] for part in parts), "short"]
+    assert max(map(len, model.asked)) <= 4
+    assert UUID(int=2) not in queue.passages
+
+
+async def test_a_passage_that_fails_fails_its_text_alone() -> None:
+    text = f"{LONG}Poison."
+    model = Model("m")
+    last = cut_passages(text, model.space.window)[-1]
+    model.poison = {text[slice(*last)]: ValueError("unreadable")}
+    one = bench(0, model)
+    queue = one.queue
+    queue.texts = {UUID(int=1): text, UUID(int=2): "short"}
+    space = await opened(one, model)
+    done = await embed_batch(one.context, space, known_to_work=True)
+    assert done is not None
+    assert (done.kept, done.failed) == (1, (UUID(int=1),))
+    assert not queue.passages
+
+
+async def test_many_long_texts_are_shared_out_between_batches() -> None:
+    model = Model("m")
+    one = bench(0, model)
+    queue = one.queue
+    queue.texts = {UUID(int=number): LONG * 10 for number in range(10)}
+    space = await opened(one, model)
+    batches = 0
+    while await embed_batch(one.context, space, known_to_work=True):
+        batches += 1
+    assert batches > 1
+    assert len(queue.passages) == 10

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from recollect.core.admin.stats import Stats
+from recollect.core.admin.stats import CurationCounts, Stats
+from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
 from recollect.core.errors import Forbidden, InvalidInput
 from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
@@ -78,6 +79,13 @@ class KeyedService:
         self._write()
         return await self.mine.unlink(reference, kind, target)
 
+    async def history(self, reference: str) -> list[Memory]:
+        return await self.mine.history(reference)
+
+    async def restore(self, reference: str, version: int) -> Memory:
+        self._write()
+        return await self.mine.restore(reference, version)
+
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         self._write()
         return await self.mine.forget(reference, forever=forever)
@@ -104,6 +112,27 @@ class KeyedService:
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         self._write()
         return await self.mine.resolve(reference, keep)
+
+    async def proposals(self) -> list[Proposal]:
+        return await self.mine.proposals()
+
+    async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
+        self._write()
+        return await self.mine.accept_proposal(reference, keep)
+
+    async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
+        self._write()
+        return await self.mine.decide_proposal(reference, verdict)
+
+    async def curation_counts(self) -> CurationCounts | None:
+        return await self.mine.curation_counts()
+
+    async def journal(self, limit: int = 20) -> list[JournalEntry]:
+        return await self.mine.journal(limit)
+
+    async def undo(self, reference: str | None = None) -> JournalEntry:
+        self._write()
+        return await self.mine.undo(reference)
 
     def _write(self) -> None:
         """Forbidden for a read-only key, RateLimited for one that writes too often."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Final
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Forbidden
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.memory.project import names
@@ -54,6 +56,8 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
         second_phase={},
         queue=None,
         graph_progress=None,
+        curation_counts=None,
+        concepts_of=None,
         hint=lambda _owner: None,
     )
 
@@ -94,6 +98,12 @@ class ProjectStore:
         found = await self.store.get_many(owner, ids, forgotten=forgotten)
         return {id: memory for id, memory in found.items() if memory.project == self.project}
 
+    async def versions(self, owner: str, id: UUID) -> list[Memory]:
+        if await self.get(owner, id) is None:
+            return []
+        found = await self.store.versions(owner, id)
+        return [memory for memory in found if memory.project == self.project]
+
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         found = await self.store.fetch(owner, ids, as_of)
         memories = await self._shown(owner, found.memories.values(), as_of)
@@ -132,6 +142,21 @@ class ProjectStore:
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
         return await self.store.page(owner, scope_within(scope, self.project), after, limit)
+
+    async def table(self, owner: str, listing: Listing) -> Table:
+        scope = scope_within(listing.scope, self.project)
+        return await self.store.table(owner, replace(listing, scope=scope))
+
+    async def change_mark(self, owner: str) -> object:
+        """By the project's own rows: what changes in others is not shown."""
+        everything = Scope(self.project, forgotten=True)
+        found = await self.store.table(owner, Listing(everything, sort_by="updated", limit=1))
+        return found.total, [(memory.id, memory.updated_at) for memory in found.memories]
+
+    async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
+        if project not in (None, self.project):
+            return {}
+        return await self.store.growth(owner, since, self.project)
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return await self.store.search_words(owner, scope_within(scope, self.project), query)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from recollect.core.agents.injection import fitting
+from recollect.core.agents.injection import BRIEF_SENTENCE, fitting, tokens
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.core.recall.successors import current
+from recollect.core.text.analysis import counted
 from recollect.ports.service import Service
 
 # After this long, recency counts half.
@@ -26,23 +27,31 @@ LOOKED_AT: Final = 2 * MAX_PAGE
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """Best first, the project's before global ones. `left_out` did not fit."""
+    """Best first, the project's before global ones. `left_out` did not fit. `applied`: how many
+    proposals the curator accepted by itself that no one undid.
+    """
 
     project: str | None
     memories: tuple[Memory, ...]
     left_out: int
+    applied: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What precedes the memories."""
+        return BRIEF_SENTENCE + _report(self.applied)
 
 
 async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
     """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
-    agent reads leaves the machine; so are superseded ones, which add nothing, and episodes, which
-    say little outside their conversation.
+    agent reads leaves the machine; so are superseded ones, which add nothing, those that are not
+    valid now, and episodes, which say little outside their conversation.
     """
     found: list[Memory] = []
     cursor: str | None = None
     while len(found) < LOOKED_AT:
         page = await recollect.page(scope, cursor, MAX_PAGE)
-        found.extend(page.memories)
+        found.extend(memory for memory in page.memories if memory.is_valid_at(now))
         cursor = page.next_cursor
         if cursor is None:
             break
@@ -52,8 +61,19 @@ async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: da
         if not memory.is_sensitive and memory.category != EPISODE
     ]
     telling.sort(key=lambda memory: (memory.project is None, -worth(memory, now), memory.id))
-    chosen = fitting(telling, budget_tokens)
-    return Brief(scope.project, chosen, len(telling) - len(chosen))
+    curation = await recollect.curation_counts()
+    applied = 0 if curation is None else curation.applied
+    chosen = fitting(telling, budget_tokens - tokens(_report(applied)))
+    return Brief(scope.project, chosen, len(telling) - len(chosen), applied)
+
+
+def _report(applied: int) -> str:
+    if not applied:
+        return ""
+    memories = counted(applied, "memory")
+    return (
+        f" Curation replaced {memories} without asking; `recollect undo` brings the last one back."
+    )
 
 
 def worth(memory: Memory, now: datetime) -> float:

@@ -7,7 +7,7 @@ has no time to import an event loop (ADR 0020).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -59,7 +59,12 @@ def inject(
     shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
     candidates = [memory for memory in shown.values() if not memory.is_sensitive]
     candidates.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first
-    chosen = fitting(candidates, measure.tokens)
+    excerpts = {
+        hit.memory.id: replace(hit.memory, content=hit.passage.excerpt(len(hit.memory.content)))
+        for hit in clear
+        if hit.passage is not None
+    }
+    chosen = fitting(candidates, measure.tokens, excerpts)
     return Injection(
         memories=chosen,
         found=len(hits),

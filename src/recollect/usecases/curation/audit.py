@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.curation import audit as rules
 from recollect.core.curation.audit import KINDS, Finding, Kind, Pair
+from recollect.core.memory.listing import EXPIRES_SOON
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE, Cursor
 from recollect.core.recall.successors import current
+from recollect.ports.recall import RecallRecord
 
 # From this cosine on, the models this was tried with mean nearly the same text.
 NEAR_COSINE = 0.95
 SAME_SUBJECT_COSINE = 0.8
-
-
-class RecallRecord(Protocol):
-    """Which memories were ever recalled. It may lose some: nothing waits for it."""
-
-    async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
-        """Record that these memories were shown."""
-
-    async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        """The memories of an owner that were ever shown, and since when that is recorded."""
 
 
 class Neighbours(Protocol):
@@ -54,10 +46,12 @@ async def audit(
     now: datetime,
     *,
     kinds: Collection[Kind] = KINDS,
+    within: timedelta = EXPIRES_SOON,
     recalls: RecallRecord | None = None,
     neighbours: Neighbours | None = None,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> list[Finding]:
+    """`within`: how soon a memory must expire to be reported."""
     everything = await _all(store, owner, progress)
     found: list[Finding] = []
     if "secret" in kinds:
@@ -69,6 +63,8 @@ async def audit(
         found += await _of_pairs(memories, owner, neighbours)
     if "stale" in kinds:
         found += filter(None, (rules.stale(memory, now) for memory in memories))
+    if {"expiring", "expired"} & {*kinds}:
+        found += filter(None, (rules.lifetime(memory, now, within) for memory in memories))
     if "never-recalled" in kinds and recalls is not None:
         shown, since = await recalls.recalled(owner)
         judged = (

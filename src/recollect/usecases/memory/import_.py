@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from recollect.core.errors import InvalidInput
@@ -20,7 +21,9 @@ async def import_memories(
     memories.
     """
     now = context.clock.now()
-    tidy = [_checked(memory, context.limits, now) for memory in memories]
+    tidy = [
+        _checked(replace(memory, changed_by="import"), context.limits, now) for memory in memories
+    ]
     memories = [item for item in tidy if isinstance(item, Memory)]
     new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]

@@ -129,6 +129,9 @@ async def _build(
             created_at=now,
             updated_at=now,
             links=draft.links,
+            valid_from=draft.valid_from,
+            valid_until=draft.valid_until,
+            changed_by=context.actor,
         ),
         context.limits,
     )

@@ -25,7 +25,12 @@ async def rewrite(
     for _ in range(_ATTEMPTS):
         current = await find.get(context, owner, str(id))
         now = context.clock.now()
-        changed = replace(change(current, now), version=current.version + 1, updated_at=now)
+        changed = replace(
+            change(current, now),
+            version=current.version + 1,
+            updated_at=now,
+            changed_by=context.actor,
+        )
         if await context.store.replace(changed, based_on=current.version):
             return changed
     raise Conflict(f"memory {id} keeps being changed by others", remedy="Try again in a moment.")

@@ -10,17 +10,19 @@ name stands for in this process must be the same space, or the leg fails and say
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from recollect.core.errors import StoreError
 from recollect.core.recall.background import BACKGROUND, Unrelated
 from recollect.core.recall.context import RecallContext
+from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.request import Candidate, Declined
 from recollect.core.recall.space import StoredSpace
+from recollect.core.recall.tokens import EmbeddedText
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import main_language
-from recollect.ports.embedding import BackgroundCache, Embedder, Embedders
+from recollect.ports.embedding import BackgroundCache, Embedder, Embedders, TokenEmbedder
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
 from recollect.usecases.tasks import cancel, exception_of
 
@@ -95,9 +97,10 @@ def dense_leg(
         if not text:
             return ()
         guessed, early = None, None
+        wants_tokens = second_stage(context) == "late"
         if last is not None:
             guessed, model = last
-            early = asyncio.ensure_future(model.embed_query(text))
+            early = asyncio.ensure_future(_embed(model, text, wants_tokens=wants_tokens))
         try:
             survey = await vectors.survey(owner, request.scope)
             if survey.space is None:
@@ -116,10 +119,16 @@ def dense_leg(
                 )
             # Nothing is sent to another machine on a guess.
             last = None if embedder.is_hosted else (survey.space, embedder)
+            trust = embedder.space.trust(main_language(text))
             if early is not None and survey.space == guessed:
-                vector = await early
+                embedded = await early
             else:
-                vector = await embedder.embed_query(text)
+                embedded = await _embed(embedder, text, wants_tokens=wants_tokens)
+            if isinstance(embedded, EmbeddedText):
+                context.encoded.keep(survey.space, embedded.tokens, trust)
+                vector = embedded.vector
+            else:
+                vector = embedded
             seconds = context.deadline.left_for_legs / 2
             unrelated = await backgrounds.measure(embedder, vector, seconds)
         finally:
@@ -133,11 +142,11 @@ def dense_leg(
                 space=survey.space,
                 vector=vector,
                 use_index=survey.use_index,
+                has_passages=survey.has_passages,
                 depth=context.depth,
                 exclude=request.exclude,
             ),
         )
-        trust = embedder.space.trust(main_language(text))
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE
@@ -149,6 +158,15 @@ def dense_leg(
         ]
 
     return leg
+
+
+def _embed(
+    embedder: Embedder, text: str, *, wants_tokens: bool
+) -> Awaitable[EmbeddedText | list[float]]:
+    """Not a coroutine: a local model starts before it is awaited."""
+    if wants_tokens and isinstance(embedder, TokenEmbedder) and embedder.codec is not None:
+        return embedder.embed_query_with_tokens(text)
+    return embedder.embed_query(text)
 
 
 def no_dense_leg(reason: str) -> Leg:

@@ -1,4 +1,4 @@
-"""From the fused order to the ranked one: exact-match bonus and prior.
+"""From the fused order to the ranked one: the importance prior and the second stage.
 
 Texts are read from the store only for what is shown, unless a stage has to look at more of them.
 No event loop is imported here: the hooks' fast recall ranks with it (docs/adr/0020).
@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.core.recall.decisions import (
-    drop_irrelevant,
-    exact_bonuses,
-    rewards_exact_matches,
-    uses_rerank,
-)
+from recollect.core.recall.decisions import drop_irrelevant, second_stage
 from recollect.core.recall.ranking import Ranked, rank
 from recollect.core.recall.successors import Fetched
 
@@ -22,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.fusion import Fused
     from recollect.core.recall.request import RerankReport
-    from recollect.ports.recall import RecallStore
+    from recollect.ports.recall import LateInteraction, RecallStore
 
 
 class Ranking(NamedTuple):
@@ -35,15 +30,22 @@ class Ranking(NamedTuple):
     rerank: RerankReport | None = None
 
 
-async def rank_fused(context: RecallContext, store: RecallStore, fused: Sequence[Fused]) -> Ranking:
+async def rank_fused(
+    context: RecallContext,
+    store: RecallStore,
+    fused: Sequence[Fused],
+    late: LateInteraction | None = None,
+) -> Ranking:
+    """`late` is the second stage that needs no texts, and so runs before they are read."""
     owner, request, settings = context.owner, context.request, context.settings
-    fused = drop_irrelevant(context, fused)
-    if rewards_exact_matches(context):
-        ids = [entry.candidate.id for entry in fused]
-        fetched = await store.fetch(owner, ids, request.as_of)
-        bonuses = exact_bonuses(context, fetched.memories)
-        return Ranking(rank(fused, request.sort_by, bonuses, settings.prior_strength), fetched)
-    order = rank(fused, request.sort_by, None, settings.prior_strength)
-    wanted = max(request.limit, settings.rerank_depth) if uses_rerank(context) else request.limit
+    stage = second_stage(context)
+    relevant = drop_irrelevant(context, fused)
+    order: Sequence[Ranked] = rank(relevant, request.sort_by, settings.prior_strength)
+    report = None
+    if late is not None and stage == "late":
+        order, report = await late.rescore(context, order)
+    reads_texts = stage == "cross-encoder"
+    wanted = max(request.limit, settings.rerank_depth) if reads_texts else request.limit
     first = [ranked.id for ranked in order[:wanted]]
-    return Ranking(order, await store.fetch(owner, first, request.as_of))
+    fetched = await store.fetch(owner, first, request.as_of)
+    return Ranking(order, fetched, report)

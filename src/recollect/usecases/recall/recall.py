@@ -20,7 +20,7 @@ from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits
+from recollect.usecases.recall.hits import build_hits, put_updates_first
 from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_answer, run_legs
 from recollect.usecases.recall.rank import rank_fused
 from recollect.usecases.recall.rerank import rerank
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from recollect.usecases.context import Context
 
 
-async def recall(context: Context, owner: str, request: RecallRequest) -> Recollection:
+async def recall(
+    context: Context, owner: str, request: RecallRequest, *, updates_first: bool = True
+) -> Recollection:
+    """Best first. `updates_first`: with updates before what they update, as the settings say."""
     started = perf_counter()
-    request = request.checked()
+    request = request.checked().valid_now(context.clock.now())
     settings = context.default_settings  # until the store's are read
     clock = asyncio.get_running_loop().time
     begun = clock()
@@ -51,9 +54,11 @@ async def recall(context: Context, owner: str, request: RecallRequest) -> Recoll
                 raise_if_none_could_answer(outcomes)
                 fused = fuse_answers(asked, collect_answers(outcomes))
                 order, later_outcomes = await second_phase.run(asked, fused)
-            ranking = await rank_fused(asked, store, order)
+            ranking = await rank_fused(asked, store, order, context.late)
             ranking = await rerank(asked, context.reranker, ranking)
             hits = await build_hits(asked, store, ranking)
+            if updates_first:
+                hits = put_updates_first(asked, hits)
     except TimeoutError as error:
         raise StoreUnavailable(
             f"the store did not answer within the recall's deadline of {settings.deadline_ms} ms",

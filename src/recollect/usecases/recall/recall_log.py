@@ -16,8 +16,8 @@ from recollect.usecases.tasks import repeating
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Recollection
+    from recollect.ports.recall import RecallRecord
     from recollect.ports.stores import Clock
-    from recollect.usecases.curation.audit import RecallRecord
 
 _SECONDS: Final = 30.0
 # Above this the oldest are dropped: the store has not taken any for long.

@@ -1,5 +1,6 @@
-"""The second stage: a model reads the query together with each of the first hits, within a hard
-time limit. Past it, or when anything is wrong with the model, the fused order stands.
+"""The second stage with a cross-encoder: a model reads the query together with each of the first
+hits, within a hard time limit. Past it, or when anything is wrong with the model, the fused order
+stands.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.privacy.redaction import safe_message
-from recollect.core.recall.decisions import uses_rerank
+from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport
 from recollect.core.text.analysis import clean_query
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 async def rerank(context: RecallContext, reranker: Reranker | None, ranking: Ranking) -> Ranking:
     """The ranking in the second stage's order, where that is on, and what became of it."""
-    if not uses_rerank(context):
+    if second_stage(context) != "cross-encoder":
         return ranking
     depth = context.settings.rerank_depth
     first, report = await _rerank_first(

@@ -29,18 +29,20 @@ from recollect.core.recall.explain import (
     below_limit,
     below_relevance,
     duplicate,
+    explain_move,
     find_bars,
     not_known_then,
     superseded,
 )
 from recollect.core.recall.explain_legs import leg_obstacle
 from recollect.core.recall.fusion import Answers
+from recollect.core.recall.late import widen_to_words
 from recollect.core.recall.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall.request import LEGS, Candidate, LegName, LegReport, RecallRequest
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits
+from recollect.usecases.recall.hits import build_hits, put_updates_first
 from recollect.usecases.recall.legs import LegOutcome, collect_answers
 from recollect.usecases.recall.rank import Ranking
 from recollect.usecases.recall.why_context import SEARCH_DEPTH, SHARES, WhyContext
@@ -58,7 +60,7 @@ async def why(
     search_depth: int = SEARCH_DEPTH,
 ) -> WhyReport:
     store = context.store
-    request = request.checked()
+    request = request.checked().valid_now(context.clock.now())
     request = replace(request, scope=await resolve_scope(store, owner, request.scope))
     memory = await store.get(owner, await find.resolve(context, owner, reference, forgotten=True))
     if memory is None:
@@ -86,7 +88,7 @@ async def why(
     place, mine = _place(memory, ranking)
     for name, outcome in later_outcomes.items():
         facts[name] = await _in_second_phase(question, name, outcome, answers, mine)
-    hits = () if bars else await build_hits(asked, store, ranking)
+    hits = () if bars else put_updates_first(asked, await build_hits(asked, store, ranking))
     shown = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
     successor = None if recalled else await _successor(store, asked, memory)
@@ -104,13 +106,13 @@ async def why(
         place=place if shown is None else shown,
         limit=request.limit,
         fused=None if mine is None else mine.fused.score,
-        bonus=1.0 if mine is None else mine.bonus,
         prior=prior(memory.importance, settings.prior_strength),
         score=None if mine is None else mine.score,
         legs=legs,
         kept_out=() if recalled else (*bars, *gone, *same, *weak, *low, *of_legs),
-        rerank=None if mine is None else mine.rerank,
+        rerank=None if mine is None else widen_to_words(mine.rerank, memory.content),
         second_stage=ranking.rerank,
+        moved=explain_move(memory.id, hits),
         stands_for=() if shown is None else hits[shown - 1].stands_for,
         superseded_by=successor,
     )

@@ -59,7 +59,7 @@ class WhyContext:
         with prepare_second_phase(asked, self.context.second_phase) as second_phase:
             order, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))
         asked = self.restart()
-        ranking = await rank_fused(asked, self.context.store, order)
+        ranking = await rank_fused(asked, self.context.store, order, self.context.late)
         return await rerank(asked, self.context.reranker, ranking), outcomes
 
     async def run_far(self, name: LegName, answers: Answers) -> LegOutcome:

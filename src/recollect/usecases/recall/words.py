@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -87,7 +88,7 @@ async def _recall(
 
 async def _resolve(store: ProjectStore, owner: str, request: RecallRequest) -> RecallRequest:
     """The request, checked, with its project named in full."""
-    request = request.checked()
+    request = request.checked().valid_now(datetime.now(UTC))
     return replace(request, scope=await resolve_scope(store, owner, request.scope))
 
 

@@ -59,7 +59,13 @@ async def _apply_revision(context: Context, owner: str, revision: Revision) -> N
         return
     if current.deleted_at is not None:
         now = context.clock.now()
-        back = replace(current, deleted_at=None, version=current.version + 1, updated_at=now)
+        back = replace(
+            current,
+            deleted_at=None,
+            version=current.version + 1,
+            updated_at=now,
+            changed_by=context.actor,
+        )
         if not await context.store.replace(back, based_on=current.version):
             raise Conflict(
                 "the memory was changed meanwhile",

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
@@ -31,7 +32,8 @@ from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.tasks import cancel
 
 if TYPE_CHECKING:
-    from recollect.core.admin.stats import Stats
+    from recollect.core.admin.stats import CurationCounts, Stats
+    from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
     from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport
@@ -140,6 +142,7 @@ class OfflineFirstService:
         """One answer from both."""
         found_here, note = await _found(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
+        request = request.valid_now(datetime.now(UTC))
         hits = await merge_answers(self.store, self.owner, request, answers)
         return replace(there, hits=tuple(hits), note=note or there.note)
 
@@ -206,6 +209,18 @@ class OfflineFirstService:
         self.wake()
         return memory
 
+    async def history(self, reference: str) -> list[Memory]:
+        """As far as this store knows it: what others changed came with a sync, not each step."""
+        try:
+            return await self.local.history(reference)
+        except NotFound as unknown:
+            return await self._elsewhere(unknown, lambda: self.remote.history(reference))
+
+    async def restore(self, reference: str, version: int) -> Memory:
+        memory = await self.local.restore(reference, version)
+        self.wake()
+        return memory
+
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
         try:
             id = await self.local.forget(reference, forever=forever)
@@ -244,6 +259,30 @@ class OfflineFirstService:
         report = await self.local.resolve(reference, keep)
         self.wake()
         return report
+
+    # Proposals are made and decided where the memories are authoritative: on the server.
+
+    async def proposals(self) -> list[Proposal]:
+        return await self.remote.proposals()
+
+    async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
+        entry = await self.remote.accept_proposal(reference, keep)
+        self.wake()
+        return entry
+
+    async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
+        return await self.remote.decide_proposal(reference, verdict)
+
+    async def curation_counts(self) -> CurationCounts | None:
+        return await self.local.curation_counts()
+
+    async def journal(self, limit: int = 20) -> list[JournalEntry]:
+        return await self.remote.journal(limit)
+
+    async def undo(self, reference: str | None = None) -> JournalEntry:
+        entry = await self.remote.undo(reference)
+        self.wake()
+        return entry
 
     async def status(self) -> SyncStatus:
         return await self.sync.status()

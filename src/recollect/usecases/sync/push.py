@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.sync.decide import can_be_kept, decide
-from recollect.core.sync.model import Outgoing, Pushed, Remote, Revision
+from recollect.core.sync.model import Decision, Outgoing, Pushed, Remote, Revision, State
 
 if TYPE_CHECKING:
     from recollect.ports.sync import ChangeStore
@@ -38,9 +38,15 @@ async def push(
     peer = await changes.peer(owner)
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
-    answers = await changes.apply(
-        owner, store, items, lambda item, current: decide(owner, item, current, context.limits, now)
-    )
+
+    def decide_here(item: Outgoing, current: Remote | None) -> Decision | None:
+        decision = decide(owner, item, current, context.limits, now)
+        if isinstance(decision, State):
+            memory = replace(decision.memory, changed_by=context.actor)
+            return replace(decision, memory=memory)
+        return decision
+
+    answers = await changes.apply(owner, store, items, decide_here)
     # One that cannot be kept here stays with the client that made it.
     storable = [revision for revision in revisions if can_be_kept(revision, context.limits)]
     kept = await changes.keep_revisions(owner, storable)

@@ -7,6 +7,9 @@ when anything struck is still in the queue: the queue is the data (docs/adr/0008
 A text that was claimed may be changed, forgotten or made sensitive while others are embedded. So it
 is looked at again before each further request, and no text is held while waiting: a model
 that is busy or slow gets nothing more, and the caller of the batch decides when to retry.
+
+A long text is embedded passage by passage, and is done when all of its passages are
+(docs/adr/0047).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import hypot, isfinite
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
@@ -28,8 +31,19 @@ from recollect.core.errors import (
     StoreError,
 )
 from recollect.core.privacy.redaction import safe_message
+from recollect.core.recall.passages import PassageVector, in_context, job_passages
+from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.ports.embedding import Embedder, Embedders, EmbeddingQueue
+from recollect.core.recall.tokens import EmbeddedText, TokenVectors
+from recollect.core.text.passages import Span
+from recollect.ports.embedding import (
+    Embedder,
+    Embedders,
+    EmbeddingQueue,
+    TokenCodec,
+    TokenEmbedder,
+)
+from recollect.ports.stores import SettingsStore
 from recollect.usecases.workers.backoff import BackoffEvent
 
 # A model that takes a second for a text must be done with a batch before its claim lapses.
@@ -39,16 +53,21 @@ _PROBE: Final = "recollect"
 # What is not begun so long after a claim is given back: a request may take 20 s
 # (adapters/models/hosted/retries.py), and the vectors must be kept before the claim lapses.
 BEGIN_SECONDS: Final = 25.0
+# The same for long texts: what is past so many passages is given back, except of the first text.
+MOST_PASSAGES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingContext:
-    """What embedding needs. `default` names the model of the first space a database gets."""
+    """What embedding needs. `default` names the model of the first space a database gets. Token
+    vectors are stored as long as the `settings` have a use for them.
+    """
 
     queue: EmbeddingQueue
     embedders: Embedders
     default: str
     timeouts: Timeouts = TIMEOUTS
+    settings: SettingsStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +94,7 @@ async def embed_batch(
     if not jobs:
         await context.queue.recovered(space)
         return None
-    batch = _Batch(context.queue, space, embedder)
+    batch = _Batch(context.queue, space, embedder, await _read_codec(context, embedder))
     try:
         await batch.embed(jobs)
     except asyncio.CancelledError:
@@ -93,30 +112,44 @@ async def embed_batch(
     return Embedded(space, kept, tuple(job.memory_id for job, _ in batch.failed))
 
 
+class _Piece(NamedTuple):
+    """One passage of a job's text."""
+
+    job: EmbeddingJob
+    number: int
+    text: str
+
+
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way: what has a vector, and what failed by itself."""
+    """A batch on its way: what has its vectors, and what failed by itself."""
 
     queue: EmbeddingQueue
     space: StoredSpace
     embedder: Embedder
+    codec: TokenCodec | None = None
     done: list[tuple[EmbeddingJob, Sequence[float]]] = field(default_factory=list)
+    passages: dict[EmbeddingJob, list[PassageVector]] = field(default_factory=dict)
+    tokens: dict[EmbeddingJob, list[bytes]] = field(default_factory=dict)
     failed: list[tuple[EmbeddingJob, str]] = field(default_factory=list)
     is_fresh: bool = True  # nothing was asked since the claim
+    _spans: dict[EmbeddingJob, list[Span]] = field(default_factory=dict)
+    _made: dict[EmbeddingJob, list[Sequence[float]]] = field(default_factory=dict)
 
     async def embed(self, jobs: Sequence[EmbeddingJob]) -> None:
         """Halve what fails until the texts at fault are alone; raise when it is the model. Ends
-        early when time is up.
+        early when time is up, but never inside a text: it might need more time than any batch has.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + BEGIN_SECONDS
-        waiting = [list(jobs)]
-        while waiting and clock() < until:
+        waiting = [self._pieces(jobs)]
+        while waiting and (clock() < until or waiting[-1][0].number):
             group = await self._next(waiting)
             if not group:
                 continue
             try:
-                vectors = await _vectors(self.embedder, [job.text for job in group])
+                texts = [piece.text for piece in group]
+                embedded = await _embed(self.embedder, texts, with_tokens=self.codec is not None)
             except Exception as error:  # whatever one text provokes, the others go on
                 if isinstance(error, ModelBusy) or (isinstance(error, ModelSlow) and group[1:]):
                     raise  # later, or fewer at once, may do
@@ -124,20 +157,56 @@ class _Batch:
                     return
                 await _probe(self.embedder)
                 if len(group) == 1:
-                    self.failed.append((group[0], safe_message(error)))
+                    self.failed.append((group[0].job, safe_message(error)))
                 else:
                     middle = len(group) // 2
                     waiting += [group[middle:], group[:middle]]
             else:
-                self.done.extend(zip(group, vectors, strict=True))
+                for piece, made in zip(group, embedded, strict=True):
+                    self._add_tokens(piece, made.tokens)
+                    self._add(piece.job, made.vector)
 
-    async def _next(self, waiting: list[list[EmbeddingJob]]) -> list[EmbeddingJob]:
+    def _pieces(self, jobs: Sequence[EmbeddingJob]) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for job in jobs:
+            spans = job_passages(job, self.embedder.space.window)
+            if pieces and len(pieces) + len(spans) > MOST_PASSAGES:
+                break
+            self._spans[job] = spans
+            pieces += [_Piece(job, n, job.text[slice(*span)]) for n, span in enumerate(spans)]
+        return pieces
+
+    def _add(self, job: EmbeddingJob, vector: Sequence[float]) -> None:
+        """The passages of a text come in order."""
+        spans, vectors = self._spans[job], self._made.setdefault(job, [])
+        vectors.append(vector)
+        if len(vectors) == len(spans):
+            self.done.append((job, vectors[0]))
+            if spans[1:]:
+                self.passages[job] = [*map(PassageVector, spans, in_context(vectors))]
+            del self._made[job]
+
+    def _add_tokens(self, piece: _Piece, tokens: TokenVectors | None) -> None:
+        """Those of the memory's own words: what else was embedded with them is not shown."""
+        if self.codec is None or tokens is None:
+            return
+        job, span = piece.job, self._spans[piece.job][piece.number]
+        if job.context_at is not None:
+            tokens = tokens.before(job.context_at - span.start)
+        block = self.codec.encode(piece.text, tokens, span.start)
+        self.tokens.setdefault(job, []).append(block)
+
+    async def _next(self, waiting: list[list[_Piece]]) -> list[_Piece]:
         """What goes into the next request, as it still is; the others wait on."""
         group = waiting.pop()
+        failed = {job for job, _ in self.failed}
+        group = [piece for piece in group if piece.job not in failed]
         if not self.is_fresh:
-            group = await self.queue.unchanged(self.space, group)
+            jobs = list(dict.fromkeys(piece.job for piece in group))
+            unchanged = set(await self.queue.unchanged(self.space, jobs))
+            group = [piece for piece in group if piece.job in unchanged]
         self.is_fresh = False
-        most = self.embedder.at_once([job.text for job in group])
+        most = self.embedder.at_once([piece.text for piece in group])
         if group[most:]:
             waiting.append(group[most:])
         return group[:most]
@@ -148,7 +217,7 @@ class _Batch:
 
 
 async def _keep(queue: EmbeddingQueue, space: StoredSpace, batch: _Batch) -> int:
-    kept = await _finish(queue, space, batch.done, batch.failed)
+    kept = await _finish(queue, space, batch, batch.done)
     for job, error in batch.failed:
         await queue.fail(space, [job], error)
     return kept
@@ -157,23 +226,25 @@ async def _keep(queue: EmbeddingQueue, space: StoredSpace, batch: _Batch) -> int
 async def _finish(
     queue: EmbeddingQueue,
     space: StoredSpace,
+    batch: _Batch,
     done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
-    failed: list[tuple[EmbeddingJob, str]],
 ) -> int:
     """Keep the vectors; one that the store refuses must not keep the others out."""
     if not done:
         return 0
     try:
-        return await queue.finish(space, done)
+        passages = {job: batch.passages[job] for job, _ in done if job in batch.passages}
+        tokens = {job: batch.tokens[job] for job, _ in done if job in batch.tokens}
+        return await queue.finish(space, done, passages, tokens)
     except StoreError as error:
         if type(error) is not StoreError:  # unreachable, busy, full: no vector's fault
             raise
         if len(done) == 1:
-            failed.append((done[0][0], str(error)))
+            batch.failed.append((done[0][0], str(error)))
             return 0
     middle = len(done) // 2
-    kept = await _finish(queue, space, done[:middle], failed)
-    return kept + await _finish(queue, space, done[middle:], failed)
+    kept = await _finish(queue, space, batch, done[:middle])
+    return kept + await _finish(queue, space, batch, done[middle:])
 
 
 async def _ready_embedder(
@@ -192,10 +263,18 @@ async def _ready_embedder(
     return embedder
 
 
+async def _read_codec(context: EmbeddingContext, embedder: Embedder) -> TokenCodec | None:
+    """What token vectors are stored with; None where they are not wanted, or the model has none."""
+    if context.settings is None or not isinstance(embedder, TokenEmbedder):
+        return None
+    settings = RecallSettings().with_stored(await context.settings.read_settings())
+    return embedder.codec if settings.second_stage == "late" else None
+
+
 async def _probe(embedder: Embedder) -> None:
     """ModelUnavailable when the model cannot embed even a plain word."""
     try:
-        await _vectors(embedder, [_PROBE])
+        await _embed(embedder, [_PROBE])
     except RecollectError:
         raise
     except Exception as error:
@@ -205,8 +284,15 @@ async def _probe(embedder: Embedder) -> None:
         ) from error
 
 
-async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-    vectors = await embedder.embed_documents(texts)
+async def _embed(
+    embedder: Embedder, texts: Sequence[str], *, with_tokens: bool = False
+) -> list[EmbeddedText]:
+    if with_tokens and isinstance(embedder, TokenEmbedder):
+        embedded = await embedder.embed_documents_with_tokens(texts)
+    else:
+        made = await embedder.embed_documents(texts)
+        embedded = [EmbeddedText(vector, None) for vector in made]
+    vectors = [text.vector for text in embedded]
     dimensions = {len(vector) for vector in vectors}
     if len(vectors) != len(texts) or dimensions != {embedder.space.dimension}:
         raise ModelUnavailable(
@@ -222,4 +308,4 @@ async def _vectors(embedder: Embedder, texts: Sequence[str]) -> list[list[float]
             f"{embedder.space.model} made a vector that has no direction",
             remedy="Fetch or export the model again, or choose another one.",
         )
-    return vectors
+    return embedded

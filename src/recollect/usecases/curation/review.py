@@ -1,0 +1,211 @@
+"""Decide about proposals, and undo what was accepted.
+
+Nothing here deletes a memory: accepting adds a link, and undoing removes it. Proposals about
+memories that the caller may not see are not found.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from recollect.core.curation.pairs import Kind
+from recollect.core.curation.proposals import (
+    CURATOR,
+    STATES,
+    UNDECIDED,
+    JournalEntry,
+    Proposal,
+    State,
+    Survivor,
+    Verdict,
+    merge,
+    revert,
+)
+from recollect.core.errors import Conflict, InvalidInput, NotFound
+from recollect.core.memory.ids import IdPrefix, uuid7
+from recollect.ports.curation import CurationStore
+from recollect.ports.service import Service
+from recollect.usecases.context import Context
+
+MOST_LISTED: Final = 1_000
+# Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
+_ATTEMPTS: Final = 10
+
+
+async def list_proposals(
+    context: Context, owner: str, states: Collection[State] = UNDECIDED, limit: int = MOST_LISTED
+) -> list[Proposal]:
+    """Oldest first."""
+    found = await _curation(context).proposals(owner, states, limit)
+    return await _visible(context, owner, found)
+
+
+async def accept(
+    context: Context, owner: str, reference: str, *, keep: Survivor = "newer", by: str
+) -> JournalEntry:
+    """The kept memory supersedes the other one. Conflict when the proposal is void or decided."""
+    found = await _find(context, owner, reference)
+    kept, other = (found.newer, found.older) if keep == "newer" else (found.older, found.newer)
+    for _ in range(_ATTEMPTS):
+        memories = await context.store.get_many(owner, [kept, other])
+        if len(memories) < len({kept, other}):
+            raise _void(found)
+        survivor, now = memories[kept], context.clock.now()
+        changed, addition = merge(survivor, memories[other], found.kind, context.limits)
+        changed = replace(
+            changed,
+            version=survivor.version + 1,
+            updated_at=now,
+            changed_by=CURATOR if by == CURATOR else context.actor,
+        )
+        entry = JournalEntry(
+            uuid7(now, secrets.token_bytes(10)),
+            found.id,
+            found.kind,
+            kept,
+            other,
+            addition,
+            by,
+            now,
+            project=survivor.project,
+        )
+        curation = _curation(context)
+        if await curation.accept(owner, entry, changed, based_on=survivor.version):
+            return entry
+        current = await curation.proposal(owner, found.id)
+        if current is None or current.state not in UNDECIDED:
+            raise _void(current or found)
+    raise Conflict(f"memory {kept} keeps being changed by others", remedy="Try again in a moment.")
+
+
+async def decide(context: Context, owner: str, reference: str, verdict: Verdict) -> Proposal:
+    """Reject a proposal, or put it off. A rejected pair is not proposed again until it changes."""
+    found = await _find(context, owner, reference)
+    if not await _curation(context).decide(owner, found.id, verdict):
+        raise _void(found)
+    return replace(found, state=verdict)
+
+
+async def undo(context: Context, owner: str, reference: str | None = None) -> JournalEntry:
+    """Revert an acceptance, by default the last one. What was edited since is kept."""
+    entry = await _find_entry(context, owner, reference)
+    for _ in range(_ATTEMPTS):
+        survivor = await context.store.get(owner, entry.survivor)
+        if survivor is None:
+            raise _nothing_to_undo(reference)
+        now = context.clock.now()
+        changed = replace(
+            revert(survivor, entry),
+            version=survivor.version + 1,
+            updated_at=now,
+            changed_by=context.actor,
+        )
+        curation = _curation(context)
+        if await curation.undo(owner, entry.id, changed, based_on=survivor.version, at=now):
+            return replace(entry, undone_at=now)
+        current = await curation.journal_entry(owner, entry.id)
+        if current is None or current.undone_at is not None:
+            raise _nothing_to_undo(str(entry.id))
+    raise Conflict(
+        f"memory {entry.survivor} keeps being changed by others", remedy="Try again in a moment."
+    )
+
+
+async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:
+    """The latest acceptances that no one undid, newest first."""
+    found = await _curation(context).journal(owner, limit)
+    ids = {id for entry in found for id in (entry.survivor, entry.superseded)}
+    seen = await context.store.get_many(owner, ids, forgotten=True)
+    return [entry for entry in found if {entry.survivor, entry.superseded} <= seen.keys()]
+
+
+async def accept_all(service: Service, kind: Kind) -> list[JournalEntry]:
+    """Accept every undecided proposal of a kind. One that became void by then is left out; so is
+    one whose survivor has no room for another link.
+    """
+    accepted: list[JournalEntry] = []
+    for proposal in await service.proposals():
+        if proposal.kind == kind:
+            try:
+                accepted.append(await service.accept_proposal(str(proposal.id)))
+            except (Conflict, InvalidInput):
+                continue
+    return accepted
+
+
+def _curation(context: Context) -> CurationStore:
+    if context.curation is None:
+        raise NotFound(
+            "this store keeps no proposals",
+            remedy="Ask the server that the memories are on, or the local store.",
+        )
+    return context.curation()
+
+
+async def _visible(context: Context, owner: str, proposals: Sequence[Proposal]) -> list[Proposal]:
+    ids = {id for proposal in proposals for id in (proposal.newer, proposal.older)}
+    seen = await context.store.get_many(owner, ids, forgotten=True)
+    return [each for each in proposals if {each.newer, each.older} <= seen.keys()]
+
+
+async def _find(context: Context, owner: str, reference: str) -> Proposal:
+    prefix = IdPrefix.parse(reference)
+    if prefix.low == prefix.high:
+        exact = await _curation(context).proposal(owner, prefix.low)
+        found = [] if exact is None else await _visible(context, owner, [exact])
+    else:
+        found = await list_proposals(context, owner, STATES, MOST_LISTED)
+    fitting = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
+    id = prefix.only([*fitting], "proposals")
+    if id is None:
+        raise NotFound(
+            f"there is no proposal {reference.strip()[:60]}",
+            remedy="Run `recollect proposals` to see those that wait.",
+        )
+    if fitting[id].state not in UNDECIDED:
+        raise _void(fitting[id])
+    return fitting[id]
+
+
+async def _find_entry(context: Context, owner: str, reference: str | None) -> JournalEntry:
+    """The entry with this id, or of the proposal with it."""
+    entries = await journal(context, owner, MOST_LISTED)
+    if reference is None:
+        if not entries:
+            raise _nothing_to_undo(None)
+        return entries[0]
+    prefix = IdPrefix.parse(reference)
+    fitting: dict[UUID, JournalEntry] = {
+        entry.id: entry
+        for entry in entries
+        if prefix.low <= entry.id <= prefix.high or prefix.low <= entry.proposal <= prefix.high
+    }
+    id = prefix.only([*fitting], "acceptances")
+    if id is None:
+        raise _nothing_to_undo(reference)
+    return fitting[id]
+
+
+def _void(proposal: Proposal) -> Conflict:
+    if proposal.state in ("accepted", "rejected"):
+        return Conflict(
+            f"the proposal {proposal.id} is {proposal.state} already",
+            remedy="Run `recollect undo` to revert an acceptance."
+            if proposal.state == "accepted"
+            else "It is proposed again once one of its memories changes.",
+        )
+    return Conflict(
+        f"the proposal {proposal.id} is void: one of its memories was changed or forgotten",
+        remedy="It is proposed again if it still holds.",
+    )
+
+
+def _nothing_to_undo(reference: str | None) -> NotFound:
+    what = "nothing" if reference is None else f"no acceptance {reference.strip()[:60]}"
+    return NotFound(
+        f"there is {what} to undo", remedy="Run `recollect history ID` to see a memory's versions."
+    )

@@ -1,0 +1,90 @@
+"""Look through memories: a filtered table, former versions, and what is known about one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final, Literal
+
+from recollect.core.errors import Conflict
+from recollect.core.memory.listing import Listing, Table, check_rows, week_of
+from recollect.core.memory.memory import Memory, checked_scope
+from recollect.usecases.memory import find
+from recollect.usecases.memory.projects import resolve_scope
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Context
+
+VectorState = Literal["embedded", "waiting", "parked", "never", "off"]
+MAX_WEEKS: Final = 104
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """A memory, forgotten or not, with its former versions (newest first), the concepts it mentions
+    and the state of its vector: a sensitive or forgotten memory never gets one. `parked` is the
+    error of a text that failed too often.
+    """
+
+    memory: Memory
+    history: tuple[Memory, ...]
+    concepts: tuple[str, ...]
+    vector: VectorState
+    parked: str | None = None
+
+
+async def table(context: Context, owner: str, listing: Listing) -> Table:
+    check_rows(listing)
+    scope = await resolve_scope(context.store, owner, checked_scope(listing.scope))
+    return await context.store.table(owner, replace(listing, scope=scope))
+
+
+async def details(context: Context, owner: str, reference: str) -> Details:
+    id = await find.resolve(context, owner, reference, forgotten=True)
+    memory = await context.store.get(owner, id)
+    if memory is None:
+        raise find.not_found(reference)
+    former = await context.store.versions(owner, id)
+    concepts = () if context.concepts_of is None else await context.concepts_of(owner, id)
+    vector, parked = await _vector(context, memory)
+    return Details(memory, tuple(reversed(former)), tuple(concepts), vector, parked)
+
+
+async def _vector(context: Context, memory: Memory) -> tuple[VectorState, str | None]:
+    if context.has_vector is None:
+        return "off", None
+    if memory.is_sensitive or memory.deleted_at is not None:
+        return "never", None
+    if await context.has_vector(memory.owner, memory.id):
+        return "embedded", None
+    error = None if context.parked is None else await context.parked(memory.owner, memory.id)
+    return ("waiting", None) if error is None else ("parked", error)
+
+
+async def restore(context: Context, owner: str, reference: str) -> Memory:
+    """Undo forgetting a memory; one that is not forgotten stays as it is."""
+    id = await find.resolve(context, owner, reference, forgotten=True)
+    memory = await context.store.get(owner, id)
+    if memory is None:
+        raise find.not_found(reference)
+    if memory.deleted_at is None:
+        return memory
+    restored = replace(
+        memory,
+        deleted_at=None,
+        version=memory.version + 1,
+        updated_at=context.clock.now(),
+        changed_by=context.actor,
+    )
+    if not await context.store.replace(restored, based_on=memory.version):
+        raise Conflict(f"memory {id} was changed meanwhile", remedy="Try again.")
+    return restored
+
+
+async def growth(context: Context, owner: str, weeks: int) -> dict[date, int]:
+    """How many memories were stored in each of the last weeks, oldest first, by their Monday."""
+    last = week_of(context.clock.now())
+    first = last - timedelta(weeks=weeks - 1)
+    counted = await context.store.growth(owner, first)
+    mondays = [first + timedelta(weeks=number) for number in range(weeks)]
+    return {monday: counted.get(monday, 0) for monday in mondays}

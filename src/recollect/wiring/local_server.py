@@ -1,0 +1,65 @@
+"""The local store as a server serves it: for the page of one person, on this machine alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.adapters.sqlite.sync.store import SqliteSync
+from recollect.core.errors import InvalidInput
+from recollect.settings import Settings
+from recollect.wiring.context import Progress, open_reranker
+from recollect.wiring.local import measure_open, open_local_on, open_store, recalls_of
+from recollect.wiring.machine import machine_reader
+from recollect.wiring.server import Server
+
+
+@asynccontextmanager
+async def open_local_server(
+    settings: Settings, progress: Progress = lambda _step, _share: None
+) -> AsyncIterator[Server]:
+    """The local store with keys that are only in memory, and so end with the process."""
+    if not settings.has_local_store:
+        raise InvalidInput(
+            "the memories are on a server, and there is no local copy",
+            field="RECOLLECT_API_URL",
+            remedy=f"Open the server's own page: {settings.api_url}",
+        )
+    async with (
+        open_store(settings) as store,
+        open_reranker(settings) as reranker,
+        recalls_of(store) as shown,
+        open_local_on(store, settings, progress) as local,
+    ):
+        context = replace(local.context, reranker=reranker)
+        status = None
+        if settings.mode == "cached":
+            sync = SqliteSync(
+                store,
+                settings.owner,
+                context.clock,
+                sensitive=settings.sync_sensitive,
+                default_settings=context.default_settings,
+            )
+            context = replace(context, revisions=sync)
+            status = sync.status
+        if local.model is None:
+            context = replace(context, queue=None, has_vector=None)
+        yield Server(
+            context,
+            InMemoryStore(),
+            None,
+            context.clock,
+            settings,
+            f"local store {settings.sqlite_path}",
+            local.graph,
+            local.analysis,
+            None if local.model is None else local.embedding,
+            recall_log=shown,
+            machine=machine_reader(
+                settings, "sqlite", partial(measure_open, store, settings), status
+            ),
+        )

@@ -5,7 +5,7 @@ PREFIX ?= $(HOME)/.local
 BIN := .venv/bin
 
 .PHONY: demo run install uninstall test check lint types contracts tests fast-tests \
-	set-up set-up-dev lock check-wheels clean
+	set-up set-up-dev lock check-wheels screenshots page-figures clean
 
 demo: set-up
 	@$(BIN)/python examples/demo.py
@@ -61,6 +61,14 @@ lock:
 
 check-wheels:
 	@$(PYTHON) tools/check_wheels.py
+
+# The page in light and dark, from the demo's memories, into docs/screenshots.
+screenshots: set-up-dev
+	@$(BIN)/python tools/screenshots.py
+
+# Size and time of the page's first view, and frame times, in the browser of this machine.
+page-figures: set-up-dev
+	@$(BIN)/python tools/screenshots.py --measure
 
 clean:
 	rm -rf .venv .venv.lock .venv.log .mypy_cache .ruff_cache .pytest_cache .hypothesis

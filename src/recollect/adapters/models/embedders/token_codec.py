@@ -50,29 +50,16 @@ _MOST_QUERY_TOKENS: Final = 64
 
 
 class _Block(NamedTuple):
-    """A text's tokens as they are read: where each is, which word, and its vector."""
+    """A text's tokens as they are stored: where each is, which word, and its code."""
 
-    spans: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    lengths: NDArray[np.uint8]
     hashes: NDArray[np.uint16]
-    vectors: Floats
+    codes: NDArray[np.uint8]
 
-
-class _Nearest(NamedTuple):
-    """For each token of the query: how similar the memory's nearest token is, where that one is,
-    and whether the memory holds the same word.
-    """
-
-    similar: Floats
-    spans: NDArray[np.int64]
-    holds: NDArray[np.bool_]
-
-    def to_comparison(self, asked: Sequence[tuple[int, int]], weights: Floats) -> Comparison:
-        rows = zip(asked, self.spans.tolist(), self.similar.tolist(), weights.tolist(), strict=True)
-        matches = tuple(
-            TokenMatch(*of_query, start, end, similarity, weight)
-            for of_query, (start, end), similarity, weight in rows
-        )
-        return Comparison(float(self.similar @ weights), matches)
+    @classmethod
+    def join(cls, blocks: Sequence[_Block]) -> _Block:
+        return cls(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 class ScalarCodec:
@@ -111,29 +98,33 @@ class ScalarCodec:
         spans = tokens.spans[:_MOST_QUERY_TOKENS]
         if not spans:
             return [None for _ in memories]
-        asked, hashes = self._turn(tokens)[: len(spans)], _hashes(query, spans)
-        found = [self._nearest(asked, hashes, blocks) for blocks in memories]
-        holding = [nearest.holds for nearest in found if nearest is not None]
-        if not holding:
-            return [None for _ in memories]
-        weights = _weigh(np.array(holding))
-        return [
-            None if nearest is None else nearest.to_comparison(spans, weights) for nearest in found
+        readable = [
+            [read for block in blocks if (read := self._read(block)) is not None]
+            for blocks in memories
         ]
-
-    def _nearest(
-        self, asked: Floats, hashes: NDArray[np.uint16], blocks: Sequence[bytes]
-    ) -> _Nearest | None:
-        readable = [read for block in blocks if (read := self._read(block)) is not None]
-        if not readable:
-            return None
-        similar = np.concatenate([asked @ block.vectors.T for block in readable], axis=1)
-        nearest = similar.argmax(axis=1)
-        return _Nearest(
-            similar[np.arange(len(asked)), nearest],
-            np.concatenate([block.spans for block in readable])[nearest],
-            np.isin(hashes, np.concatenate([block.hashes for block in readable])),
+        blocks = [block for of_memory in readable for block in of_memory]
+        if not blocks:
+            return [None for _ in memories]
+        # All memories at once: with an array operation for each of them, most of the time would be
+        # spent between the operations.
+        ends = np.cumsum([sum(len(block.hashes) for block in some) for some in readable if some])
+        starts = np.concatenate([[0], ends[:-1]])
+        stored = _Block.join(blocks)
+        similar = self._similarities(self._turn(tokens)[: len(spans)], stored.codes)
+        same_word = _hashes(query, spans)[:, None] == stored.hashes
+        weights = _weigh(np.logical_or.reduceat(same_word, starts, axis=1).T)
+        found = iter(
+            _to_comparison(spans, similar[:, start:end], stored, start, weights)
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         )
+        return [next(found) if some else None for some in readable]
+
+    def _similarities(self, asked: Floats, codes: NDArray[np.uint8]) -> Floats:
+        """The cosine of each token of the query with each stored one."""
+        levels = _LEVELS.take(codes, axis=0).reshape(len(codes), -1)
+        lengths = np.sqrt(np.square(levels) @ np.square(self._step))
+        similar: Floats = (asked * self._step) @ levels.T / np.maximum(lengths, _TINY)
+        return similar
 
     def _read(self, block: bytes) -> _Block | None:
         if len(block) < _HEAD.size:
@@ -143,13 +134,12 @@ class ScalarCodec:
             return None
         if len(block) != _HEAD.size + self.bytes_per_token * count:
             return None
-        firsts = np.frombuffer(block, "<u2", count, _HEAD.size).astype(np.int64) + start
-        lengths = np.frombuffer(block, np.uint8, count, _HEAD.size + 2 * count)
-        hashes = np.frombuffer(block, "<u2", count, _HEAD.size + 3 * count)
-        codes = np.frombuffer(block, np.uint8, offset=_HEAD.size + 5 * count)
-        levels = _LEVELS[codes].reshape(count, -1)
-        spans = np.stack([firsts, firsts + lengths], axis=1)
-        return _Block(spans, hashes, _to_unit(levels * self._step))
+        return _Block(
+            np.frombuffer(block, "<u2", count, _HEAD.size).astype(np.int64) + start,
+            np.frombuffer(block, np.uint8, count, _HEAD.size + 2 * count),
+            np.frombuffer(block, "<u2", count, _HEAD.size + 3 * count),
+            np.frombuffer(block, np.uint8, offset=_HEAD.size + 5 * count).reshape(count, -1),
+        )
 
     def _turn(self, tokens: TokenVectors) -> Floats:
         vectors = np.frombuffer(tokens.values, "<f4").reshape(-1, tokens.dimension)
@@ -169,6 +159,26 @@ def shipped_codec(model: str) -> ScalarCodec | None:
 def _to_unit(vectors: Floats) -> Floats:
     unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _TINY)
     return unit
+
+
+def _to_comparison(
+    asked: Sequence[tuple[int, int]], similar: Floats, stored: _Block, start: int, weights: Floats
+) -> Comparison:
+    """What one memory's tokens say, of which the first is the `start`th of those stored."""
+    nearest = similar.argmax(axis=1)
+    best = similar[np.arange(len(asked)), nearest]
+    nearest += start
+    firsts = stored.firsts[nearest]
+    rows = zip(
+        asked,
+        firsts.tolist(),
+        (firsts + stored.lengths[nearest]).tolist(),
+        best.tolist(),
+        weights.tolist(),
+        strict=True,
+    )
+    matches = tuple(TokenMatch(*of_query, *of_memory) for of_query, *of_memory in rows)
+    return Comparison(float(best @ weights), matches)
 
 
 def _hashes(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.uint16]:

@@ -94,8 +94,8 @@ class Matrix:
         depth: int,
         exclude: Iterable[int],
     ) -> list[Near]:
-        """The memories of a scope by cosine, each once; at least `depth` of them if there are so
-        many, and more only where the last ones are equally near.
+        """The memories of a scope by cosine, each once: at least the `depth` nearest, if there are
+        so many, and all that are equally near.
         """
         places = self._select(connection, scope, exclude)
         query = np.asarray(vector, np.float32)
@@ -106,14 +106,7 @@ class Matrix:
             scores = vectors[places] @ query
         else:
             scores = (vectors @ query)[places]
-        if (self._ends[: self._count] > 0).any():
-            kept = self._best_passages(places, scores)
-            places, scores = kept if places is None else places[kept], scores[kept]
-        if len(scores) > depth:
-            least = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-            best = np.flatnonzero(scores >= least)
-        else:
-            best = np.arange(len(scores))
+        best = self._best(places, scores, depth)
         found = best if places is None else places[best]
         return [
             Near(number, score, Span(start, end) if end else None)
@@ -126,15 +119,24 @@ class Matrix:
             )
         ]
 
-    def _best_passages(
-        self, places: NDArray[np.int64] | None, scores: NDArray[np.float32]
+    def _best(
+        self, places: NDArray[np.int64] | None, scores: NDArray[np.float32], depth: int
     ) -> NDArray[np.int64]:
-        """Of each memory the place of its nearest passage in `scores`."""
-        numbers = self._numbers[: self._count] if places is None else self._numbers[places]
-        order = np.lexsort((-scores, numbers))
-        is_first = np.ones(len(order), bool)
-        is_first[1:] = numbers[order][1:] != numbers[order][:-1]
-        return order[is_first]
+        """Where in `scores` the nearest passage of each of the nearest memories is. Only the first
+        passages are sorted by memory; where they belong to too few memories, more are taken.
+        """
+        most = depth
+        while True:
+            best = _largest(scores, most)
+            found = best if places is None else places[best]
+            if not self._ends[found].any():
+                return best
+            order = best[np.argsort(-scores[best], kind="stable")]
+            numbers = self._numbers[order if places is None else places[order]]
+            firsts = order[np.unique(numbers, return_index=True)[1]]
+            if len(firsts) >= depth or len(best) == len(scores):
+                return firsts
+            most *= 4
 
     def _select(
         self, connection: sqlite3.Connection, scope: Scope, exclude: Iterable[int]
@@ -248,3 +250,11 @@ def _enlarged(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:
     larger = np.empty((room, *column.shape[1:]), column.dtype)
     larger[:count] = column[:count]
     return larger
+
+
+def _largest(scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    """Where the largest are, and all that are equal to the last of them."""
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    least = np.partition(scores, len(scores) - most)[len(scores) - most]
+    return np.flatnonzero(scores >= least)

@@ -54,4 +54,6 @@ def test_models_are_compared_by_cost_and_quality(
     (cost,) = document["costs"]
     assert 20 < cost["disk_mb"] < 30
     assert min(cost["query_ms"], cost["query_cpu_ms"], cost["resident_mb"]) > 0
+    assert cost["cpu_s_per_1000_with_tokens"] > 0
+    assert cost["token_bytes_per_document"] > 48 * 5
     assert "pets" in result.stdout

@@ -94,13 +94,23 @@ def _measure_costs(
 
 
 def _cost_table(costs: Sequence[Cost]) -> Table:
-    columns = ("query ms", "query CPU ms", "CPU s per 1,000 texts", "resident MB", "disk MB")
+    columns = (
+        "query ms",
+        "query CPU ms",
+        "CPU s per 1,000 texts",
+        "with tokens",
+        "token bytes per text",
+        "resident MB",
+        "disk MB",
+    )
     shown = Table("model", *columns, box=None, pad_edge=False)
     for cost in costs:
         numbers = (
             cost.query_ms,
             cost.query_cpu_ms,
             cost.cpu_s_per_1000_documents,
+            cost.cpu_s_per_1000_with_tokens,
+            cost.token_bytes_per_document,
             cost.resident_mb,
             cost.disk_mb,
         )

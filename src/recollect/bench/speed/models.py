@@ -24,7 +24,7 @@ from recollect.bench.runs.stage import wake
 from recollect.bench.scores.metrics import Ranking, means, score
 from recollect.bench.speed.server import resident_mb
 from recollect.core.recall.space import TURNS_BEFORE, context_of
-from recollect.ports.embedding import Embedder
+from recollect.ports.embedding import Embedder, TokenEmbedder
 from recollect.settings import Settings
 from recollect.wiring import catalogue
 
@@ -36,14 +36,17 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`query_ms` is the median of a query alone; the others are processor time, resident memory
-    that the loaded model adds, and what its folder takes on disk.
+    """`query_ms` is the median of a query alone; the others are processor time, without and with
+    token vectors, the bytes of these, resident memory that the loaded model adds, and what its
+    folder takes on disk. None for a model without token vectors.
     """
 
     model: str
     query_ms: float
     query_cpu_ms: float
     cpu_s_per_1000_documents: float
+    cpu_s_per_1000_with_tokens: float | None
+    token_bytes_per_document: float | None
     resident_mb: float
     disk_mb: float | None
 
@@ -85,17 +88,40 @@ def _cost(settings: Settings, name: str, queries: Sequence[str], documents: Sequ
             cpu = time.process_time()
             await embedder.embed_documents(documents)
             document_cpu = time.process_time() - cpu
+            with_tokens = await _encode_tokens(embedder, documents)
             after = resident_mb(os.getpid())
         return Cost(
             model=name,
             query_ms=round(1000 * statistics.median(seconds), 1),
             query_cpu_ms=round(1000 * query_cpu / len(queries), 1),
             cpu_s_per_1000_documents=round(1000 * document_cpu / len(documents), 1),
+            cpu_s_per_1000_with_tokens=with_tokens and with_tokens[0],
+            token_bytes_per_document=with_tokens and with_tokens[1],
             resident_mb=round(after - before, 1),
             disk_mb=_disk_mb(settings, name),
         )
 
     return asyncio.run(measure())
+
+
+async def _encode_tokens(
+    embedder: Embedder, documents: Sequence[str]
+) -> tuple[float, float] | None:
+    """Processor seconds for 1,000 texts with their tokens, encoded as they are stored, and the
+    bytes of each text's.
+    """
+    codec = embedder.codec if isinstance(embedder, TokenEmbedder) else None
+    if codec is None or not isinstance(embedder, TokenEmbedder):
+        return None
+    cpu = time.process_time()
+    made = await embedder.embed_documents_with_tokens(documents)
+    size = sum(
+        len(codec.encode(text, each.tokens))
+        for text, each in zip(documents, made, strict=True)
+        if each.tokens is not None
+    )
+    seconds = time.process_time() - cpu
+    return round(1000 * seconds / len(documents), 1), round(size / len(documents))
 
 
 def _disk_mb(settings: Settings, name: str) -> float | None:

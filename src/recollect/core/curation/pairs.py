@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Final, Literal, get_args
 
 from recollect.core.curation.cues import count_negations, find_change, find_present
+from recollect.core.curation.rewrites import find_rewrite
 from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
 from recollect.core.recall.relevance import EVERYDAY
 from recollect.core.text.analysis import words
@@ -52,6 +53,9 @@ _CHANGE_SHARE: Final = 0.5
 _CHANGE_WEIGHT: Final = 2.5
 _CHANGE_LIKENESS: Final = 0.4
 _MUCH_WEIGHT: Final = 4.5
+# The same sentence with another value is about the same, however short it is.
+_SAME_SENTENCE: Final = 3.0
+_SURE: Final = 1.8
 # Of whole memories: what is nearly the same, in words and in meaning, and what is a refinement.
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.95
@@ -211,22 +215,34 @@ def _weigh(stems: Iterable[str], names: Collection[str]) -> float:
 
 def _change(match: _Match, *, is_later: bool) -> Decision | None:
     """A value of the older statement that the newer one gives differently, or words of change."""
-    cue = find_change(match.newer.text)
-    changed = find_changed(match.newer, match.older)
-    if changed:
-        value, former = min(changed, key=lambda pair: is_loose(pair[0]))
-        score = _score(match, cue) + (0.0 if is_loose(value) else 1.0)
-        holds = score >= _LEAST_SCORE and _is_same_subject(match, cue)
-        reason = f"{former.text} became {value.text}"
-    else:
-        score = _score(match, cue)
-        holds = cue is not None and _is_replaced(match)
-        reason = f"it says {cue!r}"
-    if not holds:
+    found = _find_change(match)
+    if found is None:
         return None
+    score, reason = found
     kind: Kind = "supersedes" if is_later else "contradicts"
     newer, older = _quote(match.newer.text), _quote(match.older.text)
     return Decision(kind, _confidence(score), newer, older, reason)
+
+
+def _find_change(match: _Match) -> tuple[float, str] | None:
+    """How sure it is that something changed, and what."""
+    new, old = match.newer, match.older
+    cue = find_change(new.text)
+    score = _score(match, cue)
+    changed = find_changed(new, old)
+    rewrite = find_rewrite(new.text, old.text)
+    if rewrite is not None:
+        return max(score, _SAME_SENTENCE) + _SURE, f"{rewrite.older} became {rewrite.newer}"
+    if changed:
+        value, former = min(changed, key=lambda pair: is_loose(pair[0]))
+        score += 0.0 if is_loose(value) else 1.0
+        if score >= _LEAST_SCORE and _is_same_subject(match, cue):
+            return score, f"{former.text} became {value.text}"
+    elif cue is not None and _is_replaced(match):
+        return score, f"it says {cue!r}"
+    if cue is not None and _is_said_to_change(new, old, cue):
+        return max(score, _SAME_SENTENCE) + _SURE, f"it says {cue!r}"
+    return None
 
 
 def _score(match: _Match, cue: str | None) -> float:
@@ -261,6 +277,25 @@ def _is_replaced(match: _Match) -> bool:
     says_other = bool(new.details - old.details and old.details - new.details)
     is_near = match.weight >= _MUCH_WEIGHT and match.likeness >= _CHANGE_LIKENESS
     return says_other or is_near
+
+
+def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
+    """Whether a short statement says of all that it is about, and of nothing else, that it has
+    changed: "the API moved to 9000", "we no longer use npm", "renamed from Apollo to Zeus".
+    """
+    subject = new.subject - find_subject(cue)
+    if any(_comes_from(new.text, name) for name in old.names):
+        return bool(new.names - old.names) and bool((subject - old.names) & old.subject)
+    if not subject <= old.subject or not subject - EVERYDAY:
+        return False
+    if subject == old.subject:
+        return new.negations > old.negations
+    numbers = [{value.value for value in each.values} for each in (new, old)]
+    return len(numbers[0]) == len(numbers[1]) == 1 and numbers[0] != numbers[1]
+
+
+def _comes_from(text: str, name: str) -> bool:
+    return bool(re.search(rf"\b(?:from|von|de|с)\s+{re.escape(name)}\b", text, re.IGNORECASE))
 
 
 def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:

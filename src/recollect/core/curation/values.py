@@ -39,7 +39,7 @@ _NUMBER_WORDS: Final = {
             "eight acht huit ocho восемь",
             "nine neun neuf nueve девять",
             "ten zehn dix diez десять",
-            "eleven elf onze once",
+            "eleven elf onze",
             "twelve zwölf douze doce двенадцать",
         )
     )
@@ -105,6 +105,7 @@ _SWITCHES: Final = {
     "activado": "on", "desactivado": "off", "включен": "on", "включён": "on", "включена": "on",
     "выключен": "off", "отключен": "off", "отключена": "off",
 }  # fmt: skip
+_DAYS_AND_SWITCHES: Final = frozenset([*_WEEKDAYS, *_MONTHS, *_SWITCHES])
 _SWITCH_STATES: Final = re.compile(
     r"\b(?:is|are|was|were|be|been|turned|switched|set to|ist|sind|est|sont|está|están)"
     r"\s+(?:now |jetzt |ahora |maintenant )?(\w+)",
@@ -120,6 +121,9 @@ _AMOUNT: Final = re.compile(
 _AFTER: Final = re.compile(r"(?:[ \t-]+[^\W\d_]['’\w-]*){1,3}")
 _BEFORE: Final = re.compile(r"([^\W\d_][\w-]*)(?:\s+of)?[\s:#=]*$")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
+# "Invoice 1001 was paid": the number says which one is meant, so it is part of a name.
+_SAYS_WHICH: Final = re.compile(r"\s+(?:is|are|was|were|has|have|had|will|can)\b", re.IGNORECASE)
+_NUMBERED_NAME: Final = re.compile(rf"[^\W\d_]+\s+#?\d+(?={_SAYS_WHICH.pattern})", re.IGNORECASE)
 _NO_UNITS: Final = frozenset(
     [
         "ones",
@@ -195,7 +199,9 @@ def find_names(text: str) -> frozenset[str]:
     written with a capital elsewhere too, or if it is followed by another capital.
     """
     found = {(one or other).strip().casefold() for one, other in _QUOTED.findall(text)} | {
-        match[0].casefold().strip(".:/") for match in _IDENTIFIER.finditer(text)
+        match[0].casefold().strip(".:/")
+        for pattern in (_IDENTIFIER, _NUMBERED_NAME)
+        for match in pattern.finditer(text)
     }
     tokens = list(_CAPITAL.finditer(text))
     for place, token in enumerate(tokens):
@@ -284,6 +290,8 @@ def _units(text: str, start: int, end: int) -> list[str]:
         units.append(stem(low.removesuffix("'s")))
     if units:
         return units
+    if _SAYS_WHICH.match(text, end):
+        return []
     if before and before[1].casefold() not in STOP_WORDS:
         return [stem(before[1].casefold())]
     return [""]
@@ -312,6 +320,11 @@ def _switches(text: str) -> Iterator[Value]:
         state = _SWITCHES.get(match[1].casefold())
         if state is not None:
             yield Value("switch", state, match[1])
+
+
+def is_day_or_switch(word: str) -> bool:
+    low = word.casefold()
+    return bool({low, low.removesuffix("s")} & _DAYS_AND_SWITCHES)
 
 
 def is_loose(value: Value) -> bool:

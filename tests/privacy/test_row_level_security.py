@@ -403,7 +403,7 @@ READS: dict[str, Call] = {
     "table": lambda rig: rig.store.table(OWNER, Listing(EVERYWHERE)),
     "has vector": lambda rig: rig.vectors.has_vector(OWNER, UUID(int=3)),
     "concepts of": lambda rig: rig.store.graph.concepts_of(OWNER, UUID(int=3)),
-    "token vectors": lambda rig: rig.vectors.token_vectors(OWNER, rig.space, ALL),
+    "token vectors": lambda rig: rig.vectors.token_vectors(OWNER, rig.space, dict.fromkeys(ALL)),
     "token bytes": lambda rig: rig.vectors.token_bytes(rig.space, OWNER),
 }
 

@@ -53,10 +53,10 @@ class TokenCodec(Protocol):
         """
 
     def compare(
-        self, query: str, tokens: TokenVectors, memories: Sequence[Sequence[bytes]]
+        self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
-        """How well each memory matches the query, token by token; a memory has one or more texts.
-        None for one of which nothing can be read: damaged, or written by another codec.
+        """How well each text matches the query, token by token. None for one that cannot be read:
+        damaged, or written by another codec.
         """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate, Declined, RerankReport
     from recollect.core.recall.space import StoredSpace, Survey
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
+    from recollect.core.text.passages import Span
 
 
 class Leg(Protocol):
@@ -89,10 +90,11 @@ class TokenIndex(Protocol):
     """The token vectors of memories."""
 
     async def token_vectors(
-        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
-    ) -> dict[UUID, list[bytes]]:
-        """The stored token vectors of these memories in this space, passage by passage; a memory
-        that has none is left out.
+        self, owner: str, space: StoredSpace, passages: Mapping[UUID, Span | None]
+    ) -> dict[UUID, bytes]:
+        """The stored token vectors of these memories in this space: of a long text, those of the
+        named passage. A memory that has none is left out, and so is a long text of which no passage
+        is named.
         """
 
 

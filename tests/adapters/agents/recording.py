@@ -24,7 +24,7 @@ from tests.shells.cli.commands import COMMAND, environment
 
 from recollect.adapters.files.hook_files import SessionFile
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.relevance import FLOOR, relevance, searchable_text
+from recollect.core.recall.relevance import FLOOR, hit_relevance
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.wiring.fast_recall import FastRecall, read_settings
@@ -137,7 +137,7 @@ class _Recorder:
         hits = find(RecallRequest(prompt, limit=LIMIT, scope=scope))
         told: list[str] = []
         for hit in hits:
-            mark = relevance(prompt, searchable_text(hit.memory))
+            mark = hit_relevance(prompt, hit)
             name = f"{numbers[str(hit.memory.id)]}: {mark:.1f}"
             if hit.memory.is_sensitive:
                 told.append(f"{name}, sensitive")

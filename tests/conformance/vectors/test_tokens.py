@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.conformance.places import (
@@ -28,13 +29,17 @@ from recollect.core.text.passages import Span
 pytestmark = pytest.mark.anyio
 
 FIRST, SECOND = b"\x00first", b"\xffsecond"
+SPANS = Span(0, 10), Span(10, 20)
+
+
+def whole(*numbers: int) -> dict[UUID, Span | None]:
+    """These memories, each of one passage."""
+    return dict.fromkeys(ids(*numbers))
 
 
 async def embed(vectors: Vectors, space: StoredSpace, blocks: Sequence[bytes] = (FIRST,)) -> int:
     """Do every job; each text has a passage for each block."""
-    parts = [
-        PassageVector(Span(10 * number, 10 * number + 10), NORTH) for number in range(len(blocks))
-    ]
+    parts = [PassageVector(span, NORTH) for span in SPANS]
     kept = 0
     while jobs := await vectors.claim(space, 100):
         passages = dict.fromkeys(jobs, parts) if blocks[1:] else {}
@@ -47,15 +52,19 @@ async def count_blocks(store: FullStore) -> int:
     return len(await rows(store, "select block from token_vectors"))
 
 
-async def test_tokens_are_read_passage_by_passage(place: Place) -> None:
+async def test_tokens_are_those_of_the_named_passage(place: Place) -> None:
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await fill(store, memory(1))
         await embed(vectors, space, (FIRST, SECOND))
         await fill(store, memory(2), memory(3))
         await embed(vectors, space)
-        found = await vectors.token_vectors(OWNER, space, ids(1, 2))
-        assert found == {ids(1)[0]: [FIRST, SECOND], ids(2)[0]: [FIRST]}
+        long, short = ids(1, 2)
+        for span, block in zip(SPANS, (FIRST, SECOND), strict=True):
+            found = await vectors.token_vectors(OWNER, space, {long: span, short: None})
+            assert found == {long: block, short: FIRST}
+        no_passage = {long: None, short: Span(3, 4)}
+        assert await vectors.token_vectors(OWNER, space, no_passage) == {}
         assert await vectors.token_bytes(space, OWNER) == 3 * len(FIRST) + len(SECOND)
 
 
@@ -65,8 +74,8 @@ async def test_a_memory_without_tokens_is_left_out(place: Place) -> None:
         await fill(store, memory(1))
         (job,) = await vectors.claim(space, 1)
         await vectors.finish(space, [(job, NORTH)])
-        assert await vectors.token_vectors(OWNER, space, ids(1, 2)) == {}
-        assert await vectors.token_vectors(OWNER, space, []) == {}
+        assert await vectors.token_vectors(OWNER, space, whole(1, 2)) == {}
+        assert await vectors.token_vectors(OWNER, space, {}) == {}
 
 
 async def test_tokens_belong_to_their_owner_and_space(place: Place) -> None:
@@ -75,9 +84,9 @@ async def test_tokens_belong_to_their_owner_and_space(place: Place) -> None:
         await fill(store, memory(1))
         await embed(vectors, space)
         other = await vectors.open_space("other", Space("other", "1", 2))
-        assert await vectors.token_vectors("bob", space, ids(1)) == {}
+        assert await vectors.token_vectors("bob", space, whole(1)) == {}
         assert await vectors.token_bytes(space, "bob") == 0
-        assert await vectors.token_vectors(OWNER, other, ids(1)) == {}
+        assert await vectors.token_vectors(OWNER, other, whole(1)) == {}
 
 
 async def test_two_spaces_have_their_own_tokens(place: Place) -> None:
@@ -87,8 +96,8 @@ async def test_two_spaces_have_their_own_tokens(place: Place) -> None:
         await embed(vectors, space)
         other = await vectors.open_space("other", Space("other", "1", 2))
         await embed(vectors, other, (SECOND,))
-        assert await vectors.token_vectors(OWNER, space, ids(1)) == {ids(1)[0]: [FIRST]}
-        assert await vectors.token_vectors(OWNER, other, ids(1)) == {ids(1)[0]: [SECOND]}
+        assert await vectors.token_vectors(OWNER, space, whole(1)) == {ids(1)[0]: FIRST}
+        assert await vectors.token_vectors(OWNER, other, whole(1)) == {ids(1)[0]: SECOND}
         await vectors.drop_space(other)
         assert await count_blocks(store) == 1
 
@@ -105,7 +114,7 @@ async def test_no_tokens_outlive_their_text(place: Place, change: dict[str, Any]
         await embed(vectors, space, (FIRST, SECOND))
         await store.replace(replace(memory(1), version=2, **change), based_on=1)
         assert await count_blocks(store) == 0
-        assert await vectors.token_vectors(OWNER, space, ids(1)) == {}
+        assert await vectors.token_vectors(OWNER, space, whole(1)) == {}
 
 
 async def test_erasing_a_memory_erases_its_tokens(place: Place) -> None:
@@ -129,8 +138,8 @@ async def test_tokens_go_when_a_turn_that_was_read_with_them_changes(place: Plac
         await rows(store, "update memories set content = 'which?' where id = %s", ids(1)[0])
         assert await count_blocks(store) == 0
         await embed(vectors, space, (SECOND,))
-        found = await vectors.token_vectors(OWNER, space, ids(1, 2, 3))
-        assert found == {id: [SECOND] for id in ids(1, 2, 3)}
+        found = await vectors.token_vectors(OWNER, space, whole(1, 2, 3))
+        assert found == dict.fromkeys(ids(1, 2, 3), SECOND)
 
 
 async def test_tokens_of_an_older_text_are_refused_with_its_vector(place: Place) -> None:

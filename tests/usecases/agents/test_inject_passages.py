@@ -25,10 +25,21 @@ def test_the_passage_is_injected_instead_of_a_memory_over_the_budget() -> None:
         return show_passages([hit], request.query)
 
     prompt = "When does the ferry to Marblehead leave?"
-    (injected,) = inject(find, prompt, None, measure=Measure(floor=0.0, tokens=1_200)).memories
+    (injected,) = inject(find, prompt, None, measure=Measure(tokens=1_200)).memories
     assert injected.id == memory.id
     assert FACT in injected.content
     assert injected.content.startswith("… ")
     assert injected.content.endswith(" …")
-    (whole,) = inject(find, prompt, None, measure=Measure(floor=0.0, tokens=20_000)).memories
+    (whole,) = inject(find, prompt, None, measure=Measure(tokens=20_000)).memories
     assert whole == memory
+
+
+def test_a_long_memory_about_something_else_is_not_injected() -> None:
+    text = FILLER * 100 + FACT + " " + FILLER * 100
+    memory = Memory(UUID(int=1), "ada", text, created_at=AT, updated_at=AT)
+    hit = Hit(memory, 1.0, 1.0, 1.0, {"lexical": LegPlace(1, 9.0, 1.0)})
+    found = inject(
+        lambda request: show_passages([hit], request.query), "Which editor does Ada prefer?", None
+    )
+    assert found.memories == ()
+    assert found.below == 1

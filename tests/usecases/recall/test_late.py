@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, RecallRequest, Recollection, SortBy
 from recollect.core.recall.space import StoredSpace
 from recollect.core.recall.tokens import EmbeddedText, TokenVectors
+from recollect.core.text.passages import Span
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
@@ -79,18 +80,20 @@ class WordEmbedder(MeaningEmbedder):
 class StoredTokens(AllVectors):
     """An index with the token vectors of all memories, unless a test changes them."""
 
-    tokens: dict[UUID, list[bytes]] = field(default_factory=dict)
+    tokens: dict[UUID, bytes] = field(default_factory=dict)
     error: Exception | None = None
     hangs: bool = False
+    asked: Mapping[UUID, Span | None] = field(default_factory=dict)
 
     async def token_vectors(
-        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
-    ) -> dict[UUID, list[bytes]]:
+        self, owner: str, space: StoredSpace, passages: Mapping[UUID, Span | None]
+    ) -> dict[UUID, bytes]:
+        self.asked = passages
         if self.error is not None:
             raise self.error
         if self.hangs:
             await asyncio.Event().wait()
-        return {id: self.tokens[id] for id in ids if id in self.tokens}
+        return {id: self.tokens[id] for id in passages if id in self.tokens}
 
 
 @dataclass
@@ -114,7 +117,7 @@ async def setup(context: Context, store: InMemoryStore) -> Setup:
     embedder = WordEmbedder()
     embedders = OneEmbedder(embedder)
     vectors = StoredTokens(store, stored=STORED)
-    vectors.tokens = {memory.id: [encode(memory.content)] for memory in memories}
+    vectors.tokens = {memory.id: encode(memory.content) for memory in memories}
 
     async def dense(context: RecallContext) -> list[Candidate]:
         embedded = await embedder.embed_query_with_tokens(context.request.query)
@@ -185,7 +188,7 @@ async def test_hits_behind_the_depth_keep_their_places(setup: Setup) -> None:
     for number in range(4):
         memory = await remember(setup.context, "me", Draft(f"blue boat {number}"))
         setup.memories.append(memory)
-        setup.vectors.tokens[memory.id] = [encode(memory.content)]
+        setup.vectors.tokens[memory.id] = encode(memory.content)
     await change_settings(setup.context, "me", {"rerank_depth": 5})
     answer = await setup.recall()
     assert contents(answer)[5:] == ["blue boat 1", "blue boat 2", "blue boat 3"]
@@ -201,6 +204,20 @@ async def test_a_memory_without_tokens_keeps_its_place(setup: Setup) -> None:
     assert answer.rerank.reranked == 3
 
 
+async def test_a_long_text_is_judged_by_the_passage_that_the_dense_leg_found(setup: Setup) -> None:
+    found = Span(700, 900)
+
+    async def dense(context: RecallContext) -> list[Candidate]:
+        embedded = await setup.embedder.embed_query_with_tokens(context.request.query)
+        context.encoded.keep(STORED, embedded.tokens, trust=1.0)
+        first, *others = candidates(*setup.memories)
+        return [first._replace(passage=found), *others]
+
+    await recall(replace(setup.context, legs={"dense": dense}), "me", RecallRequest("blue boat"))
+    first, *others = (memory.id for memory in setup.memories)
+    assert setup.vectors.asked == {first: found, **dict.fromkeys(others)}
+
+
 async def test_no_tokens_at_all_leave_the_fused_order(setup: Setup) -> None:
     setup.vectors.tokens.clear()
     answer = await setup.recall()
@@ -210,7 +227,7 @@ async def test_no_tokens_at_all_leave_the_fused_order(setup: Setup) -> None:
 
 @pytest.mark.parametrize("blob", [b"", b"\xff" * 40, b"\x01garbage"])
 async def test_damaged_tokens_leave_a_memory_in_its_place(setup: Setup, blob: bytes) -> None:
-    setup.vectors.tokens[setup.memories[0].id] = [blob]
+    setup.vectors.tokens[setup.memories[0].id] = blob
     answer = await setup.recall()
     assert contents(answer)[0] == "red car"
     assert answer.hits[0].rerank is None
@@ -220,9 +237,7 @@ async def test_damaged_tokens_leave_a_memory_in_its_place(setup: Setup, blob: by
 async def test_tokens_of_another_codec_are_not_compared(setup: Setup) -> None:
     other = ScalarCodec(np.ones(WIDTH), np.eye(WIDTH), np.ones(WIDTH))
     for memory in setup.memories:
-        setup.vectors.tokens[memory.id] = [
-            other.encode(memory.content, read_tokens(memory.content))
-        ]
+        setup.vectors.tokens[memory.id] = other.encode(memory.content, read_tokens(memory.content))
     answer = await setup.recall()
     assert contents(answer) == list(TEXTS)
     assert status(answer)[1] == "skipped"

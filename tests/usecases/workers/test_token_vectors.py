@@ -31,7 +31,7 @@ class Writing:
         return f"{start}: {words}".encode()
 
     def compare(
-        self, query: str, tokens: TokenVectors, memories: Sequence[Sequence[bytes]]
+        self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
         raise NotImplementedError
 

@@ -17,7 +17,7 @@ from typing import Final
 from recollect.bench.data.datasets import EvaluationSet, Question
 from recollect.bench.runs.stage import OWNER, Progress, Stage
 from recollect.core.memory.memory import EVERYWHERE, Scope
-from recollect.core.recall.relevance import meaning_mark, relevance, searchable_text
+from recollect.core.recall.relevance import hit_relevance, meaning_mark
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.usecases.service import LocalService
@@ -164,7 +164,7 @@ async def ask(
     for number, (kind, question) in enumerate(asked, start=1):
         scope = EVERYWHERE if question.scope is None else Scope(project=question.scope)
         found = await recollect.recall(RecallRequest(question.text, limit=LIMIT, scope=scope))
-        marks = [(hit, relevance(question.text, searchable_text(hit.memory))) for hit in found.hits]
+        marks = [(hit, hit_relevance(question.text, hit)) for hit in found.hits]
         by_meaning = [
             (hit, mark)
             for hit, by_words in marks

@@ -22,7 +22,6 @@ from recollect.core.text.languages import guess
 from recollect.core.text.stop_words import stop_words
 
 if TYPE_CHECKING:
-    from recollect.core.memory.memory import Memory
     from recollect.core.recall.request import Hit
 
 FLOOR: Final = 3.4
@@ -113,9 +112,22 @@ def _weight(word: str) -> float:
     return _EVERYDAY_WEIGHT if word in EVERYDAY else 1.0
 
 
-def searchable_text(memory: Memory) -> str:
-    """The texts that a memory is to be found by."""
-    return "\n".join((memory.content, *memory.expanded_keywords, *memory.tags))
+def hit_relevance(prompt: str, hit: Hit) -> float:
+    """How much of what the prompt is about stands in a hit: in its text, keywords and tags. Of a
+    long text, in the part of the shown passage that says most of it: in the whole, what answers the
+    prompt would be lost among everything else.
+    """
+    named = (*hit.memory.expanded_keywords, *hit.memory.tags)
+    parts = [hit.memory.content] if hit.passage is None else _parts(hit.passage.text)
+    return max(relevance(prompt, "\n".join((part, *named))) for part in parts)
+
+
+def _parts(text: str) -> list[str]:
+    """A text in pieces of the usual length, each beginning in the middle of the one before."""
+    said = text.split()
+    step = _LENGTH // 2
+    starts = range(0, max(len(said) - step, 1), step)
+    return [" ".join(said[start : start + _LENGTH]) for start in starts]
 
 
 def is_relevant(
@@ -125,7 +137,7 @@ def is_relevant(
     and its words together. Beside meaning, words alone are not enough: a prompt about a topic that
     memories mention shares words with them without being answered by any.
     """
-    by_words = relevance(prompt, searchable_text(hit.memory))
+    by_words = hit_relevance(prompt, hit)
     by_meaning = meaning_mark(by_words, hit)
     return by_words >= floor if by_meaning is None else by_meaning >= meaning_floor
 

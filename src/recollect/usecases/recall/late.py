@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.space import StoredSpace
     from recollect.core.recall.tokens import TokenVectors
+    from recollect.core.text.passages import Span
     from recollect.ports.embedding import Embedders, TokenCodec
     from recollect.ports.recall import TokenIndex
 
@@ -54,7 +55,7 @@ class LateStage:
         seconds = min(context.settings.rerank_timeout_ms / 1000, context.deadline.left_for_rerank)
         try:
             async with asyncio.timeout(seconds):
-                found = await self._compare(context, [ranked.id for ranked in order[:depth]])
+                found = await self._compare(context, order[:depth])
         except TimeoutError:
             note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
             return order, _report("late", started, note=note)
@@ -66,12 +67,17 @@ class LateStage:
         return [*first, *order[depth:]], _report("ran", started, reranked=len(found))
 
     async def _compare(
-        self, context: RecallContext, ids: Sequence[UUID]
+        self, context: RecallContext, first: Sequence[Ranked]
     ) -> dict[UUID, Comparison] | str:
-        """What the tokens of each memory say; or why there is nothing to compare."""
+        """What the tokens of each memory say; or why there is nothing to compare. A long text is
+        judged by the passage that the dense leg found: anywhere in a hundred pages there is a word
+        like each word of the query.
+        """
         space, tokens = context.encoded.space, context.encoded.tokens
-        if space is None or tokens is None:
+        if space is None:
             return _NOT_EMBEDDED
+        if tokens is None:
+            return f"{space.embedder} has no token vectors"
         if not tokens.spans:
             return "the query has no words"
         if context.encoded.trust == 0.0:
@@ -79,7 +85,8 @@ class LateStage:
         codec = await self._codec(space)
         if codec is None:
             return f"{space.embedder} has no token vectors"
-        stored = await self._tokens.token_vectors(context.owner, space, ids)
+        passages = {ranked.id: _passage(ranked) for ranked in first}
+        stored = await self._tokens.token_vectors(context.owner, space, passages)
         if not stored:
             return _NO_TOKENS
         query = clean_query(context.request.query)
@@ -97,11 +104,16 @@ def _report(
     return RerankReport(status, elapsed_ms(started), reranked, note, "late")
 
 
+def _passage(ranked: Ranked) -> Span | None:
+    place = ranked.fused.legs.get("dense")
+    return None if place is None else place.passage
+
+
 def _compare(
     codec: TokenCodec,
     query: str,
     tokens: TokenVectors,
-    stored: Mapping[UUID, Sequence[bytes]],
+    stored: Mapping[UUID, bytes],
 ) -> dict[UUID, Comparison]:
     compared = codec.compare(query, tokens, list(stored.values()))
     return {

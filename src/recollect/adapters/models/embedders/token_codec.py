@@ -93,21 +93,16 @@ class ScalarCodec:
         )
 
     def compare(
-        self, query: str, tokens: TokenVectors, memories: Sequence[Sequence[bytes]]
+        self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
         spans = tokens.spans[:_MOST_QUERY_TOKENS]
-        if not spans:
-            return [None for _ in memories]
-        readable = [
-            [read for block in blocks if (read := self._read(block)) is not None]
-            for blocks in memories
-        ]
-        blocks = [block for of_memory in readable for block in of_memory]
-        if not blocks:
-            return [None for _ in memories]
-        # All memories at once: with an array operation for each of them, most of the time would be
+        read = [self._read(block) for block in texts]
+        blocks = [block for block in read if block is not None]
+        if not spans or not blocks:
+            return [None for _ in texts]
+        # All texts at once: with an array operation for each of them, most of the time would be
         # spent between the operations.
-        ends = np.cumsum([sum(len(block.hashes) for block in some) for some in readable if some])
+        ends = np.cumsum([len(block.hashes) for block in blocks])
         starts = np.concatenate([[0], ends[:-1]])
         stored = _Block.join(blocks)
         similar = self._similarities(self._turn(tokens)[: len(spans)], stored.codes)
@@ -117,7 +112,7 @@ class ScalarCodec:
             _to_comparison(spans, similar[:, start:end], stored, start, weights)
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         )
-        return [next(found) if some else None for some in readable]
+        return [None if block is None else next(found) for block in read]
 
     def _similarities(self, asked: Floats, codes: NDArray[np.uint8]) -> Floats:
         """The cosine of each token of the query with each stored one."""

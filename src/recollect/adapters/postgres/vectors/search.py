@@ -121,11 +121,12 @@ limit {depth}
 
 # A vector that is to be made again has no tokens either.
 _TOKENS: Final = """
-select t.memory_id, t.block from token_vectors t
+select t.memory_id, t.block
+from unnest(%(ids)s::uuid[], %(starts)s::integer[]) as p(id, start_char)
+join token_vectors t on t.memory_id = p.id
 join embeddings e using (owner, memory_id, space_id, passage)
-where t.owner = %(owner)s and t.space_id = %(space)s and t.memory_id = any(%(ids)s)
-    and e.vector is not null
-order by t.memory_id, t.passage
+where t.owner = %(owner)s and t.space_id = %(space)s and e.vector is not null
+    and e.start_char is not distinct from p.start_char
 """
 
 
@@ -192,15 +193,13 @@ class VectorSearch(PostgresComponent):
 
     @retry_on_disconnect
     async def token_vectors(
-        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
-    ) -> dict[UUID, list[bytes]]:
-        values = {"owner": owner, "space": space.id, "ids": list(ids)}
+        self, owner: str, space: StoredSpace, passages: Mapping[UUID, Span | None]
+    ) -> dict[UUID, bytes]:
+        starts = [None if span is None else span.start for span in passages.values()]
+        values = {"owner": owner, "space": space.id, "ids": list(passages), "starts": starts}
         async with self._pool.reading(owner) as connection:
             (rows,) = await execute_many(connection, values, _TOKENS)
-        found: dict[UUID, list[bytes]] = {}
-        for id, block in rows:
-            found.setdefault(id, []).append(block)
-        return found
+        return dict(rows)
 
 
 async def compare_vectors(

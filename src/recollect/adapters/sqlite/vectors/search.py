@@ -20,11 +20,12 @@ from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Survey, unit_vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
     from recollect.adapters.sqlite.vectors.matrix import Matrix, Near
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.space import StoredSpace
+    from recollect.core.text.passages import Span
     from recollect.ports.recall import VectorQuery
 
 MOST_MATRICES: Final = 4
@@ -34,12 +35,11 @@ _NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
 # CROSS JOIN is an order to the planner: by number, where it would rather read all of an owner's.
 # A vector that is to be made again has no tokens either.
 _TOKENS: Final = """
-SELECT m.id, t.block FROM memories m
+SELECT m.id, t.block FROM json_each(?) p
+CROSS JOIN memories m ON m.owner = ? AND m.id = json_extract(p.value, '$[0]')
 JOIN embeddings e ON e.owner = m.owner AND e.memory = m.number
 JOIN token_vectors t ON t.embedding = e.id
-WHERE m.owner = ? AND m.id IN (SELECT value FROM json_each(?)) AND e.space_id = ?
-    AND e.vector IS NOT NULL
-ORDER BY e.memory, e.passage
+WHERE e.space_id = ? AND e.vector IS NOT NULL AND e.start_char IS json_extract(p.value, '$[1]')
 """
 _MEMORIES: Final = """
 SELECT m.number, m.id, m.importance, m.created_at
@@ -102,16 +102,14 @@ class VectorSearch(SqliteComponent):
         return await self._searcher.run_until_cancelled(work)
 
     async def token_vectors(
-        self, owner: str, space: StoredSpace, ids: Sequence[UUID]
-    ) -> dict[UUID, list[bytes]]:
-        values = (owner, json.dumps([str(id) for id in ids]), space.id)
+        self, owner: str, space: StoredSpace, passages: Mapping[UUID, Span | None]
+    ) -> dict[UUID, bytes]:
+        places = [(str(id), None if span is None else span.start) for id, span in passages.items()]
+        values = (json.dumps(places), owner, space.id)
         rows = await self._searcher.run_until_cancelled(
             lambda connection: connection.execute(_TOKENS, values).fetchall()
         )
-        found: dict[UUID, list[bytes]] = {}
-        for id, block in rows:
-            found.setdefault(UUID(id), []).append(block)
-        return found
+        return {UUID(id): block for id, block in rows}
 
     async def load(self, owner: str) -> None:
         """Read an owner's vectors now rather than with the first search."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recollect.core.curation.newer import LEAST_CONFIDENCE
 from recollect.core.curation.pairs import MAX_QUOTE, MAX_TEXT, compare
 
 CHANGES = [
@@ -50,6 +51,37 @@ CHANGES = [
         "Le serveur de production utilise le port 8000 du routeur.",
     ),
 ]
+
+
+SHORT_CHANGES = [
+    # newer, older, what is said of it
+    ("The API moved to 9000", "The API runs on port 8000", "it says 'moved to'"),
+    ("The API runs on port 9000", "The API runs on port 8000", "8000 became 9000"),
+    ("The database uses Postgres 16", "The database uses Postgres 15", "15 became 16"),
+    ("The timeout is 60 seconds", "The timeout is 30 seconds", "30 became 60"),
+    ("The release date is 2026-06-01", "The release date is 2026-05-01",
+     "2026-05-01 became 2026-06-01"),
+    ("Deploys run at 16:00", "Deploys run at 14:00", "14:00 became 16:00"),
+    ("We deploy with Jenkins on Thursdays", "We deploy with Jenkins on Tuesdays",
+     "Tuesdays became Thursdays"),
+    ("Dark mode is off by default", "Dark mode is on by default", "on became off"),
+    ("My favourite editor is Emacs", "My favourite editor is Vim", "Vim became Emacs"),
+    ("The on-call lead is Bob since May", "The on-call lead is Alice", "Alice became Bob"),
+    ("We no longer use npm for builds", "We use npm for builds", "it says 'no longer'"),
+    ("The staging server was renamed from Apollo to Zeus", "The staging server is called Apollo",
+     "it says 'renamed'"),
+    ("Der Server läuft jetzt auf Port 9000", "Der Server läuft auf Port 8000", "8000 became 9000"),
+    ("Le serveur utilise Postgres 16", "Le serveur utilise Postgres 15", "15 became 16"),
+    ("El equipo se reúne los jueves", "El equipo se reúne los martes", "martes became jueves"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("newer", "older", "reason"), SHORT_CHANGES)
+def test_the_same_short_sentence_with_another_value(newer: str, older: str, reason: str) -> None:
+    decision = compare(newer, older)
+    assert decision is not None
+    assert (decision.kind, decision.reason) == ("supersedes", reason)
+    assert decision.confidence >= LEAST_CONFIDENCE
 
 
 @pytest.mark.parametrize(("newer", "older"), CHANGES)
@@ -124,6 +156,16 @@ def test_a_negation_contradicts() -> None:
         # Another subject with the same frame.
         ("The invoice service runs on port 9000.", "The search service runs on port 8000."),
         ("Berlin has 3.7 million inhabitants.", "Hamburg has 1.9 million inhabitants."),
+        ("Invoice 1002 was paid by Anna", "Invoice 1001 was paid by Anna"),
+        ("Bob lives in Berlin", "Alice lives in Berlin"),
+        ("We fixed ticket 1002", "We fixed ticket 1001"),
+        # It happened twice.
+        ("Anna visited Paris", "Anna visited Berlin"),
+        ("Ada met Bob on 4 May", "Ada met Bob on 3 May"),
+        # Both may hold.
+        ("Anna is kind", "Anna is tall"),
+        ("The API is stable", "The API is fast"),
+        ("The billing service moved to Kubernetes", "The billing service listens on port 8000"),
         # Values of different things.
         ("The cache holds 500 entries.", "The cache is cleared after 20 minutes."),
         ("I ordered two pizzas on Friday.", "My flight leaves at 7:30 am."),

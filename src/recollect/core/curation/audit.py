@@ -28,7 +28,6 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 # extra word on each side.
 _NEAR: Final = 0.75
 _ABOUT_THE_SAME: Final = 0.6
-_FEWEST_WORDS: Final = 3
 # A word in more memories than this pairs too many of them to mean anything.
 _COMMON: Final = 50
 _STALE: Final = timedelta(days=180)
@@ -132,7 +131,7 @@ def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
     if words(older.content) == words(newer.content):
         return None  # the same words: already reported as a duplicate
     ids = (newer.id, older.id)
-    if (why := _contradiction(older.content, newer.content) or _change(pair)) is not None:
+    if (why := _change(pair)) is not None:
         command = f"recollect link {newer.id} supersedes {older.id}"
         return Finding("contradiction", ids, why, command)
     if pair.likeness >= near:
@@ -149,44 +148,8 @@ def _change(pair: Pair) -> str | None:
     return decision.reason if decision is not None and replaces else None
 
 
-def _contradiction(older: str, newer: str) -> str | None:
-    first, second = words(older), words(newer)
-    if _negated(older) != _negated(newer):
-        alike = _likeness(_telling(older) - _NOT, _telling(newer) - _NOT)
-        if alike >= _NEAR and len(_telling(older)) >= _FEWEST_WORDS:
-            return "one of them is negated"
-    digits = [{word for word in words if any(map(str.isdigit, word))} for words in (first, second)]
-    rest = [set(words) - found for words, found in zip((first, second), digits, strict=True)]
-    if digits[0] and digits[1] and not digits[0] & digits[1] and _likeness(*rest) >= _NEAR:
-        old, new = (", ".join(sorted(words)) for words in digits)
-        return f"{old} became {new}"
-    return _changed_value(first, second)
-
-
-def _changed_value(first: tuple[str, ...], second: tuple[str, ...]) -> str | None:
-    """The same sentence with a different last word or two: `uses Postgres`, `uses MySQL`."""
-    common = 0
-    while common < min(len(first), len(second)) and first[common] == second[common]:
-        common += 1
-    old, new = first[common:], second[common:]
-    telling = sum(word not in STOP_WORDS for word in first[:common])
-    is_short = 1 <= len(old) <= 2 and 1 <= len(new) <= 2 and not {*old} & {*new}
-    if is_short and common >= 3 and telling >= 2:
-        return f"{' '.join(old)} became {' '.join(new)}"
-    return None
-
-
-def _negated(text: str) -> bool:
-    return bool(_NOT & set(words(text)))
-
-
 def _telling(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if word not in STOP_WORDS or word in _NOT)
-
-
-def _likeness(one: Iterable[str], other: Iterable[str]) -> float:
-    left, right = set(one), set(other)
-    return len(left & right) / len(left | right) if left | right else 0.0
 
 
 def stale(memory: Memory, now: datetime) -> Finding | None:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, Literal, get_args
 
 from recollect.core.curation.cues import count_negations, find_change, find_present
-from recollect.core.curation.rewrites import find_rewrite
+from recollect.core.curation.rewrites import find_rewrite, is_event
 from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
 from recollect.core.recall.relevance import EVERYDAY
 from recollect.core.text.analysis import words
@@ -265,6 +265,8 @@ def _is_same_subject(match: _Match, cue: str | None) -> bool:
     those, only near copies count, or what says itself that it replaces another.
     """
     is_own = match.newer.is_own and match.older.is_own
+    if not is_own and cue is None and is_event(match.newer.text) and is_event(match.older.text):
+        return False
     is_near = is_own or cue is not None or match.likeness >= _NEAR_COPY
     return is_near and match.share >= _LEAST_SHARE and match.weight >= _LEAST_WEIGHT
 

@@ -78,6 +78,15 @@ def find_rewrite(newer: str, older: str) -> Rewrite | None:
     return Rewrite(" ".join(value), " ".join(former))
 
 
+def is_event(text: str) -> bool:
+    """Whether a statement tells what happened, not how something is."""
+    return _is_event(_low(_tokens(text)))
+
+
+def _is_event(words: Sequence[str]) -> bool:
+    return any(map(_EVENT.match, words)) and not _IS & {*words}
+
+
 def _tokens(text: str) -> list[str]:
     found = (match[0].strip(_EDGES) for match in _TOKEN.finditer(_SINCE.sub("", text)))
     return [token for token in found if token and token.casefold() not in _FILLERS]
@@ -100,9 +109,9 @@ def _is_place_of_value(
 ) -> bool:
     if len(before) < _FEWEST_BEFORE or (after[:1] and after[0] in _AUXILIARIES):
         return False  # the place belongs to the subject
-    is_stated = before[-1] in _IS
-    if not is_stated and any(map(_EVENT.match, before)) and not _IS & {*before}:
+    if _is_event(before):
         return False
+    is_stated = before[-1] in _IS
     telling = sum(word not in STOP_WORDS for word in (*before, *after))
     if all(map(_has_digit, (value, former))):
         return telling >= 1 and before[-1] not in _NUMBERED

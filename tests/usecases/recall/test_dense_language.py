@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 from tests.conformance.samples import memory
 from tests.recall_contexts import recall_context
+from tests.usecases.legs import candidates
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.recall.request import Declined, RecallRequest
 from recollect.core.recall.space import SAME_SCRIPT, Space
 from recollect.usecases.recall.dense import dense_leg
+from recollect.usecases.recall.legs import LegOutcome
 
 pytestmark = pytest.mark.anyio
 
@@ -46,3 +48,11 @@ async def test_trust_depends_on_the_language_of_the_query(
     found = await leg(recall_context(RecallRequest(query)))
     assert not isinstance(found, Declined)
     assert [candidate.trust for candidate in found] == [trust]
+
+
+@pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.0, 0.0)])
+def test_the_report_tells_the_weight_that_counts(trust: float, weight: float) -> None:
+    found = [candidate._replace(trust=trust) for candidate in candidates(memory(1))]
+    report = LegOutcome.answered(found, 0.65, 1.0).report
+    assert report.weight == weight
+    assert (report.note is None) == (trust == 1.0)

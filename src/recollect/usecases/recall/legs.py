@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
@@ -17,6 +17,9 @@ from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.ports.recall import Leg
+
+
+_FOREIGN: Final = "lowered: the model was not made for the query's language"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,9 @@ class LegOutcome:
         if isinstance(found, Declined):
             return cls(LegReport(found.status, weight, 0, took_ms, found.note, found.reason))
         ranked = sum(candidate.is_ranked for candidate in found)
-        return cls(LegReport("ran", weight, ranked, took_ms), found)
+        trust = found[0].trust if found else 1.0
+        note = None if trust == 1.0 else _FOREIGN
+        return cls(LegReport("ran", round(weight * trust, 3), ranked, took_ms, note), found)
 
     @classmethod
     def failed(cls, error: BaseException, weight: float, took_ms: float) -> LegOutcome:

@@ -78,7 +78,7 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
 def legs(recollection: Recollection) -> Text:
     reports = "; ".join(f"{name} {_leg(report)}" for name, report in recollection.legs.items())
     stage = recollection.rerank
-    second = f"; {stage.stage} {_stage(stage)}" if stage is not None else ""
+    second = f"; {_stage(stage)}" if stage is not None else ""
     whole = f"fusion {recollection.fusion}; {recollection.took_ms:.1f} ms"
     return Text(f"legs: {reports}{second}; {whole}")
 
@@ -275,7 +275,7 @@ def _why(hit: Hit) -> str:
     graph = hit.legs.get("graph")
     led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
     rerank = hit.rerank
-    judged = f"; reranked {rerank.score:.3g}, before #{rerank.former_place}" if rerank else ""
+    judged = f"; second stage {rerank.score:.3g}, was #{rerank.former_place}" if rerank else ""
     words = matched_words(rerank, hit.memory.content)
     matched = f"; matched {words}" if words else ""
     return f"{shares} = fused {amount(hit.fused)} × prior {hit.prior:.3f}{judged}{matched}{led}"
@@ -309,14 +309,17 @@ def _is_id(step: str) -> bool:
 
 def _leg(report: LegReport) -> str:
     if report.status == "ran":
-        return f"found {report.found} in {report.took_ms:.1f} ms at weight {report.weight:g}"
+        why = f" ({report.note})" if report.note else ""
+        return f"found {report.found} in {report.took_ms:.1f} ms at weight {report.weight:g}{why}"
     return f"{report.status}: {one_line(report.note)}" if report.note else report.status
 
 
 def _stage(report: RerankReport) -> str:
+    name = "second stage" if report.stage == "late" else report.stage
     if report.status == "ran":
-        return f"judged {report.reranked} in {report.took_ms:.1f} ms"
-    return f"{report.status}: {one_line(report.note)}" if report.note else report.status
+        return f"{name} ranked {report.reranked} in {report.took_ms:.1f} ms"
+    status = "timed out" if report.status == "late" else report.status
+    return f"{name} {status}: {one_line(report.note)}" if report.note else f"{name} {status}"
 
 
 def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:

@@ -41,8 +41,8 @@ from recollect.shells.cli.framework.options import (
     project_of_folder,
     resolve_project,
 )
-from recollect.shells.cli.framework.output import print_json, show
-from recollect.shells.cli.framework.shell import ask, read_stdin
+from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.shell import ask, prompt, read_stdin
 from recollect.shells.cli.framework.text import one_line
 from recollect.shells.cli.memory.link import describe_links
 
@@ -251,12 +251,9 @@ def _confirm(number: int, *, as_json: bool) -> None:
             remedy="Pass --yes to erase, or omit --forever to forget.",
         )
     what = "this memory" if number == 1 else f"these {number} memories"
-    import typer
-
-    try:
-        typer.confirm(f"Erase {what} permanently?", abort=True, err=True)
-    except typer.Abort as error:
-        raise Exit(ExitCode.UNEXPECTED) from error
+    if (prompt(f"Erase {what} permanently? [y/N]") or "").lower() not in ("y", "yes"):
+        note("nothing was erased")
+        raise Exit(ExitCode.UNEXPECTED)
 
 
 def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:

@@ -31,9 +31,11 @@ async def resolve(context: Context, owner: str, reference: str, *, forgotten: bo
     return id
 
 
-async def get(context: Context, owner: str, reference: str) -> Memory:
-    memory = await context.store.get(owner, await resolve(context, owner, reference))
-    if memory is None or memory.deleted_at is not None:
+async def get(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> Memory:
+    """One memory; a forgotten one only on request."""
+    id = await resolve(context, owner, reference, forgotten=forgotten)
+    memory = await context.store.get(owner, id)
+    if memory is None or (memory.deleted_at is not None and not forgotten):
         raise not_found(reference)
     return memory
 

@@ -13,14 +13,14 @@ from recollect.usecases.memory.rewrite import rewrite
 
 
 async def history(context: Context, owner: str, reference: str) -> list[Memory]:
-    """The versions of a memory, newest first; the first is the current one."""
-    current = await find.get(context, owner, reference)
+    """The versions of a memory, forgotten or not, newest first; the first is the current one."""
+    current = await find.get(context, owner, reference, forgotten=True)
     return [current, *reversed(await context.store.versions(owner, current.id))]
 
 
 async def restore(context: Context, owner: str, reference: str, version: int) -> Memory:
-    """Give a memory the fields of a former version, as a new version. What is sensitive, then or
-    now, stays so.
+    """Give a memory the fields of one of its versions, as a new version. What is sensitive, then or
+    now, stays so; what was forgotten no longer is.
     """
     versions = await history(context, owner, reference)
     wanted = next((former for former in versions if former.version == version), None)
@@ -34,4 +34,4 @@ async def restore(context: Context, owner: str, reference: str, version: int) ->
         is_sensitive = current.is_sensitive or wanted.is_sensitive
         return replace(wanted, is_sensitive=is_sensitive, deleted_at=None)
 
-    return await rewrite(context, owner, wanted.id, apply)
+    return await rewrite(context, owner, wanted.id, apply, forgotten=True)

@@ -20,14 +20,20 @@ Done = TypeVar("Done")
 
 
 async def rewrite(
-    context: Context, owner: str, id: UUID, change: Callable[[Memory, datetime], Memory]
+    context: Context,
+    owner: str,
+    id: UUID,
+    change: Callable[[Memory, datetime], Memory],
+    *,
+    forgotten: bool = False,
 ) -> Memory:
     """Apply `change` to the current state as the next version. If another writer was faster, apply
-    it again to what that one wrote, so that neither loses its fields.
+    it again to what that one wrote, so that neither loses its fields. A `forgotten` memory is
+    changed only on request.
     """
 
     async def attempt(now: datetime) -> Memory | None:
-        current = await find.get(context, owner, str(id))
+        current = await find.get(context, owner, str(id), forgotten=forgotten)
         changed = next_version(current, change(current, now), now, context.actor)
         written = await context.store.replace(changed, based_on=current.version)
         return changed if written else None

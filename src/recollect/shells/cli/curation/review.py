@@ -13,6 +13,7 @@ from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask, prompt
+from recollect.shells.cli.framework.text import one_line
 
 if TYPE_CHECKING:
     from recollect.core.curation.pairs import Kind
@@ -147,9 +148,9 @@ def _nothing_proposed() -> str:
 def _describe(proposal: Proposal) -> str:
     kind = proposal.kind.replace("_", " ")
     return (
-        f"{kind} ({proposal.confidence:.2f}, {proposal.reason})\n"
-        f"  newer {short(proposal.newer)}: {proposal.newer_quote}\n"
-        f"  older {short(proposal.older)}: {proposal.older_quote}"
+        f"{kind} ({proposal.confidence:.2f}, {one_line(proposal.reason)})\n"
+        f"  newer {short(proposal.newer)}: {one_line(proposal.newer_quote)}\n"
+        f"  older {short(proposal.older)}: {one_line(proposal.older_quote)}"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast
+from uuid import UUID
 
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
 from recollect.core.memory.ids import short
@@ -204,7 +205,7 @@ def forget(
     """Forget memories: recall and listings no longer show them. Stops at the first error."""
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
-    forgotten: list[str] = []
+    forgotten: dict[str, str] = {}
     known: list[Memory] = []
     failure: RecollectError | None = None
 
@@ -213,10 +214,12 @@ def forget(
         for id in ids:
             try:
                 known.extend(await _find_known(recollect, id) if search else ())
-                forgotten.append(str(await recollect.forget(id, forever=forever)))
+                gone = await recollect.forget(id, forever=forever)
             except RecollectError as error:
                 failure = error
                 return
+            way_back = "" if forever else await _describe_way_back(recollect, gone)
+            forgotten[str(gone)] = f"{'erased' if forever else 'forgot'} {gone}{way_back}"
 
     ask(forget_each)
     if failure is not None and not forgotten:
@@ -224,15 +227,23 @@ def forget(
     if forever and search:
         from recollect.shells.cli.admin.erase import report_search
 
-        report_search(known, forgotten, as_json=as_json)
+        report_search(known, [*forgotten], as_json=as_json)
     elif as_json:
-        print_json({"forgotten": forgotten, "forever": forever})
+        print_json({"forgotten": [*forgotten], "forever": forever})
     else:
-        done = "erased" if forever else "forgot"
-        show(*(f"{done} {id}" for id in forgotten))
+        show(*forgotten.values())
     if failure is not None:
         report(failure, as_json=as_json)
         raise Exit(exit_code(failure))
+
+
+async def _describe_way_back(recollect: Service, id: UUID) -> str:
+    try:
+        forgotten, *former = await recollect.history(str(id))
+    except RecollectError:  # it is forgotten all the same
+        return ""
+    version = former[0].version if former else forgotten.version
+    return f"; to bring it back: recollect restore {short(id)} --version {version}"
 
 
 async def _find_known(recollect: Service, id: str) -> list[Memory]:

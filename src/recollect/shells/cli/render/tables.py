@@ -22,7 +22,13 @@ from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.text import harmless, local_date, local_time, one_line
+from recollect.shells.cli.framework.text import (
+    harmless,
+    local_date,
+    local_time,
+    one_line,
+    zoned_time,
+)
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -94,8 +100,8 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
         "sensitive": "yes" if memory.is_sensitive else "no",
         "project": memory.project or "",
         "session": memory.session or "",
-        "stored": local_time(memory.created_at),
-        "changed": local_time(memory.updated_at),
+        "stored": zoned_time(memory.created_at),
+        "changed": zoned_time(memory.updated_at),
         "valid from": _moment(memory.valid_from),
         "valid until": _moment(memory.valid_until),
         "version": str(memory.version),
@@ -106,7 +112,7 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
 
 
 def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else local_time(moment)
+    return "" if moment is None else zoned_time(moment)
 
 
 def facts(rows: Mapping[str, str]) -> Table:

@@ -15,7 +15,8 @@ from recollect.usecases.memory.rewrite import rewrite
 async def history(context: Context, owner: str, reference: str) -> list[Memory]:
     """The versions of a memory, forgotten or not, newest first; the first is the current one."""
     current = await find.get(context, owner, reference, forgotten=True)
-    return [current, *reversed(await context.store.versions(owner, current.id))]
+    (marked,) = await find.mark_superseded(context, owner, [current])
+    return [marked, *reversed(await context.store.versions(owner, current.id))]
 
 
 async def restore(context: Context, owner: str, reference: str, version: int) -> Memory:
@@ -32,6 +33,6 @@ async def restore(context: Context, owner: str, reference: str, version: int) ->
 
     def apply(current: Memory, _: datetime) -> Memory:
         is_sensitive = current.is_sensitive or wanted.is_sensitive
-        return replace(wanted, is_sensitive=is_sensitive, deleted_at=None)
+        return replace(wanted, is_sensitive=is_sensitive, deleted_at=None, superseded_by=None)
 
     return await rewrite(context, owner, wanted.id, apply, forgotten=True)

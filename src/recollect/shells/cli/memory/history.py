@@ -8,11 +8,13 @@ from typing import Annotated, Final
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short
 from recollect.core.memory.memory import Memory
+from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.framework.text import harmless, one_line, zoned_time
+from recollect.shells.cli.memory.link import describe_successor
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 # What a change is reported by; the times and the number change with every version.
@@ -34,12 +36,19 @@ _FORGETTING: Final = {(False, True): "forgotten", (True, False): "brought back"}
 
 def history(id: Id, *, as_json: AsJson = False) -> None:
     """Show the versions of a memory, newest first, and what each changed."""
-    versions = ask(lambda recollect: recollect.history(id))
+
+    async def read(recollect: Service) -> tuple[list[Memory], str]:
+        versions = await recollect.history(id)
+        return versions, "" if as_json else await describe_successor(recollect, versions[0])
+
+    versions, successor = ask(read)
     if as_json:
         from recollect.wire.answers import HistoryOut, MemoryOut
 
         print_json(HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions]))
         return
+    if successor:
+        show(f"replaced by {successor}")
     for version, former in zip(versions, [*versions[1:], None], strict=True):
         changed = _describe_change(version, former)
         by = "" if version.changed_by is None else f" by {one_line(version.changed_by)}"

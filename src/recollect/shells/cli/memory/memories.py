@@ -45,7 +45,7 @@ from recollect.shells.cli.framework.options import (
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask, prompt, read_stdin
 from recollect.shells.cli.framework.text import one_line
-from recollect.shells.cli.memory.link import describe_links
+from recollect.shells.cli.memory.link import describe_links, describe_successor
 
 if TYPE_CHECKING:
     from recollect.core.text.secret import Secret
@@ -118,11 +118,14 @@ def remember(
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     """Show a memory with all its fields."""
 
-    async def get(recollect: Service) -> tuple[Memory, list[str]]:
+    async def get(recollect: Service) -> tuple[Memory, list[str], str]:
         memory = await recollect.get(id)
-        return memory, [] if as_json else await describe_links(recollect, memory)
+        if as_json:
+            return memory, [], ""
+        successor = await describe_successor(recollect, memory)
+        return memory, await describe_links(recollect, memory), successor
 
-    memory, links = ask(get)
+    memory, links, successor = ask(get)
     if as_json:
         from recollect.wire.answers import MemoryOut
 
@@ -130,7 +133,7 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     else:
         from recollect.shells.cli.render.tables import card
 
-        show(card(memory, links))
+        show(card(memory, links, successor))
 
 
 @option_group(validity=lifetime)

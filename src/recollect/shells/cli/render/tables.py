@@ -54,12 +54,15 @@ _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
-    """`ids` are the memories' ids as shown."""
+    """`ids` are the ids of the memories and of what replaced them, as shown."""
     projects = _project_cells(memories)
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
         stored = local_time(memory.created_at)
-        table.add_row(ids[memory.id], stored, memory.category, *project, _content(memory))
+        text = _content(memory)
+        if memory.superseded_by is not None:
+            text.append(f"  replaced by {ids[memory.superseded_by]}", style="dim")
+        table.add_row(ids[memory.id], stored, memory.category, *project, text)
     return table
 
 
@@ -89,8 +92,8 @@ def legs(recollection: Recollection) -> Text:
     return Text(f"legs: {reports}{second}; {whole}")
 
 
-def card(memory: Memory, links: Iterable[str] = ()) -> Table:
-    """One memory with all its fields and its full id."""
+def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Table:
+    """One memory with all its fields and its full id; `successor` is what replaced it."""
     rows = {
         "id": str(memory.id),
         "category": memory.category,
@@ -107,6 +110,7 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
         "version": str(memory.version),
         "changed by": memory.changed_by or "",
         "links": "\n".join(links),
+        "replaced by": successor,
     }
     return facts({**rows, "memory": memory.content})
 

@@ -48,6 +48,14 @@ def test_restore_undoes_a_link(cli: Cli) -> None:
     assert cli.json("recall", "harbour")["hits"][0]["memory"]["id"] == old
 
 
+def test_restore_of_an_id_asks_for_the_version(cli: Cli) -> None:
+    id = cli.json("remember", "The harbour is shallow")["id"]
+    code, problem = cli.error("restore", id)
+    assert (code, "say which version" in problem["detail"]) == (2, True)
+    assert f"recollect restore {id} --version N" in problem["remedy"]
+    assert "there is no backup" in cli.error("restore", "nowhere")[1]["detail"]
+
+
 def test_restore_of_an_unknown_version_is_not_found(cli: Cli) -> None:
     id = cli.json("remember", "The harbour is shallow")["id"]
     code, problem = cli.error("restore", id, "--version", "7")

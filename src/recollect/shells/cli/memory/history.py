@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import is_id, short
 from recollect.core.memory.memory import Memory
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument, Option
@@ -85,6 +85,13 @@ def restore(
     if version is None:
         from recollect.shells.cli.admin import backup
 
+        if not Path(what).exists() and is_id(what):
+            raise InvalidInput(
+                f"there is no directory {what}; to restore a memory, say which version",
+                field="--version",
+                remedy=f"Run `recollect history {what}` to see its versions, then "
+                f"`recollect restore {what} --version N`.",
+            )
         backup.restore(Path(what), into=into, replace=replace, as_json=as_json)
     elif into is not None or replace:
         raise InvalidInput(

@@ -9,14 +9,14 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
 import structlog
 
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.errors import InvalidInput, StoreError
+from recollect.core.errors import InvalidInput, RecollectError, StoreError
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.text.analysis import counted
 from recollect.ports.embedding import VectorOutbox
@@ -53,17 +53,24 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
-    """Embed and read until a signal stops it or, `once`, until nothing waits; then print how much
-    it was. `retry`: first give what failed another chance. `local`: on the local store.
+    """Embed, read and curate until a signal stops it or, `once`, until nothing waits; then print
+    how much it was. `retry`: first give what failed another chance. `local`: on the local store.
+    A kind of work that could not be done is an error after the others are done.
     """
     log_to_stderr()
-    counts = asyncio.run(_run(settings, once=once, retry=retry, local=local))
+    counts, error = asyncio.run(_run(settings, once=once, retry=retry, local=local))
+    sys.stdout.write((json.dumps(counts) if as_json else _described(counts)) + "\n")
+    if error is not None:
+        raise error
+
+
+def _described(counts: Mapping[str, int]) -> str:
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
     if "proposed" in counts:
-        text += f", proposed {counts['proposed']} changes and applied {counts['applied']}"
+        text += f", proposed {counted(counts['proposed'], 'change')}"
+        text += f", applied {counts['applied']}" if counts["applied"] else ""
     text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
-    text += f"; {counts['failing']} to be retried later" if counts.get("failing") else ""
-    sys.stdout.write((json.dumps(counts) if as_json else text) + "\n")
+    return text + (f"; {counts['failing']} to be retried later" if counts.get("failing") else "")
 
 
 class _Tally:
@@ -94,16 +101,20 @@ class _Tally:
             self.counts[name] = self.counts.get(name, 0) + count
 
 
-async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> dict[str, int]:
+async def _run(
+    settings: Settings, *, once: bool, retry: bool, local: bool
+) -> tuple[dict[str, int], RecollectError | None]:
     stopping = asyncio.Event()
     for number in _STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     tally = _Tally()
-    counts = tally.counts
+    counts, error = tally.counts, None
     opened = open_local if local else open_server
     async with opened(settings, log_steps()) as server:
         graph = graph_step(server, tally.on_graph)
-        context = embedding_of(server) if graph is not None else require_embedding(server)
+        curation = curation_step(server, tally.on_curation)
+        has_other_work = graph is not None or curation is not None
+        context = embedding_of(server) if has_other_work else require_embedding(server)
         steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
         if context is not None:
             steps += [
@@ -114,7 +125,7 @@ async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> d
             steps.append(OutboxStep(outbox, tally.embedding_line))
         if graph is not None:
             steps.append(graph)
-        if (curation := curation_step(server, tally.on_curation)) is not None:
+        if curation is not None:
             steps.append(curation)
         workers = [Worker(trace_step(server, step)) for step in steps]
         if retry:
@@ -126,8 +137,8 @@ async def _run(settings: Settings, *, once: bool, retry: bool, local: bool) -> d
             await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
             await _stop(server, working, stopped)
         if not working.cancelled():
-            counts["failing"] = working.result()
-    return counts
+            counts["failing"], error = working.result()
+    return counts, error
 
 
 async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -> int:
@@ -135,14 +146,24 @@ async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -
     return vectors + (0 if graph is None else await graph.store.retry_parked())
 
 
-async def _work(workers: Sequence[Worker], *, once: bool) -> int:
+async def _work(workers: Sequence[Worker], *, once: bool) -> tuple[int, RecollectError | None]:
     """Side by side; `once`, one after the other, since names are compared in the space that
-    embedding opens. How many failed and are left for later.
+    embedding opens. How many failed and are left for later, and the first error that kept a worker
+    from its work: the others still have their turn.
     """
-    if once:
-        return sum([await worker.work_off() for worker in workers])
-    await asyncio.gather(*(worker.run() for worker in workers))
-    return 0
+    if not once:
+        await asyncio.gather(*(worker.run() for worker in workers))
+        return 0, None
+    failing, first = 0, None
+    for worker in workers:
+        try:
+            failing += await worker.work_off()
+        except RecollectError as error:
+            if first is None:
+                first = error
+            else:
+                log.warning("worker stopped", reason=str(error))
+    return failing, first
 
 
 def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
@@ -197,7 +218,8 @@ def require_embedding(server: Server | Local) -> EmbeddingContext:
 async def working_inside(server: Server | Local) -> AsyncIterator[None]:
     """While entered, workers run in this process, unless they are switched off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
-        log.info("no recall by meaning", reason=server.vector_note)
+        reason = server.vector_note or f"{server.settings.embedder} is not on this machine"
+        log.info("no recall by meaning", reason=reason)
     if server.barrier_note:
         log.warning("row-level security has no roles", reason=server.barrier_note)
     tasks: list[asyncio.Task[None]] = []

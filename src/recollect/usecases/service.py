@@ -63,7 +63,9 @@ class LocalService:
     async def get(self, reference: str) -> Memory:
         from recollect.usecases.memory import find
 
-        return await find.get(self.context, self.owner, reference)
+        memory = await find.get(self.context, self.owner, reference)
+        (marked,) = await find.mark_superseded(self.context, self.owner, [memory])
+        return marked
 
     async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
         from recollect.usecases.memory import find

@@ -37,6 +37,10 @@ class MemoryOut(Shape):
     valid_from: Moment | None = Field(default=None, description=VALID_FROM)
     valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
     changed_by: str | None = Field(default=None, description="Who made this version, if known.")
+    superseded_by: UUID | None = Field(
+        default=None,
+        description="Read alone or listed: the memory that recall shows in its place, if any.",
+    )
 
     @classmethod
     def from_memory(cls, memory: Memory) -> MemoryOut:
@@ -59,6 +63,7 @@ class MemoryOut(Shape):
             valid_from=memory.valid_from,
             valid_until=memory.valid_until,
             changed_by=memory.changed_by,
+            superseded_by=memory.superseded_by,
         )
 
     def to_memory(self) -> Memory:

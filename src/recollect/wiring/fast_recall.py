@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -140,7 +141,9 @@ class FastRecall:
         try:
             with self._open_store() as store:
                 deadline = self._deadline()
-                words = run_directly(recall_by_words(store, chosen.owner, request, deadline))
+                words = run_directly(
+                    recall_by_words(store, chosen.owner, request, deadline, datetime.now(UTC))
+                )
         except RecollectError as failed:
             error = failed
         by_meaning = self._read_resident(question, request)
@@ -160,7 +163,12 @@ class FastRecall:
         with self._open_store() as store:
             hits, error = run_directly(
                 recall_offline_first(
-                    store, self.settings.owner, request, self._deadline(), ask_server
+                    store,
+                    self.settings.owner,
+                    request,
+                    self._deadline(),
+                    datetime.now(UTC),
+                    ask_server,
                 )
             )
         if error is None:

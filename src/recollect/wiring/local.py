@@ -467,6 +467,7 @@ async def open_cached(
                 store,
                 settings.owner,
                 sync,
+                clock,
                 engine.wake,
                 shown.note,
                 server.is_here,

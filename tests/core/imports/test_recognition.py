@@ -42,6 +42,11 @@ def written(path: Path, *values: object) -> Path:
     return path
 
 
+def test_a_stray_first_line_does_not_make_notes_of_json_lines(tmp_path: Path) -> None:
+    path = written(tmp_path / "export.jsonl", "warning: the disk is nearly full", RECORD, RECORD)
+    assert recognised(path) == ("jsonl", "certain")
+
+
 @pytest.mark.parametrize(
     ("name", "format", "confidence"),
     [

@@ -73,6 +73,13 @@ def test_bad_lifetimes_say_what_to_write(cli: Cli, options: tuple[str, ...]) -> 
     assert problem["remedy"]
 
 
+@pytest.mark.parametrize(("expires", "said"), [("0d", "too short"), ("999999w", "too long")])
+def test_a_lifetime_out_of_range_says_which_way(cli: Cli, expires: str, said: str) -> None:
+    _, problem = cli.error("remember", "The harbour is closed", "--expires", expires)
+    assert problem["detail"] == f"--expires {expires} is {said}"
+    assert "30d" in problem["remedy"]
+
+
 def test_export_and_import_keep_the_lifetime(cli: Cli) -> None:
     stored = cli.json("remember", "The harbour is closed", "--expires", "30d")
     exported = cli("export").stdout

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
+
 import pytest
-from tests.shells.cli.commands import Cli
+from tests.shells.cli.commands import Cli, client_of
 
 
 def test_a_memory_that_supersedes_another_is_served_in_its_place(cli: Cli) -> None:
@@ -73,3 +76,27 @@ def test_a_recall_as_of_a_moment_shows_the_text_of_then(cli: Cli) -> None:
     late = cli.json("why", stored["id"], "--query", "harbour", "--as-of", "2020-01-31")
     assert late["kept_out"][0]["kind"] == "not_known_then"
     assert cli.error("recall", "harbour", "--as-of", "soon")[0] == 2
+
+
+@pytest.mark.parametrize("where", ["local", "server"])
+def test_a_replaced_memory_says_by_which_one(
+    where: str, cli: Cli, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if where == "server":
+        cli = client_of(request.getfixturevalue("server"), tmp_path / "client")
+    old = cli.json("remember", "The API runs on port 8000")["id"]
+    new = cli.json("remember", "The API moved to port 9000", "--supersedes", old)
+    today = datetime.fromisoformat(new["updated_at"]).astimezone().strftime("%Y-%m-%d")
+    said = f"replaced by {new['id'][:13]}"
+    assert cli.json("show", old)["superseded_by"] == new["id"]
+    assert cli.json("show", new["id"])["superseded_by"] is None
+    assert f"{said} on {today}" in " ".join(cli("show", old).stdout.split())
+    assert cli("history", old).stdout.startswith(f"{said} on {today}\n")
+    listed = {one["id"]: one["superseded_by"] for one in cli.json("list")["memories"]}
+    assert listed == {old: new["id"], new["id"]: None}
+    assert said in " ".join(cli("list").stdout.split())
+    told = cli("why", old, "--query", "API port").stdout
+    assert f"no, it was {said}" in " ".join(told.split())
+    cli.json("update", new["id"], "--valid-until", "2020-01-01")
+    assert cli.json("show", old)["superseded_by"] is None, "what expired stands for nothing"
+    assert "replaced" not in cli("list").stdout

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from rich.console import Console
 from tests.conformance.samples import memory
 
+from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import RerankPlace, RerankReport
 from recollect.shells.cli.render.why import why
@@ -31,3 +34,24 @@ def test_the_second_stage_has_its_line(
         console.print(why(report))
     assert ("second stage" in seen.get()) is (told is not None)
     assert (told or "") in seen.get()
+
+
+@pytest.mark.parametrize(
+    ("place", "successor", "told"),
+    [
+        (1, UUID(int=2), f"no, it was replaced by {short(UUID(int=2))}"),
+        (11, None, "no; its place is or would be 11, beyond the limit of 10"),
+        (1, None, "no; otherwise, its place would be 1"),
+        (None, None, "no"),
+    ],
+)
+def test_what_is_not_recalled_says_why(
+    place: int | None, successor: UUID | None, told: str
+) -> None:
+    report = WhyReport(
+        memory(1), False, place, 10, None, 1.0, None, {}, (), superseded_by=successor
+    )
+    console = Console(width=200)
+    with console.capture() as seen:
+        console.print(why(report))
+    assert [line.split(maxsplit=1)[1].strip() for line in seen.get().splitlines()[1:2]] == [told]

@@ -44,6 +44,33 @@ def test_proposals_are_listed_with_their_quotes(curated: Cli) -> None:
     assert "1 to decide" in curated("status").stdout
 
 
+def test_one_kind_of_work_that_fails_leaves_the_others_their_turn(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_CURATION", "propose")
+    cli("remember", OLD)
+    cli("remember", NEW)
+    done = cli("worker", "--once", "--local")
+    assert done.exit_code == 6
+    assert done.stdout == "embedded 0 memories, read 2 for the graph, proposed 1 change\n"
+    assert "is not on this machine\n→ Run `recollect models get minilm`" in done.stderr
+    assert len(cli.json("proposals")["proposals"]) == 1
+
+
+def test_curation_needs_neither_a_model_nor_the_graph(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("RECOLLECT_GRAPH", "off")
+    monkeypatch.setenv("RECOLLECT_CURATION", "apply")
+    cli("remember", OLD)
+    cli("remember", f"{OLD}!")
+    done = cli("worker", "--once", "--local")
+    assert done.stdout == (
+        "embedded 0 memories, read 0 for the graph, proposed 1 change, applied 1\n"
+    )
+
+
 def test_a_configured_model_decides_what_the_rules_do_not(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

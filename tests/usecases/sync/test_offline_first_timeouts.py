@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 from tests.recall_contexts import with_walker
-from tests.strategies import new_id
-from tests.usecases.conftest import build_context
+from tests.strategies import MOMENT, new_id
+from tests.usecases.conftest import TickingClock, build_context
 from tests.usecases.legs import Hanging
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.admin.timeouts import Timeouts
+from recollect.core.memory.links import SUPERSEDES, Link
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.explain import WhyReport
@@ -69,7 +71,7 @@ async def client_of(server: Context, seconds: float = 0.0) -> OfflineFirstServic
     local = LocalService(build_context(store), "me")
     await local.change_settings({"deadline_ms": DEADLINE_MS})
     remote = Far(LocalService(server, "me"), seconds)
-    return OfflineFirstService(local, remote, store, "me", NothingWaits())  # type: ignore[arg-type]  # these are only asked
+    return OfflineFirstService(local, remote, store, "me", NothingWaits(), TickingClock())  # type: ignore[arg-type]  # these are only asked
 
 
 @pytest.mark.parametrize("leg", ["dense", "graph"])
@@ -119,3 +121,19 @@ async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegNam
     assert told[leg].kind == "leg_late"
     assert told["lexical"].kind == "below_depth"
     assert "depth 7" in told["lexical"].remedy
+
+
+async def test_a_successor_known_only_here_stands_in_while_it_is_valid(context: Context) -> None:
+    end = MOMENT + timedelta(days=1)
+    old = await LocalService(context, "me").remember(Draft("the harbour"))
+    client = await client_of(context)
+    await client.store.add(old)
+    link = Link(SUPERSEDES, old.id)
+    new = await client.remember(Draft("dredged in May", links=(link,), valid_until=end))
+
+    async def recalled(now: datetime) -> list[UUID]:
+        answer = await replace(client, clock=TickingClock(now)).recall(RecallRequest("harbour"))
+        return [hit.memory.id for hit in answer.hits]
+
+    assert await recalled(MOMENT) == [new.id]
+    assert await recalled(end) == [old.id]

@@ -70,7 +70,8 @@ def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recog
     """
     if is_pdf(head):
         return Recognised("document", "certain", "it is a PDF")
-    if not is_json(head):
+    # A stray line before JSON Lines, such as a warning, must not make notes of all the others.
+    if not is_json(head) and not path.name.lower().endswith((".jsonl", ".ndjson")):
         return _text(head, path)
     if (found := recognise_lines(head)) is not None:
         return found

@@ -75,8 +75,8 @@ class IdPrefix:
 
     @classmethod
     def parse(cls, text: str, shown_by: str = "recollect list") -> IdPrefix:
-        digits = text.strip().lower().replace("-", "")
-        if not re.fullmatch(rf"[0-9a-f]{{4,{_HEX_DIGITS}}}", digits):
+        digits = _digits(text)
+        if digits is None:
             raise InvalidInput(
                 f"{text.strip()[:60]!r} is not an id",
                 field="id",
@@ -97,3 +97,13 @@ class IdPrefix:
                 remedy="Use more digits of the id.",
             )
         return fitting[0] if fitting else None
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be an id or a prefix of one."""
+    return _digits(text) is not None
+
+
+def _digits(text: str) -> str | None:
+    digits = text.strip().lower().replace("-", "")
+    return digits if re.fullmatch(rf"[0-9a-f]{{4,{_HEX_DIGITS}}}", digits) else None

@@ -41,8 +41,9 @@ _JSON_GROWTH: Final = 2
 class Memory:
     """Self-contained content, with what is needed to find, rank and protect it. It is recalled from
     `valid_from` until just before `valid_until`; without them, always. `changed_by` names who made
-    this version. `was_known` tells the writer that the text was already stored
-    (`core/memory/duplicates.py`); it is not part of the memory.
+    this version. Not part of the memory are `was_known`, which tells the writer that the text was
+    already stored (`core/memory/duplicates.py`), and `superseded_by`, which tells the reader of one
+    memory or of a listing what recall shows in its place.
     """
 
     id: UUID
@@ -64,6 +65,7 @@ class Memory:
     valid_until: datetime | None = None
     changed_by: str | None = field(default=None, compare=False)
     was_known: bool = field(default=False, compare=False)
+    superseded_by: UUID | None = field(default=None, compare=False)
 
     def is_valid_at(self, moment: datetime) -> bool:
         return (self.valid_from is None or self.valid_from <= moment) and (

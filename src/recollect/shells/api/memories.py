@@ -126,7 +126,9 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     responses={200: examples.of(examples.HISTORY, "Its versions."), **problems(*SENT, *REFERRED)},
 )
 async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
-    """The versions of a memory, newest first: the current one and up to 100 before it."""
+    """The versions of a memory, forgotten or not, newest first: the current one and up to 100
+    before it.
+    """
     versions = await mine.history(reference)
     return HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions])
 
@@ -147,7 +149,7 @@ async def restore_version(
     mine: Mine,
 ) -> MemoryOut:
     """Give a memory the fields of a former version, as a new version. A memory that is sensitive
-    stays so.
+    stays so; one that was forgotten no longer is.
     """
     return MemoryOut.from_memory(await mine.restore(reference, version))
 

@@ -40,7 +40,7 @@ _STATUS: Final = StatusOut(
             last_error=None,
         )
     ],
-    checks=[CheckOut(name="meaning", status="ok", detail="3 memories wait", remedy="")],
+    checks=[CheckOut(name="meaning", status="ok", detail="3 memories waiting", remedy="")],
     machine=MachineOut(
         storage=StorageOut(total=48_300_000, vectors=12_500_000),
         backup=BackupOut(made_at=_AT, is_verified=True),

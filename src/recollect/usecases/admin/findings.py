@@ -24,7 +24,9 @@ def find_problems(
     ]
     embedding, graph = stats.embedding, stats.graph
     if embedding is None:
-        found.append(Check("meaning", "warn", "recall goes by words only", MORE_THAN_WORDS))
+        found.append(
+            Check("meaning", "warn", "memories are found by their words only", MORE_THAN_WORDS)
+        )
     else:
         found.append(_work("meaning", embedding.waiting, embedding.parked, embedding.last_error))
     if graph is not None:
@@ -49,9 +51,11 @@ def _work(name: str, waiting: int, parked: int, error: str | None) -> Check:
         return Check(
             name,
             "fail",
-            f"{parked} memories failed too often: {error or 'no error'}",
+            f"{counted(parked, 'memory')} failed too often: {error or 'no error'}",
             PARKED_REMEDY,
         )
     if error is not None:
         return Check(name, "warn", error, "It is retried; run `recollect doctor` for the cause.")
-    return Check(name, "ok", f"{waiting} memories wait" if waiting else "nothing waits")
+    return Check(
+        name, "ok", f"{counted(waiting, 'memory')} waiting" if waiting else "nothing waits"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -30,10 +31,9 @@ from recollect.core.memory.ids import IdPrefix, uuid7
 from recollect.ports.curation import CurationStore
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
+from recollect.usecases.memory.rewrite import next_version, until_unchanged
 
 MOST_LISTED: Final = 1_000
-# Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
-_ATTEMPTS: Final = 10
 
 
 async def list_proposals(
@@ -50,18 +50,16 @@ async def accept(
     """The kept memory supersedes the other one. Conflict when the proposal is void or decided."""
     found = await _find(context, owner, reference)
     kept, other = (found.newer, found.older) if keep == "newer" else (found.older, found.newer)
-    for _ in range(_ATTEMPTS):
+    curation = _curation(context)
+
+    async def attempt(now: datetime) -> JournalEntry | None:
         memories = await context.store.get_many(owner, [kept, other])
         if len(memories) < len({kept, other}):
             raise _void(found)
-        survivor, now = memories[kept], context.clock.now()
+        survivor = memories[kept]
         changed, addition = merge(survivor, memories[other], found.kind, context.limits)
-        changed = replace(
-            changed,
-            version=survivor.version + 1,
-            updated_at=now,
-            changed_by=CURATOR if by == CURATOR else context.actor,
-        )
+        actor = CURATOR if by == CURATOR else context.actor
+        changed = next_version(survivor, changed, now, actor)
         entry = JournalEntry(
             uuid7(now, secrets.token_bytes(10)),
             found.id,
@@ -73,13 +71,14 @@ async def accept(
             now,
             project=survivor.project,
         )
-        curation = _curation(context)
         if await curation.accept(owner, entry, changed, based_on=survivor.version):
             return entry
         current = await curation.proposal(owner, found.id)
         if current is None or current.state not in UNDECIDED:
             raise _void(current or found)
-    raise Conflict(f"memory {kept} keeps being changed by others", remedy="Try again in a moment.")
+        return None
+
+    return await until_unchanged(context, kept, attempt)
 
 
 async def decide(context: Context, owner: str, reference: str, verdict: Verdict) -> Proposal:
@@ -93,26 +92,21 @@ async def decide(context: Context, owner: str, reference: str, verdict: Verdict)
 async def undo(context: Context, owner: str, reference: str | None = None) -> JournalEntry:
     """Revert an acceptance, by default the last one. What was edited since is kept."""
     entry = await _find_entry(context, owner, reference)
-    for _ in range(_ATTEMPTS):
+    curation = _curation(context)
+
+    async def attempt(now: datetime) -> JournalEntry | None:
         survivor = await context.store.get(owner, entry.survivor)
         if survivor is None:
             raise _nothing_to_undo(reference)
-        now = context.clock.now()
-        changed = replace(
-            revert(survivor, entry),
-            version=survivor.version + 1,
-            updated_at=now,
-            changed_by=context.actor,
-        )
-        curation = _curation(context)
+        changed = next_version(survivor, revert(survivor, entry), now, context.actor)
         if await curation.undo(owner, entry.id, changed, based_on=survivor.version, at=now):
             return replace(entry, undone_at=now)
         current = await curation.journal_entry(owner, entry.id)
         if current is None or current.undone_at is not None:
             raise _nothing_to_undo(str(entry.id))
-    raise Conflict(
-        f"memory {entry.survivor} keeps being changed by others", remedy="Try again in a moment."
-    )
+        return None
+
+    return await until_unchanged(context, entry.survivor, attempt)
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:

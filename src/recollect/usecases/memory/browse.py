@@ -40,12 +40,9 @@ async def table(context: Context, owner: str, listing: Listing) -> Table:
 
 
 async def details(context: Context, owner: str, reference: str) -> Details:
-    id = await find.resolve(context, owner, reference, forgotten=True)
-    memory = await context.store.get(owner, id)
-    if memory is None:
-        raise find.not_found(reference)
-    former = await context.store.versions(owner, id)
-    concepts = () if context.concepts_of is None else await context.concepts_of(owner, id)
+    memory = await find.get(context, owner, reference, forgotten=True)
+    former = await context.store.versions(owner, memory.id)
+    concepts = () if context.concepts_of is None else await context.concepts_of(owner, memory.id)
     vector, parked = await _vector(context, memory)
     return Details(memory, tuple(reversed(former)), tuple(concepts), vector, parked)
 
@@ -63,10 +60,7 @@ async def _vector(context: Context, memory: Memory) -> tuple[VectorState, str | 
 
 async def restore(context: Context, owner: str, reference: str) -> Memory:
     """Undo forgetting a memory; one that is not forgotten stays as it is."""
-    id = await find.resolve(context, owner, reference, forgotten=True)
-    memory = await context.store.get(owner, id)
-    if memory is None:
-        raise find.not_found(reference)
+    memory = await find.get(context, owner, reference, forgotten=True)
     if memory.deleted_at is None:
         return memory
     restored = replace(
@@ -77,7 +71,7 @@ async def restore(context: Context, owner: str, reference: str) -> Memory:
         changed_by=context.actor,
     )
     if not await context.store.replace(restored, based_on=memory.version):
-        raise Conflict(f"memory {id} was changed meanwhile", remedy="Try again.")
+        raise Conflict(f"memory {memory.id} was changed meanwhile", remedy="Try again.")
     return restored
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import NotFound
 from recollect.core.memory import ids as shortened
 from recollect.core.memory.ids import SHORT_LENGTHS, IdPrefix
+from recollect.core.memory.links import last
 from recollect.core.memory.memory import Memory, Scope, checked_scope
 from recollect.core.memory.paging import Cursor, Page, check_page_size
 from recollect.usecases.memory.projects import resolve_scope
@@ -31,11 +33,30 @@ async def resolve(context: Context, owner: str, reference: str, *, forgotten: bo
     return id
 
 
-async def get(context: Context, owner: str, reference: str) -> Memory:
-    memory = await context.store.get(owner, await resolve(context, owner, reference))
-    if memory is None or memory.deleted_at is not None:
+async def get(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> Memory:
+    """One memory; a forgotten one only on request."""
+    id = await resolve(context, owner, reference, forgotten=forgotten)
+    memory = await context.store.get(owner, id)
+    if memory is None or (memory.deleted_at is not None and not forgotten):
         raise not_found(reference)
     return memory
+
+
+async def mark_superseded(context: Context, owner: str, memories: Sequence[Memory]) -> list[Memory]:
+    """The memories, each with the one that a recall shows in its place now, if there is one."""
+    found = await context.store.fetch(owner, [memory.id for memory in memories])
+    if not found.superseded:
+        return [*memories]
+    resolution = await context.store.follow(owner, found.superseded, ())
+    now = context.clock.now()
+    marked = []
+    for memory in memories:
+        successor = resolution.memories.get(last(memory.id, resolution.successors))
+        if successor is None or successor.id == memory.id or not successor.is_valid_at(now):
+            marked.append(memory)
+        else:
+            marked.append(replace(memory, superseded_by=successor.id))
+    return marked
 
 
 async def short_ids(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
@@ -58,9 +79,9 @@ async def page(context: Context, owner: str, scope: Scope, cursor: str | None, l
     scope = await resolve_scope(context.store, owner, checked_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
     found = await context.store.page(owner, scope, after, limit + 1)
-    shown = tuple(found[:limit])
+    shown = await mark_superseded(context, owner, found[:limit])
     following = Cursor.after(shown[-1]).encode() if len(found) > limit else None
-    return Page(shown, following, scope)
+    return Page(tuple(shown), following, scope)
 
 
 def not_found(reference: str) -> NotFound:

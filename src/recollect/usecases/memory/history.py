@@ -13,14 +13,15 @@ from recollect.usecases.memory.rewrite import rewrite
 
 
 async def history(context: Context, owner: str, reference: str) -> list[Memory]:
-    """The versions of a memory, newest first; the first is the current one."""
-    current = await find.get(context, owner, reference)
-    return [current, *reversed(await context.store.versions(owner, current.id))]
+    """The versions of a memory, forgotten or not, newest first; the first is the current one."""
+    current = await find.get(context, owner, reference, forgotten=True)
+    (marked,) = await find.mark_superseded(context, owner, [current])
+    return [marked, *reversed(await context.store.versions(owner, current.id))]
 
 
 async def restore(context: Context, owner: str, reference: str, version: int) -> Memory:
-    """Give a memory the fields of a former version, as a new version. What is sensitive, then or
-    now, stays so.
+    """Give a memory the fields of one of its versions, as a new version. What is sensitive, then or
+    now, stays so; what was forgotten no longer is.
     """
     versions = await history(context, owner, reference)
     wanted = next((former for former in versions if former.version == version), None)
@@ -32,6 +33,6 @@ async def restore(context: Context, owner: str, reference: str, version: int) ->
 
     def apply(current: Memory, _: datetime) -> Memory:
         is_sensitive = current.is_sensitive or wanted.is_sensitive
-        return replace(wanted, is_sensitive=is_sensitive, deleted_at=None)
+        return replace(wanted, is_sensitive=is_sensitive, deleted_at=None, superseded_by=None)
 
-    return await rewrite(context, owner, wanted.id, apply)
+    return await rewrite(context, owner, wanted.id, apply, forgotten=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from recollect.core.errors import Conflict
@@ -15,22 +16,42 @@ from recollect.usecases.memory import find
 # Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
 _ATTEMPTS = 10
 
+Done = TypeVar("Done")
+
 
 async def rewrite(
-    context: Context, owner: str, id: UUID, change: Callable[[Memory, datetime], Memory]
+    context: Context,
+    owner: str,
+    id: UUID,
+    change: Callable[[Memory, datetime], Memory],
+    *,
+    forgotten: bool = False,
 ) -> Memory:
     """Apply `change` to the current state as the next version. If another writer was faster, apply
-    it again to what that one wrote, so that neither loses its fields.
+    it again to what that one wrote, so that neither loses its fields. A `forgotten` memory is
+    changed only on request.
+    """
+
+    async def attempt(now: datetime) -> Memory | None:
+        current = await find.get(context, owner, str(id), forgotten=forgotten)
+        changed = next_version(current, change(current, now), now, context.actor)
+        written = await context.store.replace(changed, based_on=current.version)
+        return changed if written else None
+
+    return await until_unchanged(context, id, attempt)
+
+
+async def until_unchanged(
+    context: Context, id: UUID, attempt: Callable[[datetime], Awaitable[Done | None]]
+) -> Done:
+    """What the first attempt did that no other writer of the memory came before; such attempts
+    return None.
     """
     for _ in range(_ATTEMPTS):
-        current = await find.get(context, owner, str(id))
-        now = context.clock.now()
-        changed = replace(
-            change(current, now),
-            version=current.version + 1,
-            updated_at=now,
-            changed_by=context.actor,
-        )
-        if await context.store.replace(changed, based_on=current.version):
-            return changed
+        if (done := await attempt(context.clock.now())) is not None:
+            return done
     raise Conflict(f"memory {id} keeps being changed by others", remedy="Try again in a moment.")
+
+
+def next_version(current: Memory, changed: Memory, now: datetime, actor: str | None) -> Memory:
+    return replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -44,10 +44,10 @@ T = TypeVar("T")
 
 
 async def recall_by_words(
-    store: WordStore, owner: str, request: RecallRequest, deadline: Deadline
+    store: WordStore, owner: str, request: RecallRequest, deadline: Deadline, now: datetime
 ) -> list[Hit]:
     """What the recall use case answers on a store that has no other leg and no second stage."""
-    return await _recall(store, owner, await _resolve(store, owner, request), deadline)
+    return await _recall(store, owner, await _resolve(store, owner, request, now), deadline)
 
 
 async def recall_offline_first(
@@ -55,12 +55,13 @@ async def recall_offline_first(
     owner: str,
     request: RecallRequest,
     deadline: Deadline,
+    now: datetime,
     ask_server: Callable[[RecallRequest], list[Hit]],
 ) -> tuple[list[Hit], RecollectError | None]:
     """What `OfflineFirstService` answers, one side after the other: the server's hits together with
     those that only this store has, or this store's alone, with the server's error.
     """
-    request = await _resolve(store, owner, request)
+    request = await _resolve(store, owner, request, now)
     try:
         here = await _recall(store, owner, request, deadline)
     except InvalidInput:  # the request excludes the only leg of this store
@@ -86,9 +87,11 @@ async def _recall(
     return [*await build_hits(context, store, ranking)]
 
 
-async def _resolve(store: ProjectStore, owner: str, request: RecallRequest) -> RecallRequest:
+async def _resolve(
+    store: ProjectStore, owner: str, request: RecallRequest, now: datetime
+) -> RecallRequest:
     """The request, checked, with its project named in full."""
-    request = request.checked().valid_now(datetime.now(UTC))
+    request = request.checked().valid_now(now)
     return replace(request, scope=await resolve_scope(store, owner, request.scope))
 
 

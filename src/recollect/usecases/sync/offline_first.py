@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
     from recollect.ports.service import Service
-    from recollect.ports.stores import MemoryStore
+    from recollect.ports.stores import Clock, MemoryStore
     from recollect.ports.sync import SyncStore
 
 T = TypeVar("T")
@@ -60,6 +59,7 @@ class OfflineFirstService:
     store: MemoryStore
     owner: str
     sync: SyncStore
+    clock: Clock
     wake: Callable[[], None] = lambda: None
     on_recall: Callable[[Recollection], None] = lambda _: None
     is_here: bool = False
@@ -142,7 +142,7 @@ class OfflineFirstService:
         """One answer from both."""
         found_here, note = await _found(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
-        request = request.valid_now(datetime.now(UTC))
+        request = request.valid_now(self.clock.now())
         hits = await merge_answers(self.store, self.owner, request, answers)
         return replace(there, hits=tuple(hits), note=note or there.note)
 

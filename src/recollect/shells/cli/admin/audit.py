@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,9 +14,13 @@ from recollect.core.memory.ids import short_ids
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_duration
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_server, run_async
+from recollect.shells.cli.framework.text import one_line, with_local_times
 
 if TYPE_CHECKING:
     from recollect.wiring import Server
+
+# Other reasons may quote a memory, whose times stay as they were written.
+_LIFETIME: Final[tuple[Kind, ...]] = ("expiring", "expired")
 
 
 def audit(
@@ -63,7 +67,8 @@ def audit(
         note("nothing found")
     shown = short_ids(id for item in found for id in item.ids)
     for item in found:
-        show(f"{item.kind}: {', '.join(shown[id] for id in item.ids)}: {item.reason}")
+        reason = with_local_times(item.reason) if item.kind in _LIFETIME else item.reason
+        show(f"{item.kind}: {', '.join(shown[id] for id in item.ids)}: {one_line(reason)}")
         show(f"  → {item.command}")
 
 

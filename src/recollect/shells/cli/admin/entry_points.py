@@ -35,8 +35,8 @@ class ServePage(Protocol):
 
 
 class Work(Protocol):
-    """Embed until stopped or, with `once`, until nothing waits; `retry` includes failed ones, and
-    `local` means the local store.
+    """Embed, fill the graph and curate until stopped or, with `once`, until nothing waits; `retry`
+    includes what failed, and `local` means the local store.
     """
 
     def __call__(
@@ -119,7 +119,9 @@ def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
         ] = False,
         as_json: AsJson = False,
     ) -> None:
-        """Embed memories as they are stored, until stopped; `serve` includes a worker."""
+        """Do what no one waits for, until stopped: embed memories, fill the concept graph, and
+        curate if RECOLLECT_CURATION says so. `serve` includes a worker.
+        """
         from recollect.settings import load
 
         settings = load()

@@ -14,9 +14,10 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.exit import Exit
 from recollect.shells.cli.framework.options import AsJson, Start
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask_server, note_write, run_async
+from recollect.shells.cli.framework.shell import ask_server, note_write, prompt, run_async
 
 if TYPE_CHECKING:
     from recollect.core.privacy.erasure import ErasureReport, Marks, Remain
@@ -129,9 +130,9 @@ def _confirm(owner: str, *, as_json: bool) -> None:
             field="yes",
             remedy="Pass --yes to erase, or --dry-run to see how much there is.",
         )
-    typed = typer.prompt(f"Type the owner's name to erase all memories of {owner!r}", err=True)
-    if typed != owner:
-        raise typer.Abort
+    if prompt(f"Type the owner's name to erase all memories of {owner!r}") != owner:
+        note("that is not the owner's name; nothing was erased")
+        raise Exit(ExitCode.UNEXPECTED)
 
 
 def _report(report: ErasureReport, *, dry_run: bool, is_server: bool) -> None:

@@ -121,14 +121,14 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
 
 
 def status_rows(status: SyncStatus) -> dict[str, str]:
-    from recollect.shells.cli.framework.text import local_time
+    from recollect.shells.cli.framework.text import zoned_time
 
     parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
     held = f", {status.held} sensitive kept on this machine" if status.held else ""
     conflicts = f"{status.conflicts}; run `recollect conflicts`" if status.conflicts else ""
     return {
         "waiting": f"{status.waiting} to be sent{held}",
-        "last sync": local_time(status.last_sync_at) if status.last_sync_at else "never",
+        "last sync": zoned_time(status.last_sync_at) if status.last_sync_at else "never",
         "conflicts": conflicts,
         "parked": "\n".join(parked),
         "sync error": f"{status.last_error}\n→ {status.remedy}" if status.last_error else "",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 from recollect.core.curation.pairs import KINDS
 from recollect.core.errors import InvalidInput, RecollectError
@@ -12,13 +12,14 @@ from recollect.settings import load
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask
+from recollect.shells.cli.framework.shell import ask, prompt
+from recollect.shells.cli.framework.text import one_line
 
 if TYPE_CHECKING:
     from recollect.core.curation.pairs import Kind
-    from recollect.core.curation.proposals import JournalEntry, Proposal
+    from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
 
-_CHOICES = "[a]ccept, keep the [o]lder, [r]eject, [l]ater, [q]uit"
+_CHOICES: Final = "[a]ccept, keep the [o]lder, [r]eject, [l]ater, [q]uit"
 
 
 def proposals(*, as_json: AsJson = False) -> None:
@@ -83,25 +84,34 @@ def undo(
 
 def _decide(proposal: Proposal) -> bool:
     """Ask for one decision and carry it out; False to stop."""
-    import typer
-
-    id = str(proposal.id)
     while True:
-        choice: str = typer.prompt(_CHOICES, err=True).strip().lower()[:1]
+        answer = prompt(_CHOICES)
+        if answer is None or answer[:1].lower() == "q":
+            return False
+        carry_out = _DECISIONS.get(answer[:1].lower())
+        if carry_out is None:
+            continue
         try:
-            if choice in ("a", "o"):
-                keep = "newer" if choice == "a" else "older"
-                _report(
-                    [ask(lambda recollect, keep=keep: recollect.accept_proposal(id, keep))]  # type: ignore[misc]  # bound now
-                )
-            elif choice in ("r", "l"):
-                verdict = "rejected" if choice == "r" else "later"
-                ask(lambda recollect, verdict=verdict: recollect.decide_proposal(id, verdict))  # type: ignore[misc]  # bound now
-            elif choice != "q":
-                continue
+            carry_out(proposal)
         except RecollectError as error:  # the others can still be decided
             note(f"{error}\n→ {error.remedy}")
-        return choice != "q"
+        return True
+
+
+def _accept(proposal: Proposal, keep: Survivor) -> None:
+    _report([ask(lambda recollect: recollect.accept_proposal(str(proposal.id), keep))])
+
+
+def _settle(proposal: Proposal, verdict: Verdict) -> None:
+    ask(lambda recollect: recollect.decide_proposal(str(proposal.id), verdict))
+
+
+_DECISIONS: Final[Mapping[str, Callable[[Proposal], None]]] = {
+    "a": lambda proposal: _accept(proposal, "newer"),
+    "o": lambda proposal: _accept(proposal, "older"),
+    "r": lambda proposal: _settle(proposal, "rejected"),
+    "l": lambda proposal: _settle(proposal, "later"),
+}
 
 
 def _accept_all(kind: Kind, *, as_json: bool) -> None:
@@ -138,9 +148,9 @@ def _nothing_proposed() -> str:
 def _describe(proposal: Proposal) -> str:
     kind = proposal.kind.replace("_", " ")
     return (
-        f"{kind} ({proposal.confidence:.2f}, {proposal.reason})\n"
-        f"  newer {short(proposal.newer)}: {proposal.newer_quote}\n"
-        f"  older {short(proposal.older)}: {proposal.older_quote}"
+        f"{kind} ({proposal.confidence:.2f}, {one_line(proposal.reason)})\n"
+        f"  newer {short(proposal.newer)}: {one_line(proposal.newer_quote)}\n"
+        f"  older {short(proposal.older)}: {one_line(proposal.older_quote)}"
     )
 
 

@@ -127,15 +127,16 @@ def _moment_or_none(text: str, option: str, now: datetime) -> datetime | None:
 
 def _expiry(text: str, now: datetime) -> datetime:
     span = parse_duration(text, "expires")
+    too = "short" if span <= timedelta(0) else "long"
     try:
         if span > timedelta(0):
             return now + span
     except OverflowError:
         pass
     raise InvalidInput(
-        f"{text[:60]!r} is not a time that a memory can expire after",
+        f"--expires {text[:60]} is too {too}",
         field="expires",
-        remedy="Write --expires as a duration such as 12h, 30d or 2w.",
+        remedy="Write how long to recall the memory, as 30m, 12h, 30d or 2w; omit it for always.",
     )
 
 

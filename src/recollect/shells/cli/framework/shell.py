@@ -191,6 +191,17 @@ def _require_running(settings: Settings) -> None:
         )
 
 
+def prompt(question: str) -> str | None:
+    """What a person answers, on one line; None at the end of the input (Ctrl-D)."""
+    sys.stderr.write(f"{question}: ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        note("")  # what follows begins on a line of its own
+        return None
+    return line.strip()
+
+
 def read_stdin(what: str) -> str:
     """All of stdin as text; InvalidInput when it is not UTF-8 or far too long."""
     if sys.stdin.isatty():

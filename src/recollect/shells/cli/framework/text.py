@@ -20,6 +20,9 @@ _CONTROLS: Final = re.compile(
 )
 _CONTROL_PICTURES: Final = 0x2400
 _DEL: Final = 0x7F
+_UTC_TIME: Final = re.compile(
+    r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?: UTC\b|\+00:00)"
+)
 
 
 def harmless(text: str) -> str:
@@ -33,8 +36,22 @@ def one_line(text: str) -> str:
 
 
 def local_time(moment: datetime) -> str:
-    """Local time zone, to the minute."""
+    """Local time, to the minute: for the columns of tables."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def zoned_time(moment: datetime) -> str:
+    """The same with the offset of the zone, for a time that stands alone. Options that take a time
+    accept it.
+    """
+    return moment.astimezone().isoformat(" ", "minutes")
+
+
+def with_local_times(sentence: str) -> str:
+    """A sentence of ours with its times, which are in UTC, in local time."""
+    return _UTC_TIME.sub(
+        lambda found: zoned_time(datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00")), sentence
+    )
 
 
 def local_date(moment: datetime) -> str:

@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.ids import short
+from recollect.core.memory.ids import is_id, short
 from recollect.core.memory.memory import Memory
+from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.framework.text import one_line
+from recollect.shells.cli.framework.text import harmless, one_line, zoned_time
+from recollect.shells.cli.memory.link import describe_successor
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 # What a change is reported by; the times and the number change with every version.
-_FIELDS = (
-    "content",
-    "category",
-    "tags",
-    "expanded_keywords",
-    "importance",
-    "is_sensitive",
-    "project",
-    "session",
-    "valid_from",
-    "valid_until",
-    "links",
-    "deleted_at",
-)
+_FIELDS: Final = {
+    "content": "text",
+    "category": "category",
+    "tags": "tags",
+    "expanded_keywords": "keywords",
+    "importance": "importance",
+    "is_sensitive": "sensitivity",
+    "project": "project",
+    "session": "session",
+    "valid_from": "start of validity",
+    "valid_until": "expiry",
+    "links": "links",
+}
+_FORGETTING: Final = {(False, True): "forgotten", (True, False): "brought back"}
 
 
 def history(id: Id, *, as_json: AsJson = False) -> None:
     """Show the versions of a memory, newest first, and what each changed."""
-    versions = ask(lambda recollect: recollect.history(id))
+
+    async def read(recollect: Service) -> tuple[list[Memory], str]:
+        versions = await recollect.history(id)
+        return versions, "" if as_json else await describe_successor(recollect, versions[0])
+
+    versions, successor = ask(read)
     if as_json:
         from recollect.wire.answers import HistoryOut, MemoryOut
 
         print_json(HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions]))
         return
+    if successor:
+        show(f"replaced by {successor}")
     for version, former in zip(versions, [*versions[1:], None], strict=True):
         changed = _describe_change(version, former)
         by = "" if version.changed_by is None else f" by {one_line(version.changed_by)}"
-        show(f"version {version.version}, {version.updated_at:%Y-%m-%d %H:%M} UTC{by}: {changed}")
-        show(f"  {version.content}")
+        show(f"version {version.version}, {zoned_time(version.updated_at)}{by}: {changed}")
+        show(f"  {harmless(version.content)}")
 
 
 def restore(
@@ -76,6 +85,13 @@ def restore(
     if version is None:
         from recollect.shells.cli.admin import backup
 
+        if not Path(what).exists() and is_id(what):
+            raise InvalidInput(
+                f"there is no directory {what}; to restore a memory, say which version",
+                field="--version",
+                remedy=f"Run `recollect history {what}` to see its versions, then "
+                f"`recollect restore {what} --version N`.",
+            )
         backup.restore(Path(what), into=into, replace=replace, as_json=as_json)
     elif into is not None or replace:
         raise InvalidInput(
@@ -100,5 +116,9 @@ def _restore_version(id: str, version: int, *, as_json: bool) -> None:
 def _describe_change(version: Memory, former: Memory | None) -> str:
     if former is None:
         return "stored" if version.version == 1 else "the oldest that is kept"
-    changed = [name for name in _FIELDS if getattr(version, name) != getattr(former, name)]
-    return f"changed {', '.join(changed)}" if changed else "changed nothing"
+    done = _FORGETTING.get((former.deleted_at is not None, version.deleted_at is not None))
+    changed = [
+        word for name, word in _FIELDS.items() if getattr(version, name) != getattr(former, name)
+    ]
+    parts = [*([done] if done else []), *([f"changed {', '.join(changed)}"] if changed else [])]
+    return ", ".join(parts) or "changed nothing"

@@ -6,13 +6,14 @@ from typing import Annotated
 
 from recollect.core.errors import NotFound
 from recollect.core.memory.ids import short
-from recollect.core.memory.links import KINDS, Link
+from recollect.core.memory.links import KINDS, SUPERSEDES, Link
 from recollect.core.memory.memory import Memory
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import ask
+from recollect.shells.cli.framework.text import local_date
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 Kind = Annotated[str, Argument(metavar="KIND", help=f"Kind of link: {', '.join(KINDS)}.")]
@@ -37,6 +38,17 @@ async def describe_links(recollect: Service, memory: Memory) -> list[str]:
         f"{describe_link(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
         for link in memory.links
     ]
+
+
+async def describe_successor(recollect: Service, memory: Memory) -> str:
+    """Which memory recall shows in the place of this one, and since when, if it links to it."""
+    if memory.superseded_by is None:
+        return ""
+    link = Link(SUPERSEDES, memory.id)
+    versions = await recollect.history(str(memory.superseded_by))
+    linked = [version.updated_at for version in versions if link in version.links]
+    on = f" on {local_date(min(linked))}" if linked else ""
+    return f"{short(memory.superseded_by)}{on}"
 
 
 def describe_link(link: Link) -> str:

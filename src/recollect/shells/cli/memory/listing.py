@@ -38,8 +38,10 @@ def list_memories(
     async def find(recollect: Service) -> tuple[Page, dict[UUID, str]]:
         project = await resolve_project(recollect, where.project)
         page = await recollect.page(replace(where, project=project), cursor, limit)
-        listed = [] if as_json else [memory.id for memory in page.memories]
-        return page, await recollect.short_ids(listed)
+        if as_json:
+            return page, {}
+        shown = {id for memory in page.memories for id in (memory.id, memory.superseded_by) if id}
+        return page, await recollect.short_ids(shown)
 
     page, ids = ask(find)
     if as_json:

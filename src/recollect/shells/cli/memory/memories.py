@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, cast
+from uuid import UUID
 
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
 from recollect.core.memory.ids import short
@@ -41,10 +42,10 @@ from recollect.shells.cli.framework.options import (
     project_of_folder,
     resolve_project,
 )
-from recollect.shells.cli.framework.output import print_json, show
-from recollect.shells.cli.framework.shell import ask, read_stdin
+from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.shell import ask, prompt, read_stdin
 from recollect.shells.cli.framework.text import one_line
-from recollect.shells.cli.memory.link import describe_links
+from recollect.shells.cli.memory.link import describe_links, describe_successor
 
 if TYPE_CHECKING:
     from recollect.core.text.secret import Secret
@@ -117,11 +118,14 @@ def remember(
 def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     """Show a memory with all its fields."""
 
-    async def get(recollect: Service) -> tuple[Memory, list[str]]:
+    async def get(recollect: Service) -> tuple[Memory, list[str], str]:
         memory = await recollect.get(id)
-        return memory, [] if as_json else await describe_links(recollect, memory)
+        if as_json:
+            return memory, [], ""
+        successor = await describe_successor(recollect, memory)
+        return memory, await describe_links(recollect, memory), successor
 
-    memory, links = ask(get)
+    memory, links, successor = ask(get)
     if as_json:
         from recollect.wire.answers import MemoryOut
 
@@ -129,7 +133,7 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
     else:
         from recollect.shells.cli.render.tables import card
 
-        show(card(memory, links))
+        show(card(memory, links, successor))
 
 
 @option_group(validity=lifetime)
@@ -204,7 +208,7 @@ def forget(
     """Forget memories: recall and listings no longer show them. Stops at the first error."""
     if forever and not yes:
         _confirm(len(ids), as_json=as_json)
-    forgotten: list[str] = []
+    forgotten: dict[str, str] = {}
     known: list[Memory] = []
     failure: RecollectError | None = None
 
@@ -213,10 +217,12 @@ def forget(
         for id in ids:
             try:
                 known.extend(await _find_known(recollect, id) if search else ())
-                forgotten.append(str(await recollect.forget(id, forever=forever)))
+                gone = await recollect.forget(id, forever=forever)
             except RecollectError as error:
                 failure = error
                 return
+            way_back = "" if forever else await _describe_way_back(recollect, gone)
+            forgotten[str(gone)] = f"{'erased' if forever else 'forgot'} {gone}{way_back}"
 
     ask(forget_each)
     if failure is not None and not forgotten:
@@ -224,15 +230,23 @@ def forget(
     if forever and search:
         from recollect.shells.cli.admin.erase import report_search
 
-        report_search(known, forgotten, as_json=as_json)
+        report_search(known, [*forgotten], as_json=as_json)
     elif as_json:
-        print_json({"forgotten": forgotten, "forever": forever})
+        print_json({"forgotten": [*forgotten], "forever": forever})
     else:
-        done = "erased" if forever else "forgot"
-        show(*(f"{done} {id}" for id in forgotten))
+        show(*forgotten.values())
     if failure is not None:
         report(failure, as_json=as_json)
         raise Exit(exit_code(failure))
+
+
+async def _describe_way_back(recollect: Service, id: UUID) -> str:
+    try:
+        forgotten, *former = await recollect.history(str(id))
+    except RecollectError:  # it is forgotten all the same
+        return ""
+    version = former[0].version if former else forgotten.version
+    return f"; to bring it back: recollect restore {short(id)} --version {version}"
 
 
 async def _find_known(recollect: Service, id: str) -> list[Memory]:
@@ -251,12 +265,9 @@ def _confirm(number: int, *, as_json: bool) -> None:
             remedy="Pass --yes to erase, or omit --forever to forget.",
         )
     what = "this memory" if number == 1 else f"these {number} memories"
-    import typer
-
-    try:
-        typer.confirm(f"Erase {what} permanently?", abort=True, err=True)
-    except typer.Abort as error:
-        raise Exit(ExitCode.UNEXPECTED) from error
+    if (prompt(f"Erase {what} permanently? [y/N]") or "").lower() not in ("y", "yes"):
+        note("nothing was erased")
+        raise Exit(ExitCode.UNEXPECTED)
 
 
 def _report(memory: Memory, done: str, find_secret: Callable[[], Secret | None]) -> None:

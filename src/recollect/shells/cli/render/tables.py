@@ -22,7 +22,13 @@ from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.text import harmless, local_date, local_time, one_line
+from recollect.shells.cli.framework.text import (
+    harmless,
+    local_date,
+    local_time,
+    one_line,
+    zoned_time,
+)
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -48,12 +54,15 @@ _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
-    """`ids` are the memories' ids as shown."""
+    """`ids` are the ids of the memories and of what replaced them, as shown."""
     projects = _project_cells(memories)
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
         stored = local_time(memory.created_at)
-        table.add_row(ids[memory.id], stored, memory.category, *project, _content(memory))
+        text = _content(memory)
+        if memory.superseded_by is not None:
+            text.append(f"  replaced by {ids[memory.superseded_by]}", style="dim")
+        table.add_row(ids[memory.id], stored, memory.category, *project, text)
     return table
 
 
@@ -83,8 +92,8 @@ def legs(recollection: Recollection) -> Text:
     return Text(f"legs: {reports}{second}; {whole}")
 
 
-def card(memory: Memory, links: Iterable[str] = ()) -> Table:
-    """One memory with all its fields and its full id."""
+def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Table:
+    """One memory with all its fields and its full id; `successor` is what replaced it."""
     rows = {
         "id": str(memory.id),
         "category": memory.category,
@@ -94,19 +103,20 @@ def card(memory: Memory, links: Iterable[str] = ()) -> Table:
         "sensitive": "yes" if memory.is_sensitive else "no",
         "project": memory.project or "",
         "session": memory.session or "",
-        "stored": local_time(memory.created_at),
-        "changed": local_time(memory.updated_at),
+        "stored": zoned_time(memory.created_at),
+        "changed": zoned_time(memory.updated_at),
         "valid from": _moment(memory.valid_from),
         "valid until": _moment(memory.valid_until),
         "version": str(memory.version),
         "changed by": memory.changed_by or "",
         "links": "\n".join(links),
+        "replaced by": successor,
     }
     return facts({**rows, "memory": memory.content})
 
 
 def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else local_time(moment)
+    return "" if moment is None else zoned_time(moment)
 
 
 def facts(rows: Mapping[str, str]) -> Table:

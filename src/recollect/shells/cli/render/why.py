@@ -11,7 +11,13 @@ from rich.text import Text
 from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyLeg, WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
-from recollect.shells.cli.framework.text import harmless, local_time, one_line, setting_value
+from recollect.shells.cli.framework.text import (
+    harmless,
+    local_time,
+    one_line,
+    setting_value,
+    with_local_times,
+)
 from recollect.shells.cli.render.tables import amount, facts, matched_words, plain_table
 
 
@@ -21,7 +27,7 @@ def why(report: WhyReport) -> RenderableType:
     rows["second stage"] = _second_stage(report)
     rows["order"] = one_line(report.moved or "")
     obstacles = [
-        Text(f"\n- {one_line(obstacle.what)}\n  → {one_line(obstacle.remedy)}")
+        Text(f"\n- {one_line(with_local_times(obstacle.what))}\n  → {one_line(obstacle.remedy)}")
         for obstacle in report.kept_out
     ]
     return Group(facts(rows), Text(""), _legs(report), *obstacles)
@@ -45,9 +51,13 @@ def _verdict(report: WhyReport) -> str:
         others = ", ".join(map(short, report.stands_for))
         standing = f", standing for {others}" if others else ""
         return f"yes, at place {report.place} of at most {report.limit}{standing}"
+    if report.superseded_by is not None:
+        return f"no, it was replaced by {short(report.superseded_by)}"
     if report.place is None:
         return "no"
-    return f"no; its place is or would be {report.place}, beyond the limit of {report.limit}"
+    if report.place > report.limit:
+        return f"no; its place is or would be {report.place}, beyond the limit of {report.limit}"
+    return f"no; otherwise, its place would be {report.place}"
 
 
 def _score(report: WhyReport) -> str:

@@ -1,0 +1,39 @@
+"""Recall by words without an event loop."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.conformance.samples import OWNER, fill, memory
+from tests.strategies import MOMENT
+
+from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.recall.context import Deadline
+from recollect.core.recall.request import Hit, RecallRequest
+from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
+
+END = MOMENT + timedelta(days=1)
+DEADLINE = Deadline(0.0, 60.0, lambda: 0.0)
+
+
+class Synced(InMemoryStore):
+    async def unsent_ids(self, owner: str) -> frozenset[object]:
+        return frozenset()
+
+
+@pytest.mark.parametrize(("later", "found"), [(-1, 1), (0, 0)])
+def test_the_caller_says_what_time_it_is(later: int, found: int) -> None:
+    store, now = Synced(), END + timedelta(seconds=later)
+    run_directly(fill(store, memory(1, "the harbour", valid_until=END)))
+    request = RecallRequest("harbour")
+    here = run_directly(recall_by_words(store, OWNER, request, DEADLINE, now))
+    assert len(here) == found
+    asked: list[RecallRequest] = []
+
+    def ask_server(sent: RecallRequest) -> list[Hit]:
+        asked.append(sent)
+        return []
+
+    run_directly(recall_offline_first(store, OWNER, request, DEADLINE, now, ask_server))  # type: ignore[arg-type]  # ids are not read
+    assert asked[0].scope.valid_at == now

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from recollect.core.admin.checks import WORDS_ONLY
+from recollect.core.admin.checks import more_than_words, words_only
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
@@ -227,15 +227,45 @@ async def open_local(
         yield local
 
 
-def has_model(settings: Settings) -> bool:
-    """Whether the configured embedding model can be used without downloading anything."""
+def needed_model(settings: Settings) -> str:
+    """The embedding model that the local store recalls with: that of its active space, else the
+    configured one. `none` where recall is to go by words only.
+    """
+    if settings.embedder == NO_EMBEDDER:
+        return NO_EMBEDDER
+    from recollect.adapters.sqlite.vectors.spaces import read_active_embedder
+
+    return read_active_embedder(settings.sqlite_path) or settings.embedder
+
+
+def is_available(settings: Settings, model: str) -> bool:
+    """Whether an embedding model can be used without downloading anything."""
     from recollect.adapters.models.embedders.local_cache import is_present
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
-    model = LOCAL_MODELS.get(settings.embedder)
-    if model is not None:
-        return is_present(model, settings.models_folder)
-    return settings.embedder != NO_EMBEDDER
+    found = LOCAL_MODELS.get(model)
+    return model != NO_EMBEDDER if found is None else is_present(found, settings.models_folder)
+
+
+def has_model(settings: Settings) -> bool:
+    """Whether the model that the local store needs can be used without downloading anything."""
+    return is_available(settings, needed_model(settings))
+
+
+def how_to_get_model(settings: Settings) -> str | None:
+    """What brings recall by meaning to the local store; None where it is there, or not wanted."""
+    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+
+    name = needed_model(settings)
+    if name == NO_EMBEDDER or is_available(settings, name):
+        return None
+    return more_than_words(name, LOCAL_MODELS[name].download_size // 1_000_000)
+
+
+def words_only_hint(settings: Settings) -> str | None:
+    """Why the local store recalls by words; None where that was asked for, or is not so."""
+    remedy = how_to_get_model(settings)
+    return None if remedy is None else words_only(remedy)
 
 
 @asynccontextmanager
@@ -257,12 +287,9 @@ async def open_context(
             yield replace(local.context, reranker=reranker)
         return
     context = with_curation(build_context(store, settings), store)
-    yield replace(context, reranker=reranker, hint=lambda _owner: _words_only(settings))
-
-
-def _words_only(settings: Settings) -> str | None:
-    is_missing = settings.embedder != NO_EMBEDDER and not has_model(settings)
-    return WORDS_ONLY if is_missing else None
+    if settings.embedder != NO_EMBEDDER:  # how far its space is can be told without the model
+        context = replace(context, queue=store.vectors)
+    yield replace(context, reranker=reranker, hint=lambda _owner: words_only_hint(settings))
 
 
 @asynccontextmanager
@@ -287,7 +314,8 @@ async def open_local_on(
     from recollect.usecases.workers.embed import EmbeddingContext
 
     callers = callers or Callers()
-    model = settings.embedder if by_meaning and has_model(settings) else None
+    needed = needed_model(settings)
+    model = needed if by_meaning and is_available(settings, needed) else None
     vectors = store.vectors
     backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
     async with (

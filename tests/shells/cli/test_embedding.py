@@ -94,6 +94,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
     with running(database_url, tmp_path / "server") as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
         assert client.json("status")["stats"]["embedding"] == {
+            "embedder": "compatible/x@8",
             "space": "compatible/x/8",
             "embedded": 2,
             "waiting": 0,

@@ -322,6 +322,7 @@ def _stage(report: RerankReport) -> str:
 def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
     parked = f", {embedding.parked} parked" if embedding.parked else ""
     return {
+        "model": embedding.embedder,
         "space": embedding.space,
         "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
         "token vectors": f"{embedding.token_bytes / 1_000_000:.1f} MB"

@@ -101,6 +101,24 @@ def test_the_active_space_decides_which_model_recalls(cli: Cli, models_folder: P
     assert texts(words.json("recall", QUERY)) == []
 
 
+def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
+    """It is left to a worker, which the recall names."""
+    cli("remember", "-", input="The harbour master keeps the tide tables. " * 2_300)
+    for text in (CAR, "Anna Berg works at Initech"):
+        cli("remember", text)
+    found = cli.json("recall", QUERY)
+    assert texts(found)[0] == CAR
+    assert found["hint"] == (
+        "2 of 3 memories are embedded; the other one is found by words only so far. To embed "
+        "what waits, run `recollect worker --local --once`."
+    )
+    stats = cli.json("status")["stats"]
+    assert (stats["embedding"]["embedded"], stats["embedding"]["waiting"]) == (2, 1)
+    assert stats["graph"]["waiting"] == 0
+    assert json.loads(cli("worker", "--local", "--once", "--json").stdout)["embedded"] == 1
+    assert cli.json("recall", QUERY)["hint"] is None
+
+
 def test_what_is_missing_is_the_model_of_the_active_space(cli: Cli) -> None:
     cli("remember", CAR)
     cli("worker", "--local", "--once")

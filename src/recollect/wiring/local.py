@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from recollect.core.admin.checks import more_than_words, words_only
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, RecollectError
+from recollect.usecases.context import no_hint
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.wiring.context import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from recollect.usecases.context import Context
     from recollect.usecases.graph.extract import GraphContext
     from recollect.usecases.priority import Callers
+    from recollect.usecases.recall.backlog import Backlog
     from recollect.usecases.recall.dense import Backgrounds
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
@@ -59,6 +61,7 @@ log = logging.getLogger(__name__)
 _GRAPH_SECONDS: Final = 0.5
 # And so long for its model.
 _LOAD_SECONDS: Final = 10.0
+_EMBED_NOW: Final = "To embed what waits, run `recollect worker --local --once`."
 
 
 @asynccontextmanager
@@ -178,6 +181,7 @@ class Local:
     load_vectors: Callable[[str], Awaitable[None]]
     backgrounds: Backgrounds
     walker: PageRank | None = None
+    backlog: Backlog | None = None
     vector_note: str = ""
     barrier_note: str = ""
 
@@ -188,22 +192,32 @@ class Local:
 
     async def catch_up(self) -> None:
         """Embed and read a little of what waits, and load what a recall needs."""
-        from recollect.usecases.workers.catch_up import catch_up
+        from recollect.usecases.workers.catch_up import BUDGET, catch_up
         from recollect.usecases.workers.embedding import EmbeddingStep
         from recollect.usecases.workers.graph import GraphStep
 
         if self.model is None:
             return
-        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
-        await catch_up([EmbeddingStep(self.embedding), *graph])
-        with suppress(TimeoutError, RecollectError):  # the recall reports it
+        # The recall reports what fails here.
+        with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
-                await self.load()
+                await self._load_model()
+        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
+        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *graph])
+        with suppress(TimeoutError, RecollectError):
+            async with asyncio.timeout(_LOAD_SECONDS):
+                await self._load_data()
+                if self.backlog is not None:
+                    await self.backlog.count(self.settings.owner)
 
     async def load(self) -> None:
         """Load the model and what else a recall needs; ModelUnavailable if the model cannot be
         loaded.
         """
+        await self._load_model()
+        await self._load_data()
+
+    async def _load_model(self) -> None:
         spaces = await self.embedding.queue.spaces()
         active = next((space for space in spaces if space.state == "active"), None)
         name = self.embedding.default if active is None else active.embedder
@@ -211,6 +225,8 @@ class Local:
         if not embedder.is_hosted:
             await embedder.embed_documents(["recollect"])
             await self.backgrounds.prepare(embedder)
+
+    async def _load_data(self) -> None:
         await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):
@@ -289,7 +305,11 @@ async def open_context(
     context = with_curation(build_context(store, settings), store)
     if settings.embedder != NO_EMBEDDER:  # how far its space is can be told without the model
         context = replace(context, queue=store.vectors)
-    yield replace(context, reranker=reranker, hint=lambda _owner: words_only_hint(settings))
+
+    async def hint(_owner: str) -> str | None:
+        return words_only_hint(settings)
+
+    yield replace(context, reranker=reranker, hint=hint)
 
 
 @asynccontextmanager
@@ -338,13 +358,13 @@ async def open_local_on(
             has_vector=vectors.has_vector,
             callers=callers,
         )
-        walker = None
+        walker, backlog = None, None
         if settings.graph != "off":
             context = replace(
                 context, graph_progress=graph.progress, concepts_of=store.graph.concepts_of
             )
         if model is not None:
-            backlog = await stack.enter_async_context(Backlog(vectors))
+            backlog = await stack.enter_async_context(Backlog(vectors, _EMBED_NOW))
             legs = {**context.legs, "dense": dense_leg(vectors, embedders, backgrounds)}
             late = LateStage(vectors, embedders)
             context = replace(context, legs=legs, late=late, hint=backlog.hint)
@@ -355,7 +375,16 @@ async def open_local_on(
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
         embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings=store)
         yield Local(
-            context, settings, graph, embedding, store, model, vectors.load, backgrounds, walker
+            context,
+            settings,
+            graph,
+            embedding,
+            store,
+            model,
+            vectors.load,
+            backgrounds,
+            walker,
+            backlog,
         )
 
 
@@ -484,7 +513,7 @@ async def open_cached(
             sensitive=settings.sync_sensitive,
             default_settings=parts.default_settings,
         )
-        context = replace(parts, hint=lambda _owner: None, revisions=sync, actor=actor)
+        context = replace(parts, hint=no_hint, revisions=sync, actor=actor)
         lock = FileLock(settings.sqlite_path.with_suffix(".sync-lock"))
         run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)

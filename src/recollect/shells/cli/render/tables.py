@@ -19,8 +19,10 @@ from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
 from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
+from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
+from recollect.core.recall.request import Passage
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.text import harmless, local_date, local_time, one_line
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
         LegName,
         LegPlace,
         LegReport,
-        Passage,
         Recollection,
         RerankPlace,
         RerankReport,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LEAST_SHOWN = 0.0001
 _PROJECT_WIDTH = 24
+# A passage is about as long.
+_SHOWN_WHOLE = 1_500
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -53,7 +56,7 @@ def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
         stored = local_time(memory.created_at)
-        table.add_row(ids[memory.id], stored, memory.category, *project, _content(memory))
+        table.add_row(ids[memory.id], stored, memory.category, *project, _excerpt(memory))
     return table
 
 
@@ -65,7 +68,8 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
     table.columns[1].justify = "right"
     for hit, project in zip(found, projects, strict=True):
         memory = hit.memory
-        text = _content(memory) if hit.passage is None else _passage(memory, hit.passage)
+        passage = hit.passage or _beginning(memory)
+        text = _content(memory) if passage is None else _passage(memory, passage)
         for line in _linked(hit, ids):
             text.append(f"\n{line}", style="dim")
         if explain:
@@ -242,6 +246,23 @@ def _content(memory: Memory) -> Text:
     return text
 
 
+def _excerpt(memory: Memory) -> Text:
+    """The beginning of a memory, on one line."""
+    line = one_line(memory.content)
+    shown = excerpt(line, LISTED)
+    text = _content(replace(memory, content=shown))
+    if shown != line:
+        text.append(f"  {len(memory.content):,} characters", style="dim")
+    return text
+
+
+def _beginning(memory: Memory) -> Passage | None:
+    """What is shown of a long text if no passage of it matched."""
+    if len(memory.content) <= _SHOWN_WHOLE:
+        return None
+    return Passage(memory.content[:_SHOWN_WHOLE], 0, _SHOWN_WHOLE)
+
+
 def _passage(memory: Memory, passage: Passage) -> Text:
     """Of a long text the part that matched, and where it is."""
     length = len(memory.content)
@@ -260,7 +281,8 @@ def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     if hit.duplicates:
         yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
-        yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
+        said = excerpt(one_line(memory.content), LISTED)
+        yield f"resolved by {ids[memory.id]}: {said}"
     for pointer in hit.pointers:
         gone = " (missing)" if pointer.is_dangling else ""
         yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"

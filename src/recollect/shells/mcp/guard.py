@@ -1,5 +1,5 @@
-"""What a model sees of an answer: memories as data inside a fence. Unless requested by id, sensitive
-ones come without their text, and of long ones only the beginning is shown.
+"""What a model sees of an answer: memories as data inside a fence. Unless requested by id,
+sensitive ones come without their text, and of long ones only the beginning is shown.
 """
 
 from __future__ import annotations

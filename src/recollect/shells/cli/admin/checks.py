@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
+from recollect.core.admin.languages import other_model, uncovered_languages
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
@@ -169,7 +169,7 @@ def check_languages(settings: Settings) -> Iterator[Check]:
     except RecollectError:
         return
     if (found := uncovered_languages(stats)) is not None:
-        yield Check("languages", "warn", found, OTHER_MODEL)
+        yield Check("languages", "warn", found, other_model(stats))
 
 
 def check_egress(settings: Settings) -> Check:

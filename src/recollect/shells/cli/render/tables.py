@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
+from recollect.core.admin.languages import other_model, uncovered_languages
 from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
@@ -143,7 +143,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "projects": _counts(stats.by_project),
         "languages": _counts(stats.by_language),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
-        "uncovered": _uncovered(stats),
+        "other languages": _uncovered(stats),
         **({} if stats.graph is None else _graph_rows(stats.graph)),
         **({} if stats.curation is None else _curation_rows(stats.curation)),
     }
@@ -161,7 +161,7 @@ def _curation_rows(counts: CurationCounts) -> dict[str, str]:
 
 def _uncovered(stats: Stats) -> str:
     found = uncovered_languages(stats)
-    return "" if found is None else f"{found}\n→ {OTHER_MODEL}"
+    return "" if found is None else f"{found}\n→ {other_model(stats)}"
 
 
 def checks(done: Iterable[Check]) -> Table:

@@ -31,7 +31,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     [
         (("remember", ""), 2, "Write what to remember"),
         (("remember", "  \n "), 2, "Write what to remember"),
-        (("remember", "x" * 100_001), 2, "RECOLLECT_MAX_CONTENT"),
+        (("remember", "x" * 100_001), 2, "import --format document"),
         (("remember", "x", "--importance", "1.01"), 2, "from 0"),
         (("remember", "x", "--importance", "nan"), 2, "from 0"),
         (("remember", "x", "--category", "gossip"), 2, "Choose one of: fact"),
@@ -73,7 +73,9 @@ def test_broken_utf8_in_an_argument(cli: Cli) -> None:
 def test_endless_stdin_is_refused(cli: Cli) -> None:
     done = cli.process("remember", input=b"x" * 1_000_000)
     assert done.returncode == 2
-    assert b"Split it" in done.stderr
+    shown = b" ".join(done.stderr.split())
+    assert b"at most 100,000 characters" in shown
+    assert b"recollect import --format document FILE" in shown
 
 
 def test_a_locked_database(cli: Cli) -> None:

@@ -276,7 +276,8 @@ def _check_content(content: str, limits: Limits) -> None:
         raise InvalidInput(
             f"the content has {len(content):,} characters; the limit is {limits.content:,}",
             field="content",
-            remedy="Split it into several memories, or raise RECOLLECT_MAX_CONTENT.",
+            remedy="Split it into several memories, as `recollect import --format document` does"
+            f"{', or raise RECOLLECT_MAX_CONTENT' * (limits.content < MAX_CONTENT_LIMIT)}.",
         )
     _check_storable(content, "content")
 

@@ -200,7 +200,8 @@ def read_stdin(what: str) -> str:
         raise InvalidInput(
             f"stdin holds more than {_MAX_STDIN:,} bytes",
             field="stdin",
-            remedy="Split it into several memories.",
+            remedy=f"A memory has at most {MAX_CONTENT_LIMIT:,} characters. "
+            "`recollect import --format document FILE` stores a longer text as several memories.",
         )
     try:
         return data.decode("utf-8")

@@ -261,6 +261,12 @@ def test_import_of_a_long_text_names_the_format_that_keeps_it_together(
     assert "--format document" not in again.stderr
 
 
+def test_help_speaks_of_the_memories_that_are_imported(cli: Cli) -> None:
+    shown = " ".join(cli("import", "--help").stdout.split())
+    assert "Project to store the memories in" in shown
+    assert "of a server" not in cli("graph", "--help").stdout
+
+
 def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"content": "Nadia prefers tea.", "tags": ["drinks"]}\n')

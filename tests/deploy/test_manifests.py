@@ -34,6 +34,24 @@ KUBERNETES = "1.33"
 VARIABLES = {f"RECOLLECT_{field.name.upper()}" for field in fields(Settings)}
 
 
+@pytest.mark.parametrize(("extras", "has_qdrant"), [("", False), ("qdrant", True)])
+def test_the_image_has_the_extras_that_are_asked_for(extras: str, has_qdrant: bool) -> None:
+    lines = (DEPLOY / "Containerfile").read_text()
+    assert "ARG EXTRAS=" in lines
+    (pins,) = re.findall(r'-r ("requirements\$\S+")', lines)
+    told = subprocess.run(
+        ["sh", "-c", f"echo {pins}"],
+        env={"EXTRAS": extras},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    (copied,) = re.findall(r"^COPY (requirements.*) \./$", lines, re.MULTILINE)
+    assert told in copied.split()
+    assert f"!{told}" in (ROOT / ".containerignore").read_text().splitlines()
+    assert ("qdrant-client==" in (ROOT / told).read_text()) == has_qdrant
+
+
 def rendered(*, api: str) -> list[Any]:
     return [*_rendered(api)]
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.test_resident import session, wait_for_model
 from tests.shells.cli.commands import Cli, unhurried_home
 
-from recollect.core.admin.checks import WORDS_ONLY
+from recollect.adapters.models.embedders.local_cache import model_folder
+from recollect.adapters.models.embedders.local_models import MINILM
+from recollect.core.admin.checks import MORE_THAN_WORDS, WORDS_ONLY
 
 CAR = "My automobile is being repaired until Thursday"
 QUERY = "Has a mechanic fixed her car?"
@@ -70,10 +73,67 @@ def test_doctor_and_status_say_that_the_model_does_not_cover_a_language(cli: Cli
     cli("worker", "--local", "--once")
     assert cli.json("status")["stats"]["embedding"]["languages"] == ["en"]
     shown = " ".join(cli("status").stdout.split())
-    assert "German (4), which the embedding model does not cover" in shown
+    assert "the embedding model was not made for" in shown
+    assert "German (4)" in shown
     (check,) = (each for each in cli.json("doctor")["checks"] if each["name"] == "languages")
     assert check["status"] == "warn"
     assert "multilingual" in check["remedy"]
+
+
+def test_the_active_space_decides_which_model_recalls(cli: Cli, models_folder: Path) -> None:
+    """The default model is not on the machine, and what was switched to is."""
+    named = f"folder:{model_folder(MINILM, models_folder)}"
+    other = Cli(cli.home, {"RECOLLECT_MODELS": str(cli.home / "empty")})
+    other("remember", CAR)
+    assert other.json("recall", QUERY)["hint"] == WORDS_ONLY
+    assert other.json("reembed", "--model", named)["active"]["embedder"] == named
+    found = other.json("recall", QUERY, "--explain")
+    assert texts(found) == [CAR]
+    assert found["hint"] is None
+    assert other.json("status")["stats"]["embedding"]["embedder"] == named
+    assert named in other("status").stdout.replace("\n", "").replace(" ", "")
+    checks = {check["name"]: check for check in other.json("doctor")["checks"]}
+    assert f"by meaning ({named})" in checks["recall"]["detail"]
+    assert named in checks["embedder"]["detail"]
+    with session(cli.home, **other.settings) as mcp:
+        wait_for_model(cli.home, 1)
+        assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
+    words = Cli(cli.home, {**other.settings, "RECOLLECT_EMBEDDER": "none"})
+    assert texts(words.json("recall", QUERY)) == []
+
+
+def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
+    """It is left to a worker, which the recall names."""
+    cli("remember", "-", input="The harbour master keeps the tide tables. " * 2_300)
+    for text in (CAR, "Anna Berg works at Initech"):
+        cli("remember", text)
+    found = cli.json("recall", QUERY)
+    assert texts(found)[0] == CAR
+    assert found["hint"] == (
+        "2 of 3 memories are embedded; the other one is found by words only so far. To embed "
+        "what waits, run `recollect worker --local --once`."
+    )
+    stats = cli.json("status")["stats"]
+    assert (stats["embedding"]["embedded"], stats["embedding"]["waiting"]) == (2, 1)
+    assert stats["graph"]["waiting"] == 0
+    assert json.loads(cli("worker", "--local", "--once", "--json").stdout)["embedded"] == 1
+    assert cli.json("recall", QUERY)["hint"] is None
+
+
+def test_what_is_missing_is_the_model_of_the_active_space(cli: Cli) -> None:
+    cli("remember", CAR)
+    cli("worker", "--local", "--once")
+    other = Cli(cli.home, {"RECOLLECT_EMBEDDER": "mpnet"})
+    assert texts(other.json("recall", QUERY)) == [CAR]
+    gone = {"RECOLLECT_EMBEDDER": "mpnet", "RECOLLECT_MODELS": str(cli.home / "empty")}
+    without = Cli(cli.home, gone)
+    assert without.json("recall", "automobile")["hint"] == WORDS_ONLY
+    assert without.json("status")["stats"]["embedding"]["embedder"] == "minilm"
+    (check,) = (each for each in without.json("doctor")["checks"] if each["name"] == "recall")
+    assert (check["detail"], check["remedy"]) == (
+        "by words only: the model minilm is not here",
+        MORE_THAN_WORDS,
+    )
 
 
 @pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])

@@ -40,9 +40,11 @@ class Timed(InMemoryQueue):
     claimed_at: float = 0.0
     in_hand: list[float] = field(default_factory=list)
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
         self.claimed_at = self.loop.time()
-        return await super().claim(space, limit)
+        return await super().claim(space, limit, max_bytes)
 
     async def finish(
         self,

@@ -236,6 +236,7 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
         embedding = wait_for_embedding(client, "embedded")
         assert embedding.pop("token_bytes") > 0
         assert embedding == {
+            "embedder": "minilm",
             "space": told["space"],
             "embedded": 1,
             "waiting": 0,

@@ -236,7 +236,7 @@ def _provoke_errors(house: House, client: httpx.Client, taken: str) -> None:
     answers = [client.post("memories", json=body) for body in guilty]
     answers += [
         client.post("memories", content=f'{{"content": "{bird}"'),
-        client.post("memories", content=f'{{"content": "{bird}\\ud800"}}'),
+        client.post("memories", content=f'{{"content": "{bird}", "\\ud800": 1}}'),
         client.post("memories", content=bird, headers={"Content-Type": "text/plain"}),
         client.post("memories", content=bird.encode() * 100_000),
         client.post("memories", json={"content": bird}, headers={"Authorization": "Bearer no"}),

@@ -79,13 +79,16 @@ class InMemoryQueue:
         assert self.known[-1].state == state
         return self.known[-1]
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
         self._check(space)
         self.claims += 1
         jobs: list[EmbeddingJob] = []
         for id, text in self.texts.items():
             row = self.row(space, id)
             free = not row.claimed and row.attempts < MOST_ATTEMPTS
+            free = free and (max_bytes is None or len(text.encode()) <= max_bytes)
             if free and not self.has(space, id) and len(jobs) < limit:
                 row.claimed, row.error = True, None
                 jobs.append(EmbeddingJob(id, "ada", ticket(text), text))

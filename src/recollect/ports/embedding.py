@@ -172,8 +172,12 @@ class EmbeddingQueue(Spaces, Protocol):
     sensitive and has no vector for its present text is a job (docs/adr/0008).
     """
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        """Claim jobs that no other worker has. One that killed its worker comes alone."""
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
+        """Claim jobs that no other worker has. One that killed its worker comes alone. Memories
+        whose content is longer than `max_bytes` of UTF-8 are left to others.
+        """
 
     async def finish(
         self,

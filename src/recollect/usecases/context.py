@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from recollect.ports.sync import RevisionStore
 
 
+async def no_hint(_owner: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
@@ -60,7 +64,7 @@ class Context:
     has_vector: Callable[[str, UUID], Awaitable[bool]] | None = None
     concepts_of: Callable[[str, UUID], Awaitable[Sequence[str]]] | None = None
     reading: Callable[[], AbstractContextManager[None]] = nullcontext
-    hint: Callable[[str], str | None] = lambda _owner: None
+    hint: Callable[[str], Awaitable[str | None]] = no_hint
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS
     actor: str | None = None

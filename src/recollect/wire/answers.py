@@ -106,9 +106,9 @@ class HistoryOut(Shape):
 
 class EmbeddingOut(Shape):
     """Progress of embedding the owner's memories. `parked` ones failed too often; `last_error` is
-    the latest error. `languages` are those that the model was made for, if that is known;
-    `token_bytes` is the size of the token vectors. `unsent` changes are not yet known to Qdrant, if
-    it is used.
+    the latest error. `embedder` is the name of the model; `languages` are those that it was made
+    for, if that is known; `token_bytes` is the size of the token vectors. `unsent` changes are not
+    yet known to Qdrant, if it is used.
     """
 
     space: str
@@ -119,6 +119,7 @@ class EmbeddingOut(Shape):
     languages: list[str] = Field(default_factory=list)
     token_bytes: int = 0
     unsent: int = 0
+    embedder: str = ""
 
     @classmethod
     def from_stats(cls, stats: EmbeddingStats) -> EmbeddingOut:

@@ -12,7 +12,7 @@ from recollect.core.memory.memory import EPISODE, Scope, checked_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query
 from recollect.wire.inputs import ScopeIn
-from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Weight, Whole
+from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Text, Weight, Whole
 
 _EXAMPLE: dict[str, Any] = {
     "query": "When can I write to staging?",
@@ -25,10 +25,10 @@ _EXAMPLE: dict[str, Any] = {
 class QuestionIn(Input):
     """A recall request, however its answer is shown."""
 
-    query: str = Field(
+    query: Text = Field(
         description=f"Any text; characters after the first {MAX_QUERY_CHARS:,} are ignored."
     )
-    expanded_query: str = Field(
+    expanded_query: Text = Field(
         default="", description="Extra words for the lexical leg to search."
     )
     limit: Whole = Field(default=10, json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT})

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from recollect.core.memory.links import KINDS, MAX_LINKS, Link
-from recollect.core.memory.memory import CATEGORIES, Limits
+from recollect.core.memory.memory import CATEGORIES, Limits, repaired
 from recollect.core.recall.request import MAX_WEIGHT
 
 _LIMITS = Limits()
@@ -61,6 +61,13 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _repaired(value: object) -> object:
+    return repaired(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_repaired)]
+"""Any text: JSON may hold halves of surrogate pairs."""
+
 Whole = Annotated[int, BeforeValidator(_whole)]
 Moment = Annotated[
     AwareDatetime,
@@ -81,7 +88,7 @@ NewId = Annotated[
 ]
 Category = Annotated[str, Field(json_schema_extra={"enum": [*CATEGORIES]})]
 Content = Annotated[
-    str,
+    Text,
     Field(
         description="One self-contained statement.",
         json_schema_extra={
@@ -91,10 +98,10 @@ Content = Annotated[
         },
     ),
 ]
-Word = Annotated[str, Field(json_schema_extra={"maxLength": _LIMITS.word, "pattern": _NO_NUL})]
+Word = Annotated[Text, Field(json_schema_extra={"maxLength": _LIMITS.word, "pattern": _NO_NUL})]
 Words = Annotated[list[Word], Field(json_schema_extra={"maxItems": _LIMITS.words})]
-Label = Annotated[str, Field(json_schema_extra={"maxLength": _LIMITS.label, "pattern": _NO_NUL})]
-Name = Annotated[str, Field(json_schema_extra={"pattern": NOT_BLANK})]
+Label = Annotated[Text, Field(json_schema_extra={"maxLength": _LIMITS.label, "pattern": _NO_NUL})]
+Name = Annotated[Text, Field(json_schema_extra={"pattern": NOT_BLANK})]
 Importance = Annotated[
     float,
     Field(

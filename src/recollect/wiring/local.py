@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from recollect.core.admin.checks import WORDS_ONLY
+from recollect.core.admin.checks import more_than_words, words_only
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import InvalidInput, RecollectError
+from recollect.usecases.context import no_hint
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.wiring.context import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from recollect.usecases.context import Context
     from recollect.usecases.graph.extract import GraphContext
     from recollect.usecases.priority import Callers
+    from recollect.usecases.recall.backlog import Backlog
     from recollect.usecases.recall.dense import Backgrounds
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
@@ -59,6 +61,7 @@ log = logging.getLogger(__name__)
 _GRAPH_SECONDS: Final = 0.5
 # And so long for its model.
 _LOAD_SECONDS: Final = 10.0
+_EMBED_NOW: Final = "To embed what waits, run `recollect worker --local --once`."
 
 
 @asynccontextmanager
@@ -178,6 +181,7 @@ class Local:
     load_vectors: Callable[[str], Awaitable[None]]
     backgrounds: Backgrounds
     walker: PageRank | None = None
+    backlog: Backlog | None = None
     vector_note: str = ""
     barrier_note: str = ""
 
@@ -188,22 +192,32 @@ class Local:
 
     async def catch_up(self) -> None:
         """Embed and read a little of what waits, and load what a recall needs."""
-        from recollect.usecases.workers.catch_up import catch_up
+        from recollect.usecases.workers.catch_up import BUDGET, catch_up
         from recollect.usecases.workers.embedding import EmbeddingStep
         from recollect.usecases.workers.graph import GraphStep
 
         if self.model is None:
             return
-        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
-        await catch_up([EmbeddingStep(self.embedding), *graph])
-        with suppress(TimeoutError, RecollectError):  # the recall reports it
+        # The recall reports what fails here.
+        with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
-                await self.load()
+                await self._load_model()
+        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
+        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *graph])
+        with suppress(TimeoutError, RecollectError):
+            async with asyncio.timeout(_LOAD_SECONDS):
+                await self._load_data()
+                if self.backlog is not None:
+                    await self.backlog.count(self.settings.owner)
 
     async def load(self) -> None:
         """Load the model and what else a recall needs; ModelUnavailable if the model cannot be
         loaded.
         """
+        await self._load_model()
+        await self._load_data()
+
+    async def _load_model(self) -> None:
         spaces = await self.embedding.queue.spaces()
         active = next((space for space in spaces if space.state == "active"), None)
         name = self.embedding.default if active is None else active.embedder
@@ -211,6 +225,8 @@ class Local:
         if not embedder.is_hosted:
             await embedder.embed_documents(["recollect"])
             await self.backgrounds.prepare(embedder)
+
+    async def _load_data(self) -> None:
         await self.load_vectors(self.settings.owner)
         if self.walker is not None:
             with suppress(TimeoutError, RecollectError):
@@ -227,15 +243,45 @@ async def open_local(
         yield local
 
 
-def has_model(settings: Settings) -> bool:
-    """Whether the configured embedding model can be used without downloading anything."""
+def needed_model(settings: Settings) -> str:
+    """The embedding model that the local store recalls with: that of its active space, else the
+    configured one. `none` where recall is to go by words only.
+    """
+    if settings.embedder == NO_EMBEDDER:
+        return NO_EMBEDDER
+    from recollect.adapters.sqlite.vectors.spaces import read_active_embedder
+
+    return read_active_embedder(settings.sqlite_path) or settings.embedder
+
+
+def is_available(settings: Settings, model: str) -> bool:
+    """Whether an embedding model can be used without downloading anything."""
     from recollect.adapters.models.embedders.local_cache import is_present
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
-    model = LOCAL_MODELS.get(settings.embedder)
-    if model is not None:
-        return is_present(model, settings.models_folder)
-    return settings.embedder != NO_EMBEDDER
+    found = LOCAL_MODELS.get(model)
+    return model != NO_EMBEDDER if found is None else is_present(found, settings.models_folder)
+
+
+def has_model(settings: Settings) -> bool:
+    """Whether the model that the local store needs can be used without downloading anything."""
+    return is_available(settings, needed_model(settings))
+
+
+def how_to_get_model(settings: Settings) -> str | None:
+    """What brings recall by meaning to the local store; None where it is there, or not wanted."""
+    from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
+
+    name = needed_model(settings)
+    if name == NO_EMBEDDER or is_available(settings, name):
+        return None
+    return more_than_words(name, LOCAL_MODELS[name].download_size // 1_000_000)
+
+
+def words_only_hint(settings: Settings) -> str | None:
+    """Why the local store recalls by words; None where that was asked for, or is not so."""
+    remedy = how_to_get_model(settings)
+    return None if remedy is None else words_only(remedy)
 
 
 @asynccontextmanager
@@ -257,12 +303,13 @@ async def open_context(
             yield replace(local.context, reranker=reranker)
         return
     context = with_curation(build_context(store, settings), store)
-    yield replace(context, reranker=reranker, hint=lambda _owner: _words_only(settings))
+    if settings.embedder != NO_EMBEDDER:  # how far its space is can be told without the model
+        context = replace(context, queue=store.vectors)
 
+    async def hint(_owner: str) -> str | None:
+        return words_only_hint(settings)
 
-def _words_only(settings: Settings) -> str | None:
-    is_missing = settings.embedder != NO_EMBEDDER and not has_model(settings)
-    return WORDS_ONLY if is_missing else None
+    yield replace(context, reranker=reranker, hint=hint)
 
 
 @asynccontextmanager
@@ -287,7 +334,8 @@ async def open_local_on(
     from recollect.usecases.workers.embed import EmbeddingContext
 
     callers = callers or Callers()
-    model = settings.embedder if by_meaning and has_model(settings) else None
+    needed = needed_model(settings)
+    model = needed if by_meaning and is_available(settings, needed) else None
     vectors = store.vectors
     backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
     async with (
@@ -310,13 +358,13 @@ async def open_local_on(
             has_vector=vectors.has_vector,
             callers=callers,
         )
-        walker = None
+        walker, backlog = None, None
         if settings.graph != "off":
             context = replace(
                 context, graph_progress=graph.progress, concepts_of=store.graph.concepts_of
             )
         if model is not None:
-            backlog = await stack.enter_async_context(Backlog(vectors))
+            backlog = await stack.enter_async_context(Backlog(vectors, _EMBED_NOW))
             legs = {**context.legs, "dense": dense_leg(vectors, embedders, backgrounds)}
             late = LateStage(vectors, embedders)
             context = replace(context, legs=legs, late=late, hint=backlog.hint)
@@ -327,7 +375,16 @@ async def open_local_on(
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
         embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings=store)
         yield Local(
-            context, settings, graph, embedding, store, model, vectors.load, backgrounds, walker
+            context,
+            settings,
+            graph,
+            embedding,
+            store,
+            model,
+            vectors.load,
+            backgrounds,
+            walker,
+            backlog,
         )
 
 
@@ -456,7 +513,7 @@ async def open_cached(
             sensitive=settings.sync_sensitive,
             default_settings=parts.default_settings,
         )
-        context = replace(parts, hint=lambda _owner: None, revisions=sync, actor=actor)
+        context = replace(parts, hint=no_hint, revisions=sync, actor=actor)
         lock = FileLock(settings.sqlite_path.with_suffix(".sync-lock"))
         run = SyncRun(sync, server, clock, lock, settings.timeouts)
         engine = Engine(sync, server, clock, interval=settings.sync_interval, warn=_warn_of_sync)

@@ -14,6 +14,7 @@ from recollect.adapters.models.embedders.local_cache import (
 )
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS, LocalModel, local_model
 from recollect.settings import Settings
+from recollect.wiring.local import needed_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def find_models(settings: Settings) -> Iterator[FoundModel]:
 
 def find_missing_model(settings: Settings) -> LocalModel | None:
     """The model that recall by meaning on the local store waits for; None if it waits for none."""
-    model = LOCAL_MODELS.get(settings.embedder)
+    model = LOCAL_MODELS.get(needed_model(settings))
     if settings.mode != "local" or model is None or is_present(model, settings.models_folder):
         return None
     return model

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from recollect.adapters.files.file_lock import FileLock
-from recollect.core.admin.checks import WORDS_ONLY
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
@@ -26,12 +25,15 @@ from recollect.wiring.local import (
     Local,
     ask_resident,
     has_model,
+    is_available,
+    needed_model,
     open_cached,
     open_context,
     open_local_on,
     open_service,
     open_store,
     recalls_of,
+    words_only_hint,
 )
 
 if TYPE_CHECKING:
@@ -108,13 +110,11 @@ def can_preload(settings: Settings) -> bool:
     """
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
-    is_here = settings.embedder in LOCAL_MODELS or settings.embedder.startswith("folder:")
-    return (
-        settings.mode == "local"
-        and is_here
-        and settings.sqlite_path.exists()
-        and has_model(settings)
-    )
+    if settings.mode != "local" or not settings.sqlite_path.exists():
+        return False
+    model = needed_model(settings)
+    is_here = model in LOCAL_MODELS or model.startswith("folder:")
+    return is_here and is_available(settings, model)
 
 
 class Resident:
@@ -143,13 +143,13 @@ class Resident:
             open_model=self._open_model,
         )
 
-    def _hint(self, _owner: str) -> str | None:
+    async def _hint(self, _owner: str) -> str | None:
         """Why a recall went by words."""
         if self._is_elsewhere:
             return _NO_ANSWER
         if self._error is not None:
             return f"Memories are found by words only: {self._error}. {self._error.remedy}"
-        return _LOADING if has_model(self._settings) else WORDS_ONLY
+        return words_only_hint(self._settings) or _LOADING
 
     async def run(self) -> None:
         """Hold the model as soon as no other process does, until cancelled."""

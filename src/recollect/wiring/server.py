@@ -62,6 +62,11 @@ _NO_MODEL: Final = (
     "This server recalls by words only, because RECOLLECT_EMBEDDER is none there. To recall by "
     "meaning as well, name a model in it."
 )
+_BY_WORKER: Final = "The server's worker embeds them; `recollect status` shows its progress."
+
+
+async def _no_model(_owner: str) -> str | None:
+    return _NO_MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +194,7 @@ async def open_server(
             second_phase=second_phase,
         )
         if settings.embedder == NO_EMBEDDER:
-            context = replace(context, hint=lambda _owner: _NO_MODEL)
+            context = replace(context, hint=_no_model)
         embedding = None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
@@ -203,7 +208,7 @@ async def open_server(
                 context, queue=vectors, parked=vectors.parked, has_vector=vectors.has_vector
             )
             if settings.embedder != NO_EMBEDDER:
-                backlog = await stack.enter_async_context(Backlog(vectors))
+                backlog = await stack.enter_async_context(Backlog(vectors, _BY_WORKER))
                 legs = {**context.legs, "dense": dense_leg(vectors, embedders)}
                 late = LateStage(vectors, embedders)
                 context = replace(context, legs=legs, late=late, hint=backlog.hint)

@@ -170,7 +170,7 @@ async def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
     await ask(server.url, server.new_key(), asking)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a \x00 b", "🐘" * 100_001, "x" * 1_000_000])
+@pytest.mark.parametrize("text", ["a \x00 b", "🐘" * 100_001, "x" * 1_000_000])
 async def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
     server: Running, text: str
 ) -> None:

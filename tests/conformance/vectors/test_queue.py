@@ -44,6 +44,17 @@ async def test_claim_covers_memories_stored_before_and_after_the_space(
         assert await vectors.claim(space, 10) == []
 
 
+async def test_a_claim_can_leave_long_texts_to_others(place: Place) -> None:
+    """However many there are before the short ones."""
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, *[memory(number, "ü" * 51) for number in range(1, 4)])
+        await fill(store, *[memory(4, "ü" * 50), memory(5, "short")])
+        assert texts(await vectors.claim(space, 2, max_bytes=100)) == ["short", "ü" * 50]
+        assert await vectors.claim(space, 2, max_bytes=100) == []
+        assert len(await vectors.claim(space, 10)) == 3
+
+
 async def test_two_workers_share_and_a_dead_ones_lease_runs_out(place: Place) -> None:
     async with (
         opened(place, timeouts=Timeouts(lease=3_600)) as (store, one),

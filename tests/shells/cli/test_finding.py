@@ -95,6 +95,7 @@ def test_recall_reports_a_missing_rerank(cli: Cli) -> None:
     cli.json("remember", "Lunch is at noon")
     cli.json("settings", "set", "second_stage", "cross-encoder")
     said = cli("recall", "lunch")
-    assert "not reranked (absent)" in said.stderr
+    assert "the hits were not reranked: no reranking model is configured" in said.stderr
+    assert "recollect settings set second_stage late" in said.stderr
     assert "cross-encoder absent" in cli("recall", "lunch", "--explain").stdout
     assert cli.json("recall", "lunch")["rerank"]["status"] == "absent"

@@ -243,6 +243,30 @@ def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
     assert [Path(one["file"]).name for one in told["failures"]] == ["gone.md"]
 
 
+def test_import_of_a_long_text_names_the_format_that_keeps_it_together(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "book.txt"
+    path.write_text(
+        "\n\n".join(
+            f"Chapter {number} is about the harbour.\nIt says what ship {number} carried."
+            for number in range(60)
+        )
+    )
+    done = cli("import", str(path))
+    assert "imported 60 memories" in done.stdout
+    assert "--format document" in done.stderr
+    again = cli("import", str(path), "--format", "document")
+    assert "imported 1 memory" in again.stdout
+    assert "--format document" not in again.stderr
+
+
+def test_help_speaks_of_the_memories_that_are_imported(cli: Cli) -> None:
+    shown = " ".join(cli("import", "--help").stdout.split())
+    assert "Project to store the memories in" in shown
+    assert "of a server" not in cli("graph", "--help").stdout
+
+
 def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"content": "Nadia prefers tea.", "tags": ["drinks"]}\n')

@@ -26,3 +26,23 @@ def test_a_short_memory_has_no_passage(cli: Cli) -> None:
     cli.json("remember", FACT)
     (hit,) = cli.json("recall", "ferry")["hits"]
     assert hit["passage"] is None
+
+
+def test_a_list_shows_the_beginning_of_a_long_memory(cli: Cli) -> None:
+    cli.json("remember", "-", input="A heading\n\n" + TEXT)
+    cli.json("remember", FACT)
+    shown = cli("list").stdout
+    assert "A heading The weather" in " ".join(shown.split())
+    assert "characters" in shown
+    assert len(shown) < 3_000
+    assert len(cli.json("list")["memories"][1]["content"]) > 80_000
+
+
+def test_recall_without_a_matching_passage_shows_the_beginning(cli: Cli) -> None:
+    cli.json("remember", "-", "--keyword", "zeppelin", input=TEXT)
+    (hit,) = cli.json("recall", "zeppelin")["hits"]
+    assert hit["passage"] is None
+    shown = cli("recall", "zeppelin").stdout
+    assert "The weather was fine" in " ".join(shown.split())
+    assert "characters 1 to 1,500 of" in " ".join(shown.split())
+    assert len(shown) < 10_000

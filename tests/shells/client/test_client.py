@@ -41,6 +41,14 @@ def said(*memories: Memory) -> list[tuple[UUID, str]]:
     return [(one.id, one.content) for one in memories]
 
 
+def test_broken_text_is_stored_as_far_as_it_can_be_read(options: Options) -> None:
+    with Client(**options) as memory:
+        stored = memory.remember("a broken \ud800 harbour", tags=["\udfff"])
+        assert (stored.content, stored.tags) == ("a broken \ufffd harbour", ("\ufffd",))
+        (hit,) = memory.recall("harbour \ud800").hits
+        assert hit.memory.content == stored.content
+
+
 def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
     with Client(**options) as memory:
         stored = memory.remember("Nadia prefers tea.", tags=["drinks"], project="office")

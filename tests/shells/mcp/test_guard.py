@@ -47,6 +47,27 @@ async def stored(home: Path, content: str, **fields: Any) -> str:
     return str(memory["id"])
 
 
+LONG = "The ferry leaves at nine from the old pier. " * 2_000
+
+
+async def test_of_a_long_memory_only_the_beginning_is_shown_until_it_is_read(home: Path) -> None:
+    keyed = {"expanded_keywords": ["zeppelin"]}
+    ((_, kept),) = await calls(home, ("memory_store", {"content": LONG, **keyed}))
+    by_keyword = ("memory_recall", {"query": "zeppelin"})
+    (recalled, found), (listed, page), (_, memory) = await calls(
+        home, by_keyword, LIST, ("memory_get", {"id": kept["id"]})
+    )
+    for told, text in (
+        (recalled, found["hits"][0]["memory"]["content"]),
+        (listed, page["memories"][0]["content"]),
+    ):
+        assert text.startswith("The ferry leaves at nine")
+        assert "shortened from 87,999 characters; memory_get has all of it" in text
+        assert len(told) < 5_000
+    assert len(kept["content"]) < 2_000
+    assert memory["content"] == LONG.strip()
+
+
 RECALL = ("memory_recall", {"query": "kestrel"})
 LIST: tuple[str, dict[str, Any]] = ("memory_list", {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import pytest
@@ -16,37 +16,69 @@ from recollect.usecases.recall.backlog import REFRESH_SECONDS, Backlog
 from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
+REMEDY = "Run the worker."
 
 
-class CountedQueue(InMemoryQueue):
-    counts = 0
+@dataclass
+class SlowQueue(InMemoryQueue):
+    seconds: float = 1.0
+    counts: int = 0
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         self.counts += 1
+        await asyncio.sleep(self.seconds)
         return await super().progress(space, owner)
 
 
-async def test_recall_reports_the_backlog_without_counting_it(context: Context) -> None:
-    queue = CountedQueue({UUID(int=number): f"text {number}" for number in range(1, 4)})
+async def one_of_three(queue: InMemoryQueue) -> StoredSpace:
     space = await queue.open_space("m", Model("m").space)
     (job, *_) = await queue.claim(space, 1)
     await queue.finish(space, [(job, [1.0, 1.0])])
-    async with Backlog(queue) as backlog:
+    return space
+
+
+async def embed_the_rest(queue: InMemoryQueue, space: StoredSpace) -> None:
+    for job in await queue.claim(space, 5):
+        await queue.finish(space, [(job, [1.0, 1.0])])
+
+
+def texts() -> dict[UUID, str]:
+    return {UUID(int=number): f"text {number}" for number in range(1, 4)}
+
+
+async def test_recall_reports_the_backlog_without_waiting_for_a_long_count(
+    context: Context,
+) -> None:
+    queue = SlowQueue(texts())
+    space = await one_of_three(queue)
+    async with Backlog(queue, REMEDY) as backlog:
         told = replace(context, hint=backlog.hint)
         assert (await recall(told, "me", RecallRequest("anything"))).hint is None
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         for _ in range(5):
             found = await recall(told, "me", RecallRequest("anything"))
-            assert found.hint is not None
-            assert found.hint.startswith("1 of 3 memories are embedded")
+            assert found.hint == (
+                "1 of 3 memories are embedded; the other 2 are found by words only so far. "
+                "Run the worker."
+            )
         assert queue.counts == 1
-        for job in await queue.claim(space, 5):
-            await queue.finish(space, [(job, [1.0, 1.0])])
-        await asyncio.sleep(REFRESH_SECONDS + 1)
+        await embed_the_rest(queue, space)
+        await asyncio.sleep(REFRESH_SECONDS + 2)
         assert (await recall(told, "me", RecallRequest("anything"))).hint is None
         assert queue.counts == 2
         await asyncio.sleep(REFRESH_SECONDS * 10)
         assert queue.counts == 3  # the recall above asked for it; nobody else did
+
+
+async def test_what_was_embedded_meanwhile_is_not_said_to_wait(context: Context) -> None:
+    queue = InMemoryQueue(texts())
+    space = await one_of_three(queue)
+    async with Backlog(queue, REMEDY) as backlog:
+        told = replace(context, hint=backlog.hint)
+        await backlog.count("me")
+        assert "the other 2 are" in str((await recall(told, "me", RecallRequest("any"))).hint)
+        await embed_the_rest(queue, space)
+        assert (await recall(told, "me", RecallRequest("any"))).hint is None
 
 
 async def test_backlog_counts_again_after_a_failure(context: Context) -> None:
@@ -60,10 +92,10 @@ async def test_backlog_counts_again_after_a_failure(context: Context) -> None:
 
     queue = BrokenQueue({UUID(int=1): "text"})
     await queue.open_space("m", Model("m").space)
-    async with Backlog(queue) as backlog:
-        assert backlog.hint("me") is None
+    async with Backlog(queue, REMEDY) as backlog:
+        assert await backlog.hint("me") is None
         await asyncio.sleep(1)
-        assert backlog.hint("me") is None
+        assert await backlog.hint("me") is None
         queue.is_broken = False
         await asyncio.sleep(REFRESH_SECONDS + 1)
-        assert backlog.hint("me") is not None
+        assert await backlog.hint("me") is not None

@@ -14,7 +14,7 @@ from tests.usecases.queues import MOST_ATTEMPTS, Model
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.core.text.passages import cut_passages
-from recollect.usecases.workers.embed import BATCH, Embedded, embed_batch
+from recollect.usecases.workers.embed import BATCH, Budget, Embedded, embed_batch
 
 pytestmark = pytest.mark.anyio
 
@@ -132,6 +132,52 @@ async def test_what_changes_between_two_requests_is_not_sent() -> None:
     assert model.asked[2:] == [["another text"]]
 
 
+async def test_short_texts_go_first_and_a_budget_leaves_long_ones_to_others() -> None:
+    model = Model("m", most=1)
+    one = bench(0, model)
+    one.queue.texts = {UUID(int=1): LONG, UUID(int=2): "short", UUID(int=3): "as it is"}
+    space = await opened(one, model)
+    budget = Budget(max_bytes=100)
+    done = await embed_batch(one.context, space, known_to_work=True, budget=budget)
+    assert done == Embedded(space, 2)
+    assert model.asked == [["short"], ["as it is"]]
+    assert await embed_batch(one.context, space, known_to_work=True, budget=budget) is None
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 1)
+    assert one.queue.kept[-1] == (space.id, UUID(int=1))
+
+
+async def test_what_is_done_is_kept_when_a_batch_is_cancelled() -> None:
+    class Stopping(Model):
+        async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            if texts != ["short"]:
+                batch.cancel()
+                await asyncio.sleep(1)
+            return await super().embed_documents(texts)
+
+    model = Stopping("m", most=1)
+    one = bench(0, model)
+    one.queue.texts = {UUID(int=1): LONG, UUID(int=2): "short"}
+    space = await opened(one, model)
+    batch = asyncio.create_task(embed_batch(one.context, space, known_to_work=True))
+    with pytest.raises(asyncio.CancelledError):
+        await batch
+    assert one.queue.kept == [(space.id, UUID(int=2))]
+    assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
+
+
+async def test_a_long_text_is_kept_before_the_next_is_done() -> None:
+    model = Model("m", most=BATCH)
+    one = bench(0, model)
+    longer = LONG * (1 + BATCH // len(cut_passages(LONG, model.space.window)))
+    one.queue.texts = {UUID(int=1): longer, UUID(int=2): longer * 2}
+    space = await opened(one, model)
+    kept: list[int] = []
+    model.on_texts = lambda _: kept.append(len(one.queue.kept))
+    assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
+    assert kept[0] == 0
+    assert kept[-1] == 1
+
+
 async def test_what_cannot_be_begun_in_time_is_given_back() -> None:
     """Each text takes 10 s: the fourth would be begun after 30."""
 
@@ -213,7 +259,7 @@ async def test_a_long_text_is_embedded_passage_by_passage() -> None:
     assert parts[0].span.start == 0
     assert parts[-1].span.end == len(LONG)
     sent = [text for texts in model.asked for text in texts]
-    assert sent == [*(LONG[slice(*part.span)] for part in parts), "short"]
+    assert sent == ["short", *(LONG[slice(*part.span)] for part in parts)]
     assert max(map(len, model.asked)) <= 4
     assert UUID(int=2) not in queue.passages
 

@@ -70,9 +70,9 @@ async def embed(
 
 async def test_tokens_come_from_the_pass_that_makes_the_vector() -> None:
     model = TokenModel("m", codec=Writing())
-    queue = await embed(model, ["blue boat", "red car"])
-    assert queue.tokens == {UUID(int=0): [b"0: blue boat"], UUID(int=1): [b"0: red car"]}
-    assert model.asked == [["blue boat", "red car"]]
+    queue = await embed(model, ["red car", "blue boat"])
+    assert queue.tokens == {UUID(int=0): [b"0: red car"], UUID(int=1): [b"0: blue boat"]}
+    assert model.asked == [["red car", "blue boat"]]
 
 
 async def test_a_long_text_has_tokens_for_each_passage() -> None:
@@ -105,8 +105,10 @@ async def test_a_model_without_tokens_stores_only_its_vectors(model: Model) -> N
 class TurnQueue(InMemoryQueue):
     """Every text is a turn that is read with the one before it."""
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
-        jobs = await super().claim(space, limit)
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
+        jobs = await super().claim(space, limit, max_bytes)
         return [
             replace(job, text=f"{job.text}\nwhich port?", context_at=len(job.text)) for job in jobs
         ]

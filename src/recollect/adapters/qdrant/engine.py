@@ -14,6 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
+from recollect.core.admin.extras import how_to_install
 from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from recollect.core.memory.memory import Scope
 
@@ -173,7 +174,7 @@ def connect(url: str | None, api_key: str | None, quantization: Quantization = "
         raise InvalidInput(
             "RECOLLECT_VECTORS=qdrant needs the package qdrant-client",
             field="RECOLLECT_VECTORS",
-            remedy="Install Recollect with its extra `qdrant`: pip install 'recollect[qdrant]'.",
+            remedy=how_to_install("qdrant"),
         ) from error
     try:
         client = AsyncQdrantClient(

@@ -8,15 +8,14 @@ other commands to fix. A hook asks about the present, so `as_of` is not read.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 from uuid import UUID
 
 from recollect.adapters.sqlite.lexical.search import search
+from recollect.adapters.sqlite.read_only import read_only_address
 from recollect.adapters.sqlite.rows import from_row, id_list, projects
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
@@ -42,7 +41,7 @@ class FastStore:
     """Implements the ports that recall by words needs; close it."""
 
     def __init__(self, path: str, seconds: float) -> None:
-        address = f"file:{quote(path)}?{_mode(path)}"
+        address = read_only_address(path)
         self._connection = sqlite3.connect(address, uri=True, timeout=seconds, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
 
@@ -87,14 +86,3 @@ class FastStore:
     async def unsent_ids(self, owner: str) -> set[UUID]:
         with closing(self._connection.execute(_UNSENT, {"owner": owner})) as rows:
             return {UUID(id) for (id,) in rows}
-
-
-def _mode(path: str) -> str:
-    """Where SQLite may not put its log beside the file, and there is none, it reads the file as it
-    is.
-    """
-    as_us = os.access in os.supports_effective_ids
-    can_log = os.access(
-        path.rpartition(os.sep)[0] or ".", os.W_OK, effective_ids=as_us
-    ) or os.access(f"{path}-wal", os.F_OK)
-    return "mode=ro" if can_log else "immutable=1"

@@ -35,7 +35,7 @@ from recollect.bench.speed.hook import (
 from recollect.settings import load
 from recollect.usecases.sync.sync import sync
 from recollect.wiring import open_cached, open_service
-from recollect.wiring.local import has_model
+from recollect.wiring.local import is_available
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def hook(
         package = Path(recollect.__file__).parent
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
-        if has_model(load()):
+        if is_available(load(), load().embedder):
             model = {**local, "RECOLLECT_MODELS": str(load().models_folder)}
             asyncio.run(embed_all(load(home=folder / "local", api_url=None)))
             with session(_variables(model, budget)):

@@ -9,10 +9,6 @@ PARKED_REMEDY: Final = (
     "Fix the cause on the server, then run `recollect worker --once --retry` there."
 )
 """What is parked is not retried automatically."""
-MORE_THAN_WORDS: Final = (
-    "To recall by meaning as well, run `recollect models get minilm`, which downloads 83 MB once."
-)
-WORDS_ONLY: Final = f"The local store recalls by words only. {MORE_THAN_WORDS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +19,20 @@ class Check:
     status: Literal["ok", "warn", "fail"]
     detail: str
     remedy: str = ""
+
+
+def more_than_words(model: str, megabytes: int) -> str:
+    """How recall by meaning comes to a local store whose model is not on this machine."""
+    return (
+        f"To recall by meaning as well, run `recollect models get {model}`, which downloads "
+        f"{megabytes} MB once."
+    )
+
+
+def words_only(remedy: str) -> str:
+    return f"The local store recalls by words only. {remedy}"
+
+
+MORE_THAN_WORDS: Final = more_than_words("minilm", 83)
+WORDS_ONLY: Final = words_only(MORE_THAN_WORDS)
+"""The same for the default model."""

@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
 
-OTHER_MODEL: Final = (
-    "See `recollect models`, and run `recollect reembed --model multilingual`, which covers 15"
-    " languages; docs/languages.md shows how to use others."
-)
-# A language is a guess, and a short text is easily mistaken: a few memories say nothing.
+_MULTILINGUAL: Final = "multilingual"
+# A language is a guess, and a short text is easily mistaken: one or two memories say nothing.
 _FEWEST: Final = 3
-_LEAST_SHARE: Final = 0.05
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
     "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
@@ -31,15 +27,26 @@ def uncovered_languages(stats: Stats) -> str | None:
     """What recall by meaning misses, for people; None where the model covers the languages."""
     if stats.embedding is None or not (covered := stats.embedding.languages):
         return None
-    least = max(_FEWEST, _LEAST_SHARE * stats.memories)
-    found = [
-        f"{_NAMES.get(language, language)} ({memories})"
+    found = {
+        language: memories
         for language, memories in stats.by_language.items()
-        if language not in covered and memories >= least
-    ]
-    if not found:
+        if language not in covered
+    }
+    if sum(found.values()) < _FEWEST:
         return None
+    names = ", ".join(f"{_NAMES.get(name, name)} ({number})" for name, number in found.items())
     return (
-        f"memories are in {', '.join(found)}, which the embedding model does not cover: they are"
-        " found by words, hardly by meaning"
+        f"the embedding model was not made for the language of some memories: {names}. They are"
+        " found by the words in them, but seldom by a question in other words"
+    )
+
+
+def other_model(stats: Stats) -> str:
+    """What to do about it."""
+    if stats.embedding is not None and stats.embedding.embedder == _MULTILINGUAL:
+        return "docs/languages.md shows how to use a model for these languages."
+    return (
+        f"Run `recollect models get {_MULTILINGUAL}`, then `recollect reembed --model"
+        f" {_MULTILINGUAL}`: that model covers 15 languages. docs/languages.md shows how to use"
+        " others."
     )

@@ -6,6 +6,7 @@ the same message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ CATEGORIES: Final = (
 DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
 # The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
+_HALF: Final = re.compile("[\ud800-\udfff]")
 MAX_CONTENT_LIMIT: Final = 100_000
 # A clock may be off by its time zone, and a little more.
 MAX_CLOCK_SKEW: Final = timedelta(days=1)
@@ -179,12 +181,12 @@ class Limits:
 
 
 def checked(memory: Memory, limits: Limits) -> Memory:
-    """The memory as it will be stored: texts trimmed, tags and links without duplicates; or
-    InvalidInput.
+    """The memory as it will be stored: texts repaired and trimmed, tags and links without
+    duplicates; or InvalidInput.
     """
     tidy = replace(
         memory,
-        content=memory.content.strip(),
+        content=repaired(memory.content).strip(),
         tags=_words(memory.tags, "tags", limits),
         expanded_keywords=_words(memory.expanded_keywords, "expanded_keywords", limits),
         project=_label(memory.project, "project", limits),
@@ -278,7 +280,8 @@ def _check_content(content: str, limits: Limits) -> None:
         raise InvalidInput(
             f"the content has {len(content):,} characters; the limit is {limits.content:,}",
             field="content",
-            remedy="Split it into several memories, or raise RECOLLECT_MAX_CONTENT.",
+            remedy="Split it into several memories, as `recollect import --format document` does"
+            f"{', or raise RECOLLECT_MAX_CONTENT' * (limits.content < MAX_CONTENT_LIMIT)}.",
         )
     _check_storable(content, "content")
 
@@ -304,7 +307,7 @@ def _check_validity(memory: Memory) -> None:
 
 def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
     each = several(words, field)
-    tidy = tuple(dict.fromkeys(stripped for word in each if (stripped := word.strip())))
+    tidy = tuple(dict.fromkeys(stripped for word in each if (stripped := repaired(word).strip())))
     if len(tidy) > limits.words:
         raise InvalidInput(
             f"{len(tidy)} {field} given; the limit is {limits.words}",
@@ -318,7 +321,7 @@ def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
 
 
 def _label(text: str | None, field: str, limits: Limits) -> str | None:
-    if text is None or not (tidy := text.strip()):
+    if text is None or not (tidy := repaired(text).strip()):
         return None
     _check_length(tidy, field, limits.label)
     _check_storable(tidy, field)
@@ -327,7 +330,7 @@ def _label(text: str | None, field: str, limits: Limits) -> str | None:
 
 def checked_name(text: str, field: str) -> str:
     """The name trimmed; or InvalidInput with the field as the caller named it."""
-    tidy = text.strip()
+    tidy = repaired(text).strip()
     if not tidy:
         raise InvalidInput(
             f"{field} contains a blank name",
@@ -361,6 +364,15 @@ def _check_length(text: str, field: str, limit: int) -> None:
             field=field,
             remedy="Shorten it.",
         )
+
+
+def repaired(text: str) -> str:
+    """The text as UTF-8 has it: halves of surrogate pairs, which broken UTF-8 turns into, are
+    joined, or replaced by U+FFFD.
+    """
+    if _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _check_storable(text: str, field: str) -> None:

@@ -189,9 +189,10 @@ class EmbeddingProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
-    """How far the space that recall asks is with an owner's memories. `languages` are those that
-    its model was made for; none are known of some models. `token_bytes` is what the token vectors
-    take. `unsent` changes are not yet known to the engine of the search, if that is not the store.
+    """How far the space that recall asks is with an owner's memories. `embedder` is the name of its
+    model; `languages` are those that it was made for; none are known of some models. `token_bytes`
+    is what the token vectors take. `unsent` changes are not yet known to the engine of the search,
+    if that is not the store.
     """
 
     space: str
@@ -202,3 +203,4 @@ class EmbeddingStats:
     languages: tuple[str, ...] = ()
     token_bytes: int = 0
     unsent: int = 0
+    embedder: str = ""

@@ -36,7 +36,7 @@ from recollect.core.sync.model import (
 )
 from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
-from recollect.usecases.context import Context
+from recollect.usecases.context import Context, no_hint
 
 _REMEDY: Final = "Omit the project, or use a key that is not limited to a project."
 
@@ -58,7 +58,7 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
         graph_progress=None,
         curation_counts=None,
         concepts_of=None,
-        hint=lambda _owner: None,
+        hint=no_hint,
     )
 
 

@@ -57,4 +57,5 @@ async def _embedding_stats(
         last_error=progress.last_error,
         languages=tuple(sorted(active.space.languages)),
         unsent=await queue.unsent(owner) if isinstance(queue, VectorOutbox) else 0,
+        embedder=active.embedder,
     )

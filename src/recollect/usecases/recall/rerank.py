@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.privacy.redaction import safe_message
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.ports.recall import Reranker
     from recollect.usecases.recall.rank import Ranking
+
+_NO_MODEL: Final = (
+    "no reranking model is configured; name one in RECOLLECT_RERANKER where recall runs, or do"
+    " without: `recollect settings set second_stage late`"
+)
 
 
 async def rerank(context: RecallContext, reranker: Reranker | None, ranking: Ranking) -> Ranking:
@@ -46,7 +51,7 @@ async def _rerank_first(
     """Sensitive memories are not shown to the model and keep their places."""
     request = context.request
     if reranker is None:
-        return order, RerankReport("absent", note="no reranking model; set RECOLLECT_RERANKER")
+        return order, RerankReport("absent", note=_NO_MODEL)
     if reranker.is_hosted and request.must_stay:
         note = "the query is sensitive, and the reranker runs on another machine"
         return order, RerankReport("skipped", note=note)

@@ -2,6 +2,7 @@
 
 A command on the local store has no worker beside it. So it embeds and reads a first batch itself:
 what was stored a moment ago is then found by meaning, and a long backlog delays nobody for long.
+Long memories are left to a worker: one of them may take ten seconds.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from typing import Final
 
 from recollect.core.errors import RecollectError
 from recollect.usecases.workers.backoff import Backoffs
+from recollect.usecases.workers.embed import Budget
 from recollect.usecases.workers.worker import Step
 
-SECONDS: Final = 10.0
-"""For all of it, loading the model included, which takes a second or less where the machine is not
-busy. What is not done by then is given back."""
+BUDGET: Final = Budget(seconds=1.0, max_bytes=8_000)
+"""What a command embeds. A text of this length has some ten passages, half a second's work."""
+
+SECONDS: Final = 5.0
+"""For each step, on a machine that is too busy to keep to that. What is not done by then is given
+back."""
 
 
 async def catch_up(steps: Sequence[Step], seconds: float = SECONDS) -> None:
     """One batch of each step, in their order. Nothing fails for it: a store that cannot be written,
     or a model that cannot work, is reported by the recall itself.
     """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            for step in steps:
-                with suppress(RecollectError):
-                    await step.work(Backoffs(lambda _: None, time.monotonic))
+    for step in steps:
+        with suppress(TimeoutError, RecollectError):
+            async with asyncio.timeout(seconds):
+                await step.work(Backoffs(lambda _: None, time.monotonic))

@@ -9,7 +9,8 @@ is looked at again before each further request, and no text is held while waitin
 that is busy or slow gets nothing more, and the caller of the batch decides when to retry.
 
 A long text is embedded passage by passage, and is done when all of its passages are
-(docs/adr/0047).
+(docs/adr/0047). Short texts go first, and what is done is stored before a long one is, so that a
+batch that is cut short loses little.
 """
 
 from __future__ import annotations
@@ -71,6 +72,19 @@ class EmbeddingContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What a batch may take: no text is begun after so many seconds, and none is claimed whose
+    content has more than `max_bytes`.
+    """
+
+    seconds: float = BEGIN_SECONDS
+    max_bytes: int | None = None
+
+
+WHOLE_BATCH: Final = Budget()
+
+
+@dataclass(frozen=True, slots=True)
 class Embedded:
     """A batch was worked on: so many vectors were kept, and these memories failed."""
 
@@ -83,33 +97,38 @@ OnEmbedding = Callable[[Embedded | BackoffEvent], None]
 
 
 async def embed_batch(
-    context: EmbeddingContext, space: StoredSpace, *, known_to_work: bool
+    context: EmbeddingContext,
+    space: StoredSpace,
+    *,
+    known_to_work: bool,
+    budget: Budget = WHOLE_BATCH,
 ) -> Embedded | None:
     """Embed some of what a space needs; None when there is nothing to do just now.
 
     ModelUnavailable or InvalidInput when its model cannot work here: nothing is counted then.
     """
     embedder = await _ready_embedder(context, space, known_to_work=known_to_work)
-    jobs = await context.queue.claim(space, BATCH)
+    jobs = await context.queue.claim(space, BATCH, budget.max_bytes)
     if not jobs:
         await context.queue.recovered(space)
         return None
     batch = _Batch(context.queue, space, embedder, await _read_codec(context, embedder))
     try:
-        await batch.embed(jobs)
+        await batch.embed(sorted(jobs, key=lambda job: len(job.text)), budget.seconds)
     except asyncio.CancelledError:
         with suppress(RecollectError, TimeoutError):
             async with asyncio.timeout(context.timeouts.give_back):
-                await context.queue.give_back(space, jobs)
+                await batch.end()
+                await context.queue.give_back(space, batch.untried(jobs))
         raise
     except RecollectError as error:
-        await _keep(context.queue, space, batch)
+        await batch.end()
         await context.queue.give_back(space, batch.untried(jobs), str(error))
         raise
-    kept = await _keep(context.queue, space, batch)
+    await batch.end()
     if untried := batch.untried(jobs):
         await context.queue.give_back(space, untried)
-    return Embedded(space, kept, tuple(job.memory_id for job, _ in batch.failed))
+    return Embedded(space, batch.kept, tuple(job.memory_id for job, _ in batch.failed))
 
 
 class _Piece(NamedTuple):
@@ -122,7 +141,9 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way: what has its vectors, and what failed by itself."""
+    """A batch on its way: what has its vectors, how much of that was kept, and what failed by
+    itself.
+    """
 
     queue: EmbeddingQueue
     space: StoredSpace
@@ -132,16 +153,19 @@ class _Batch:
     passages: dict[EmbeddingJob, list[PassageVector]] = field(default_factory=dict)
     tokens: dict[EmbeddingJob, list[bytes]] = field(default_factory=dict)
     failed: list[tuple[EmbeddingJob, str]] = field(default_factory=list)
+    kept: int = 0
     is_fresh: bool = True  # nothing was asked since the claim
+    _saved: int = 0  # of what is done
+    _unsaved_pieces: int = 0
     _spans: dict[EmbeddingJob, list[Span]] = field(default_factory=dict)
     _made: dict[EmbeddingJob, list[Sequence[float]]] = field(default_factory=dict)
 
-    async def embed(self, jobs: Sequence[EmbeddingJob]) -> None:
+    async def embed(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
         """Halve what fails until the texts at fault are alone; raise when it is the model. Ends
         early when time is up, but never inside a text: it might need more time than any batch has.
         """
         clock = asyncio.get_running_loop().time
-        until = clock() + BEGIN_SECONDS
+        until = clock() + seconds
         waiting = [self._pieces(jobs)]
         while waiting and (clock() < until or waiting[-1][0].number):
             group = await self._next(waiting)
@@ -165,6 +189,9 @@ class _Batch:
                 for piece, made in zip(group, embedded, strict=True):
                     self._add_tokens(piece, made.tokens)
                     self._add(piece.job, made.vector)
+                self._unsaved_pieces += len(group)
+                if self._unsaved_pieces >= BATCH:
+                    await self._save()
 
     def _pieces(self, jobs: Sequence[EmbeddingJob]) -> list[_Piece]:
         pieces: list[_Piece] = []
@@ -211,16 +238,20 @@ class _Batch:
             waiting.append(group[most:])
         return group[:most]
 
+    async def end(self) -> None:
+        """Keep what is done, and count what failed."""
+        await self._save()
+        for job, error in self.failed:
+            await self.queue.fail(self.space, [job], error)
+
+    async def _save(self) -> None:
+        done, self._saved = self.done[self._saved :], len(self.done)
+        self._unsaved_pieces = 0
+        self.kept += await _finish(self.queue, self.space, self, done)
+
     def untried(self, jobs: Sequence[EmbeddingJob]) -> list[EmbeddingJob]:
         tried = {job for job, _ in (*self.done, *self.failed)}
         return [job for job in jobs if job not in tried]
-
-
-async def _keep(queue: EmbeddingQueue, space: StoredSpace, batch: _Batch) -> int:
-    kept = await _finish(queue, space, batch, batch.done)
-    for job, error in batch.failed:
-        await queue.fail(space, [job], error)
-    return kept
 
 
 async def _finish(

@@ -8,6 +8,8 @@ from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.recall.space import StoredSpace
 from recollect.usecases.workers.backoff import BackoffEvent, Backoffs
 from recollect.usecases.workers.embed import (
+    WHOLE_BATCH,
+    Budget,
     Embedded,
     EmbeddingContext,
     OnEmbedding,
@@ -22,9 +24,15 @@ class EmbeddingStep:
 
     quiet_seconds = 0.1
 
-    def __init__(self, context: EmbeddingContext, on_event: OnEmbedding = lambda _: None) -> None:
+    def __init__(
+        self,
+        context: EmbeddingContext,
+        on_event: OnEmbedding = lambda _: None,
+        budget: Budget = WHOLE_BATCH,
+    ) -> None:
         self._context = context
         self._on_event = on_event
+        self._budget = budget
         self._working: set[int] = set()  # spaces whose model is known to work
 
     async def work(self, backoffs: Backoffs) -> bool:
@@ -52,7 +60,9 @@ class EmbeddingStep:
     async def _embed(self, space: StoredSpace) -> Embedded | None:
         known_to_work = space.id in self._working
         self._working.discard(space.id)
-        done = await embed_batch(self._context, space, known_to_work=known_to_work)
+        done = await embed_batch(
+            self._context, space, known_to_work=known_to_work, budget=self._budget
+        )
         self._working.add(space.id)
         return done
 

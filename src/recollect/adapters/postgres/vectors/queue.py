@@ -50,6 +50,7 @@ select e.owner, e.memory_id, encode(e.content_hash, 'hex') as ticket, m.content,
 from embeddings e
 join memories m on m.owner = e.owner and m.id = e.memory_id and not m.is_sensitive
 where e.space_id = %(space)s and e.vector is null and e.due_at <= now() {e}
+    and (%(max_bytes)s::integer is null or octet_length(m.content) <= %(max_bytes)s)
 order by e.due_at
 limit %(limit)s
 for update of e skip locked
@@ -328,10 +329,12 @@ class EmbeddingQueue(ListeningQueue):
     def __init__(self, pool: Pool, limits: Limits) -> None:
         super().__init__(pool, limits, CHANNEL)
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
         while True:
             async with self._pool.transaction(WORKER) as connection:
-                jobs = await self._claim(connection, space, limit)
+                jobs = await self._claim(connection, space, limit, max_bytes)
             if jobs or not await self.sweep(space):
                 return jobs
 
@@ -455,10 +458,10 @@ class EmbeddingQueue(ListeningQueue):
         return 0 if row is None else int(row["bytes"])
 
     async def _claim(
-        self, connection: Connection, space: StoredSpace, limit: int
+        self, connection: Connection, space: StoredSpace, limit: int, max_bytes: int | None
     ) -> list[EmbeddingJob]:
         while True:
-            found = await self._due(connection, space, limit)
+            found = await self._due(connection, space, limit, max_bytes)
             if not found:
                 return []
             due = sorted(select_batch(found, itemgetter("is_suspect")), key=_key_of)
@@ -489,13 +492,14 @@ class EmbeddingQueue(ListeningQueue):
                 ]
 
     async def _due(
-        self, connection: Connection, space: StoredSpace, limit: int
+        self, connection: Connection, space: StoredSpace, limit: int, max_bytes: int | None
     ) -> list[Mapping[str, Any]]:
         """Jobs that are due, locked. On a cluster of the owners who have waited longest."""
         found: list[Mapping[str, Any]] = []
         wanted = {"space": space.id, "owners": _MOST_OWNERS}
         for owner in await self._owners(connection, _DUE_OWNERS, wanted):
             params = {"space": space.id, "owner": owner, "limit": limit - len(found)}
+            params |= {"max_bytes": max_bytes}
             cursor = await connection.execute(limit_to(owner, _DUE), params)
             found += await cursor.fetchall()
             if len(found) == limit:

@@ -53,6 +53,7 @@ SELECT e.id, e.edition, e.owner, e.memory, e.attempts, m.id AS memory_id, m.cont
     m.project, m.session, m.created_at, e.attempts > 0 AND e.last_error IS NULL AS is_suspect
 FROM embeddings e JOIN memories m ON m.number = e.memory
 WHERE {_IS_DUE} AND NOT m.is_sensitive
+    AND (:max_bytes IS NULL OR length(CAST(m.content AS BLOB)) <= :max_bytes)
 ORDER BY e.due_at, e.id LIMIT :limit
 """  # noqa: S608  # composed of constants
 # Its former error is cleared when it is tried again, so that silence can be told from an answer.
@@ -171,12 +172,16 @@ WHERE m.owner = ? AND m.id = ? AND e.vector IS NOT NULL
 class EmbeddingQueue(SqliteComponent):
     """Implements the queue of the `EmbeddingQueue` port."""
 
-    async def claim(self, space: StoredSpace, limit: int) -> list[EmbeddingJob]:
+    async def claim(
+        self, space: StoredSpace, limit: int, max_bytes: int | None = None
+    ) -> list[EmbeddingJob]:
         while True:
             if await self._reader.run_until_cancelled(
                 lambda reader: self._is_any_due(reader, space)
             ):
-                jobs = await self._writer.run(lambda writer: self._claim(writer, space, limit))
+                jobs = await self._writer.run(
+                    lambda writer: self._claim(writer, space, limit, max_bytes)
+                )
                 if jobs:
                     return jobs
             if not await self.sweep(space):
@@ -328,11 +333,12 @@ class EmbeddingQueue(SqliteComponent):
         return reader.execute(_ANY_DUE, values).fetchone() is not None
 
     def _claim(
-        self, writer: sqlite3.Connection, space: StoredSpace, limit: int
+        self, writer: sqlite3.Connection, space: StoredSpace, limit: int, max_bytes: int | None
     ) -> list[EmbeddingJob]:
         with transaction(writer):
             while True:
                 values = {"space": space.id, "now": self._now(), "limit": limit}
+                values |= {"max_bytes": max_bytes}
                 due = writer.execute(_DUE, values).fetchall()
                 if not due:
                     return []

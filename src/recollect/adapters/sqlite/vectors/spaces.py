@@ -4,10 +4,14 @@ decide on.
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 from recollect.adapters.sqlite.component import SqliteComponent
+from recollect.adapters.sqlite.read_only import read_only_address
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import Conflict
 from recollect.core.recall.space import Gap, Space, StoredSpace
@@ -160,6 +164,19 @@ def read_active(connection: sqlite3.Connection) -> StoredSpace | None:
     """The space that recall asks."""
     row = connection.execute(_ACTIVE).fetchone()
     return None if row is None else _to_space(row)
+
+
+def read_active_embedder(path: Path) -> str | None:
+    """The name of the model of the space that recall asks, of a store that need not be open; None
+    where there is no such space, or the file cannot be read: what opens it says why.
+    """
+    try:
+        with closing(sqlite3.connect(read_only_address(os.fspath(path)), uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            active = read_active(connection)
+    except sqlite3.Error:
+        return None
+    return None if active is None else active.embedder
 
 
 def _give_up(writer: sqlite3.Connection, space: StoredSpace) -> None:

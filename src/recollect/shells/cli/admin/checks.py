@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from recollect.core.admin.checks import MORE_THAN_WORDS, PARKED_REMEDY, Check
-from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
+from recollect.core.admin.checks import PARKED_REMEDY, Check
+from recollect.core.admin.languages import other_model, uncovered_languages
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
@@ -123,13 +123,14 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
 
 def check_recall(settings: Settings) -> Check:
-    from recollect.wiring.local import has_model
+    from recollect.wiring.local import how_to_get_model, needed_model
 
-    if settings.embedder == NO_EMBEDDER:
+    model = needed_model(settings)
+    if model == NO_EMBEDDER:
         return Check("recall", "ok", f"by words only: RECOLLECT_EMBEDDER is {NO_EMBEDDER}")
-    if has_model(settings):
-        return Check("recall", "ok", f"by words, by meaning ({settings.embedder}) and by concepts")
-    return Check("recall", "ok", "by words only: the model is not here", MORE_THAN_WORDS)
+    if (remedy := how_to_get_model(settings)) is not None:
+        return Check("recall", "ok", f"by words only: the model {model} is not here", remedy)
+    return Check("recall", "ok", f"by words, by meaning ({model}) and by concepts")
 
 
 def check_server(settings: Settings) -> Check:
@@ -168,7 +169,7 @@ def check_languages(settings: Settings) -> Iterator[Check]:
     except RecollectError:
         return
     if (found := uncovered_languages(stats)) is not None:
-        yield Check("languages", "warn", found, OTHER_MODEL)
+        yield Check("languages", "warn", found, other_model(stats))
 
 
 def check_egress(settings: Settings) -> Check:

@@ -1,7 +1,7 @@
 """What `doctor` reports about the embedding model.
 
-On a server, the database decides which model recall needs: that of the active space.
-RECOLLECT_EMBEDDER only names the model of the first space.
+The store decides which model recall needs: that of its active space. RECOLLECT_EMBEDDER only names
+the model of the first space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     from recollect.wiring.postgres import has_database
 
     if not has_database(settings):
-        return _check(settings, named)
+        from recollect.wiring.local import needed_model
+
+        return _check(settings, needed_model(settings))
     if not full:
         check = _check(settings, named)
         note = "--full checks whether recall needs this one"

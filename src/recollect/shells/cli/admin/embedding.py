@@ -17,6 +17,7 @@ from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
+    from recollect.settings import Settings
     from recollect.usecases.workers.backoff import BackoffEvent
     from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
@@ -140,13 +141,22 @@ def get_model(
     from recollect.shells.progress import step_bar
     from recollect.wiring.models import fetch_model
 
+    settings = load()
     with step_bar() as step:
-        model, folder = fetch_model(load(), name, step, origin)
+        model, folder = fetch_model(settings, name, step, origin)
     if as_json:
         print_json({"name": model.name, "space": model.space.name, "folder": str(folder)})
     else:
         show(f"{model.title} is ready in {folder}")
-        note(f"to use it, run: recollect reembed --model {model.name}")
+        note(_how_to_use(model.name, settings))
+
+
+def _how_to_use(name: str, settings: Settings) -> str:
+    from recollect.wiring.local import needed_model
+
+    if settings.has_local_store and needed_model(settings) == name:
+        return "recall on the local store uses it from now on"
+    return f"to use it, run: recollect reembed --model {name}"
 
 
 async def _status(server: Server | Local) -> list[SpaceStatus]:

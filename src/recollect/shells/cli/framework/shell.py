@@ -203,7 +203,7 @@ def prompt(question: str) -> str | None:
 
 
 def read_stdin(what: str) -> str:
-    """All of stdin as text; InvalidInput when it is not UTF-8 or far too long."""
+    """All of stdin as text; InvalidInput when it is far too long. What is not UTF-8 is replaced."""
     if sys.stdin.isatty():
         note(f"Type {what}, then Ctrl-D on a line of its own.")
     data = sys.stdin.buffer.read(_MAX_STDIN + 1)
@@ -211,16 +211,17 @@ def read_stdin(what: str) -> str:
         raise InvalidInput(
             f"stdin holds more than {_MAX_STDIN:,} bytes",
             field="stdin",
-            remedy="Split it into several memories.",
+            remedy=f"A memory has at most {MAX_CONTENT_LIMIT:,} characters. "
+            "`recollect import --format document FILE` stores a longer text as several memories.",
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"stdin is not valid UTF-8: byte {error.start} cannot be read",
-            field="stdin",
-            remedy="Convert it first, for example with `iconv -f ISO-8859-1 -t UTF-8`.",
-        ) from error
+        note(
+            f"stdin is not valid UTF-8: what cannot be read, from byte {error.start} on, is stored "
+            "as \N{REPLACEMENT CHARACTER}. To convert it first, use `iconv -f ISO-8859-1 -t UTF-8`."
+        )
+        return data.decode("utf-8", "replace")
 
 
 def survive_any_locale() -> None:

@@ -13,7 +13,7 @@ from recollect.core.imports.formats import FORMATS
 from recollect.core.memory.project import project_to_store_in
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.errors import ExitCode
-from recollect.shells.cli.framework.options import AsJson, Project, named_project, resolve_project
+from recollect.shells.cli.framework.options import AsJson, named_project, resolve_project
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import note_write, run_async
 from recollect.shells.cli.framework.text import one_line
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recollect.shells.transfer.importing import Failure, Imported
 
 _SHOWN: Final = 20
+# Memories of one file. So many paragraphs are a document more often than notes.
+_MANY: Final = 50
 
 
 def import_memories(
@@ -39,7 +41,9 @@ def import_memories(
             + ". Detected from the content if omitted.",
         ),
     ] = None,
-    project: Project = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Project to store the memories in.")
+    ] = None,
     is_global: Annotated[
         bool, typer.Option("--global", help="Store them in no project, whatever the files say.")
     ] = False,
@@ -104,7 +108,20 @@ def _describe_formats(done: Imported) -> list[str]:
         lines.append(one_line(f"{which}: read as {format}{sure}"))
     if any(detected.confidence == "guess" for detected in done.formats):
         lines.append("  → If that is wrong, pass --format; --dry-run changes nothing.")
+    if _is_cut_small(done):
+        lines.append(
+            "  → To keep a long text together, found by its passages, pass --format document."
+        )
     return lines
+
+
+def _is_cut_small(done: Imported) -> bool:
+    """Whether texts became many memories each, and nobody said that they should."""
+    is_text = any(
+        detected.format in ("markdown", "lines") and detected.confidence != "named"
+        for detected in done.formats
+    )
+    return is_text and done.new + done.same + done.kept >= _MANY * len(done.formats)
 
 
 def _describe_failure(failure: Failure) -> str:

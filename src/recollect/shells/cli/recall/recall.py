@@ -206,7 +206,7 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.is_missing:
-        note(f"the hits were not reranked ({found.rerank.status}): {found.rerank.note}")
+        note(f"the hits were not reranked: {found.rerank.note}")
 
 
 def _was_shown_today(hint: str) -> bool:

@@ -18,9 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.admin.languages import OTHER_MODEL, uncovered_languages
+from recollect.core.admin.languages import other_model, uncovered_languages
+from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.project import short_names
+from recollect.core.recall.request import Passage
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.text import (
     harmless,
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
         LegName,
         LegPlace,
         LegReport,
-        Passage,
         Recollection,
         RerankPlace,
         RerankReport,
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LEAST_SHOWN = 0.0001
 _PROJECT_WIDTH = 24
+# A passage is about as long.
+_SHOWN_WHOLE = 1_500
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -59,7 +62,7 @@ def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
         stored = local_time(memory.created_at)
-        text = _content(memory)
+        text = _excerpt(memory)
         if memory.superseded_by is not None:
             text.append(f"  replaced by {ids[memory.superseded_by]}", style="dim")
         table.add_row(ids[memory.id], stored, memory.category, *project, text)
@@ -74,7 +77,8 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
     table.columns[1].justify = "right"
     for hit, project in zip(found, projects, strict=True):
         memory = hit.memory
-        text = _content(memory) if hit.passage is None else _passage(memory, hit.passage)
+        passage = hit.passage or _beginning(memory)
+        text = _content(memory) if passage is None else _passage(memory, passage)
         for line in _linked(hit, ids):
             text.append(f"\n{line}", style="dim")
         if explain:
@@ -149,7 +153,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "projects": _counts(stats.by_project),
         "languages": _counts(stats.by_language),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
-        "uncovered": _uncovered(stats),
+        "other languages": _uncovered(stats),
         **({} if stats.graph is None else _graph_rows(stats.graph)),
         **({} if stats.curation is None else _curation_rows(stats.curation)),
     }
@@ -167,7 +171,7 @@ def _curation_rows(counts: CurationCounts) -> dict[str, str]:
 
 def _uncovered(stats: Stats) -> str:
     found = uncovered_languages(stats)
-    return "" if found is None else f"{found}\n→ {OTHER_MODEL}"
+    return "" if found is None else f"{found}\n→ {other_model(stats)}"
 
 
 def checks(done: Iterable[Check]) -> Table:
@@ -252,6 +256,23 @@ def _content(memory: Memory) -> Text:
     return text
 
 
+def _excerpt(memory: Memory) -> Text:
+    """The beginning of a memory, on one line."""
+    line = one_line(memory.content)
+    shown = excerpt(line, LISTED)
+    text = _content(replace(memory, content=shown))
+    if shown != line:
+        text.append(f"  {len(memory.content):,} characters", style="dim")
+    return text
+
+
+def _beginning(memory: Memory) -> Passage | None:
+    """What is shown of a long text if no passage of it matched."""
+    if len(memory.content) <= _SHOWN_WHOLE:
+        return None
+    return Passage(memory.content[:_SHOWN_WHOLE], 0, _SHOWN_WHOLE)
+
+
 def _passage(memory: Memory, passage: Passage) -> Text:
     """Of a long text the part that matched, and where it is."""
     length = len(memory.content)
@@ -270,7 +291,8 @@ def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     if hit.duplicates:
         yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
-        yield f"resolved by {ids[memory.id]}: {one_line(memory.content)}"
+        said = excerpt(one_line(memory.content), LISTED)
+        yield f"resolved by {ids[memory.id]}: {said}"
     for pointer in hit.pointers:
         gone = " (missing)" if pointer.is_dangling else ""
         yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"
@@ -335,6 +357,7 @@ def _stage(report: RerankReport) -> str:
 def _embedding_rows(embedding: EmbeddingStats) -> dict[str, str]:
     parked = f", {embedding.parked} parked" if embedding.parked else ""
     return {
+        "model": embedding.embedder,
         "space": embedding.space,
         "embedding": f"{embedding.embedded} embedded, {embedding.waiting} waiting{parked}",
         "token vectors": f"{embedding.token_bytes / 1_000_000:.1f} MB"

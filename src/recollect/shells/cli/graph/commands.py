@@ -28,8 +28,7 @@ Answer = TypeVar("Answer")
 
 graph_app = Commands(
     invoke_without_command=True,
-    help="Show and edit the concept graph of a server: what memories mention, and how it "
-    "is connected.",
+    help="Show and edit the concept graph: what memories mention, and how it is connected.",
 )
 
 AsOf = Annotated[

@@ -119,8 +119,9 @@ def add_commands(app: typer.Typer, entry_points: EntryPoints) -> None:
         ] = False,
         as_json: AsJson = False,
     ) -> None:
-        """Do what no one waits for, until stopped: embed memories, fill the concept graph, and
-        curate if RECOLLECT_CURATION says so. `serve` includes a worker.
+        """Embed memories, fill the concept graph and curate, until stopped.
+
+        It curates if RECOLLECT_CURATION is propose or apply. `serve` includes a worker.
         """
         from recollect.settings import load
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.test_resident import session, wait_for_model
-from tests.shells.cli.commands import Cli, unhurried_home
+from tests.shells.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.local_cache import model_folder
 from recollect.adapters.models.embedders.local_models import MINILM
@@ -118,6 +124,50 @@ def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
     assert stats["graph"]["waiting"] == 0
     assert json.loads(cli("worker", "--local", "--once", "--json").stdout)["embedded"] == 1
     assert cli.json("recall", QUERY)["hint"] is None
+
+
+def notes(numbers: range) -> str:
+    """What an export of another program may hold, one memory a line."""
+    lines = (json.dumps({"content": f"Crate {number} is at the harbour"}) for number in numbers)
+    return "\n".join(lines)
+
+
+def test_words_find_what_a_large_import_has_stored_so_far(cli: Cli, tmp_path: Path) -> None:
+    """The import waits for the rest of its input while another process recalls."""
+    first = tmp_path / "first.jsonl"
+    first.write_text(notes(range(1_500)))
+    terminal, stderr = pty.openpty()
+    importing = subprocess.Popen(
+        [*COMMAND, "import", str(first), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment(**cli.variables, TERM="xterm", COLUMNS="80"),
+    )
+    os.close(stderr)
+    with ThreadPoolExecutor(1) as pool:
+        shown = pool.submit(read_all, terminal)
+        wait_until(lambda: cli.json("status")["stats"]["memories"] == 1_500)
+        answer = cli.process("recall", "crate 1234", "--json")
+        assert importing.poll() is None
+        found = json.loads(answer.stdout)
+        assert texts(found)[0] == "Crate 1234 is at the harbour"
+        assert "of 1,500 memories are embedded" in found["hint"]
+        stdout, _ = importing.communicate(notes(range(1_500, 3_000)).encode(), timeout=SECONDS)
+    assert b"imported 3000 memories from 2 files" in stdout.replace(b",", b"")
+    assert "1,500 of 1,500" in shown.result()
+    assert "3,000 of 3,000" in shown.result()
+    assert texts(cli.json("recall", "crate 2987", "--no-dense"))[0].startswith("Crate 2987")
+
+
+def read_all(terminal: int) -> str:
+    """What a process wrote to its terminal until it ended."""
+    read = b""
+    with suppress(OSError):  # the other end is closed
+        while part := os.read(terminal, 65_536):
+            read += part
+    os.close(terminal)
+    return read.decode()
 
 
 def test_what_is_missing_is_the_model_of_the_active_space(cli: Cli) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from recollect import __version__
+from recollect.core.admin.extras import how_to_install
 from recollect.ports.tracing import NO_TRACER, Span, Tracer
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def open_tracer(endpoint: str | None) -> Iterator[Tracer]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        log.warning("no traces are sent: install Recollect with its extra `otel`")
+        log.warning("no traces are sent: they need the extra `otel`. %s", how_to_install("otel"))
         yield NO_TRACER
         return
     resource = Resource.create({"service.name": "recollect", "service.version": __version__})

@@ -259,6 +259,16 @@ def test_bad_lines_are_survived(tmp_path: Path) -> None:
             assert told["memories"] == 0, line
 
 
+def test_half_of_a_surrogate_pair_is_stored_as_its_replacement(tmp_path: Path) -> None:
+    """A client that cuts a text inside an emoji sends one."""
+    arguments = {"content": "a broken \ud83e harbour"}
+    store = {**STATS, "params": {"name": "memory_store", "arguments": arguments}}
+    with bare(tmp_path / "home") as pipe:
+        pipe.send(INITIALIZE, json.dumps(store).encode())
+        kept = pipe.answer(3)["result"]["structuredContent"]
+        assert kept["content"] == "a broken \ufffd harbour"
+
+
 def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
     with bare(tmp_path / "home") as pipe:
         pipe.send(INITIALIZE, {**STATS, "params": {"name": "memory_sell", "arguments": {}}})

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from mcp.server.stdio import stdio_server
 
 from recollect.core.errors import RecollectError
+from recollect.shells.mcp.broken_text import RepairedStream
 from recollect.shells.mcp.server import Context, build_server
 
 if TYPE_CHECKING:
@@ -121,4 +122,5 @@ async def _answer(stack: AsyncExitStack) -> None:
     opening = asyncio.create_task(memory.open_for_hooks())
     stack.callback(opening.cancel)
     async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        options = server.create_initialization_options()
+        await server.run(RepairedStream(incoming), outgoing, options)

@@ -337,8 +337,8 @@ class EmbeddingQueue(SqliteComponent):
     ) -> list[EmbeddingJob]:
         with transaction(writer):
             while True:
-                values = {"space": space.id, "now": self._now(), "limit": limit}
-                values |= {"max_bytes": max_bytes}
+                values: dict[str, int | None] = {"space": space.id, "now": self._now()}
+                values |= {"limit": limit, "max_bytes": max_bytes}
                 due = writer.execute(_DUE, values).fetchall()
                 if not due:
                     return []

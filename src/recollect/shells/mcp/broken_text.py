@@ -1,0 +1,65 @@
+"""Messages that hold half of a surrogate pair, as a client writes when it cuts a text inside an
+emoji. The SDK cannot parse these and would leave them without an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import Context
+from types import TracebackType
+from typing import Self
+
+from mcp.shared._stream_protocols import ReadStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from recollect.core.memory.memory import repaired
+
+Incoming = SessionMessage | Exception
+
+
+class RepairedStream:
+    """Implements `ReadStream`: reads such messages with U+FFFD in place of each half."""
+
+    def __init__(self, stream: ReadStream[Incoming]) -> None:
+        self._stream = stream
+
+    @property
+    def last_context(self) -> Context | None:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Incoming:
+        return _reread(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Incoming:
+        return _reread(await anext(self._stream))
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+
+def _reread(message: Incoming) -> Incoming:
+    if not isinstance(message, ValidationError):
+        return message
+    line = message.errors(include_url=False)[0]["input"]
+    try:
+        text = repaired(json.dumps(json.loads(line), ensure_ascii=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except (ValueError, TypeError, RecursionError):
+        return message

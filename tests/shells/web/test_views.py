@@ -14,6 +14,7 @@ from tests.serving import Running
 from tests.shells.web.conftest import PHONE, OpenPage, Watched
 from tests.shells.web.test_memories import store
 from tests.strategies import new_id
+from tests.waiting import wait_until
 
 from recollect.core.sync.model import Revision
 from recollect.settings import load
@@ -69,9 +70,12 @@ def fill(server: Running, key: str) -> list[str]:
         ]
 
 
-def read_graph(server: Running) -> None:
+def read_graph(server: Running, key: str) -> None:
+    """The server's own worker may already be reading: then that one is waited for."""
     worker = Worker(GraphStep(server.server.graph))
     asyncio.run_coroutine_threadsafe(worker.work_off(), server.loop).result()
+    with server.client(key) as client:
+        wait_until(lambda: client.get("stats").json()["graph"]["waiting"] == 0)
 
 
 def test_home_shows_totals_growth_and_what_waits(server: Running, open_page: OpenPage) -> None:
@@ -181,7 +185,7 @@ def test_the_graph_shows_merges_and_splits_concepts(server: Running, open_page: 
             "Northwind Ltd uses Redis.",
         ):
             store(client, text)
-    read_graph(server)
+    read_graph(server, key)
     page = open_page(key, "#/graph?name=Northwind")
     concept = page.get_by_role("button", name="Ada", exact=True)
     expect(concept).to_be_visible()
@@ -208,7 +212,7 @@ def test_a_concept_is_dragged(server: Running, open_page: OpenPage) -> None:
     key = server.new_key()
     with server.client(key) as client:
         store(client, "Ada works at Northwind. Northwind uses Postgres.")
-    read_graph(server)
+    read_graph(server, key)
     page = open_page(key, "#/graph?name=Northwind")
     circle = page.get_by_role("button", name="Ada", exact=True).locator("circle")
     before = circle.bounding_box()
@@ -230,7 +234,7 @@ def test_the_graph_is_shown_as_of_an_earlier_time_and_zoomed(
     key = server.new_key()
     with server.client(key) as client:
         store(client, "Ada works at Northwind. Northwind uses Postgres.")
-    read_graph(server)
+    read_graph(server, key)
     page = open_page(key, "#/graph?name=Northwind")
     relationship = page.get_by_role("button", name="Ada works at Northwind")
     expect(relationship).to_be_visible()
@@ -255,7 +259,7 @@ def test_a_hit_shows_its_path_through_the_graph(server: Running, open_page: Open
         store(client, "Ada works at Northwind.")
         store(client, "Northwind uses Postgres.")
         assert client.patch("settings", json={"deadline_ms": 60_000}).is_success
-    read_graph(server)
+    read_graph(server, key)
     page = open_page(key, "#/recall?query=Where+does+Ada+work%3F")
     hit = page.locator(".hit", has_text="uses Postgres")
     expect(hit).to_contain_text("connections: reached through the graph")

@@ -130,6 +130,7 @@ def _download_all(
 
         show(0)
         paths.append(download(package, work, show, max_silence=max_silence))
+        show(package.size)
         done += package.size
     return paths
 

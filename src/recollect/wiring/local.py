@@ -192,7 +192,7 @@ class Local:
 
     async def catch_up(self) -> None:
         """Embed and read a little of what waits, and load what a recall needs."""
-        from recollect.usecases.workers.catch_up import BUDGET, catch_up
+        from recollect.usecases.workers.catch_up import BUDGET, GRAPH_SECONDS, catch_up
         from recollect.usecases.workers.embedding import EmbeddingStep
         from recollect.usecases.workers.graph import GraphStep
 
@@ -202,8 +202,9 @@ class Local:
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
                 await self._load_model()
-        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
-        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *graph])
+        graph = GraphStep(self.graph, seconds=GRAPH_SECONDS)
+        reading = [] if self.graph.mode == "off" else [graph, graph]
+        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *reading])
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
                 await self._load_data()

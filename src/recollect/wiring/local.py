@@ -248,8 +248,8 @@ def needed_model(settings: Settings) -> str:
     """The embedding model that the local store recalls with: that of its active space, else the
     configured one. `none` where recall is to go by words only.
     """
-    if settings.embedder == NO_EMBEDDER:
-        return NO_EMBEDDER
+    if settings.embedder == NO_EMBEDDER or not settings.has_local_store:
+        return settings.embedder
     from recollect.adapters.sqlite.vectors.spaces import read_active_embedder
 
     return read_active_embedder(settings.sqlite_path) or settings.embedder

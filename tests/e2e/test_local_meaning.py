@@ -121,7 +121,7 @@ def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
     )
     stats = cli.json("status")["stats"]
     assert (stats["embedding"]["embedded"], stats["embedding"]["waiting"]) == (2, 1)
-    assert stats["graph"]["waiting"] == 0
+    assert stats["graph"]["extracted"] >= 1
     assert json.loads(cli("worker", "--local", "--once", "--json").stdout)["embedded"] == 1
     assert cli.json("recall", QUERY)["hint"] is None
 

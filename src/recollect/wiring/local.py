@@ -192,7 +192,7 @@ class Local:
 
     async def catch_up(self) -> None:
         """Embed and read a little of what waits, and load what a recall needs."""
-        from recollect.usecases.workers.catch_up import BUDGET, catch_up
+        from recollect.usecases.workers.catch_up import BUDGET, GRAPH_SECONDS, catch_up
         from recollect.usecases.workers.embedding import EmbeddingStep
         from recollect.usecases.workers.graph import GraphStep
 
@@ -202,8 +202,9 @@ class Local:
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
                 await self._load_model()
-        graph = [] if self.graph.mode == "off" else [GraphStep(self.graph)] * 2
-        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *graph])
+        graph = GraphStep(self.graph, seconds=GRAPH_SECONDS)
+        reading = [] if self.graph.mode == "off" else [graph, graph]
+        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *reading])
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
                 await self._load_data()
@@ -247,8 +248,8 @@ def needed_model(settings: Settings) -> str:
     """The embedding model that the local store recalls with: that of its active space, else the
     configured one. `none` where recall is to go by words only.
     """
-    if settings.embedder == NO_EMBEDDER:
-        return NO_EMBEDDER
+    if settings.embedder == NO_EMBEDDER or not settings.has_local_store:
+        return settings.embedder
     from recollect.adapters.sqlite.vectors.spaces import read_active_embedder
 
     return read_active_embedder(settings.sqlite_path) or settings.embedder

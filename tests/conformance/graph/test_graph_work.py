@@ -15,7 +15,7 @@ from tests.usecases.queues import Time
 from recollect.core.errors import ModelBusy, ModelUnavailable
 from recollect.core.graph.extraction import Extraction, ExtractionJob, read_by_rules
 from recollect.core.recall.space import Space
-from recollect.usecases.graph.extract import GraphContext
+from recollect.usecases.graph.extract import Extracted, GraphContext, extract_batch
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.workers.graph import GraphStep
 from recollect.usecases.workers.worker import Worker
@@ -184,6 +184,16 @@ async def test_a_text_that_cannot_be_read_does_not_stop_the_others(store: FullSt
     assert await concept(store, "Zermatt") is not None
     progress = await store.graph.progress(1)
     assert (progress.extracted, progress.waiting, progress.last_error) == (1, 1, "ValueError")
+
+
+async def test_what_cannot_be_begun_in_time_is_given_back(store: FullStore) -> None:
+    """One memory is read, however little time there is."""
+    await fill(store, *(memory(number, f"They left Zermatt {number}") for number in range(1, 4)))
+    context = GraphContext(store.graph)
+    for left in (2, 1, 0):
+        assert await extract_batch(context, seconds=0.0) == Extracted(1)
+        assert (await store.graph.progress(1)).waiting == left
+    assert await extract_batch(context, seconds=0.0) is None
 
 
 async def test_storing_a_memory_wakes_a_graph_worker(store: FullStore) -> None:

@@ -54,16 +54,18 @@ async def test_of_a_long_memory_only_the_beginning_is_shown_until_it_is_read(hom
     keyed = {"expanded_keywords": ["zeppelin"]}
     ((_, kept),) = await calls(home, ("memory_store", {"content": LONG, **keyed}))
     by_keyword = ("memory_recall", {"query": "zeppelin"})
-    (recalled, found), (listed, page), (_, memory) = await calls(
-        home, by_keyword, LIST, ("memory_get", {"id": kept["id"]})
+    why = ("memory_why", {"id": kept["id"], "query": "zeppelin"})
+    (recalled, found), (listed, page), (explained, report), (_, memory) = await calls(
+        home, by_keyword, LIST, why, ("memory_get", {"id": kept["id"]})
     )
     for told, text in (
         (recalled, found["hits"][0]["memory"]["content"]),
         (listed, page["memories"][0]["content"]),
+        (explained, report["memory"]["content"]),
     ):
         assert text.startswith("The ferry leaves at nine")
         assert "shortened from 87,999 characters; memory_get has all of it" in text
-        assert len(told) < 5_000
+        assert len(told) < 8_000
     assert len(kept["content"]) < 2_000
     assert memory["content"] == LONG.strip()
 

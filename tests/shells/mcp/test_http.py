@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -141,6 +142,16 @@ async def test_without_a_known_key_nothing_is_answered(server: Running, shown: s
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
     assert "tools" not in answer.text
     assert answer.json()["remedy"]
+
+
+async def test_half_of_a_surrogate_pair_is_stored_as_its_replacement(server: Running) -> None:
+    store = {"name": "memory_store", "arguments": {"content": "a broken \ud83e harbour"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": store}
+    headers = {**HEADERS, "Authorization": f"Bearer {server.new_key()}"}
+    async with httpx.AsyncClient(headers=headers, timeout=SECONDS) as client:
+        answer = await client.post(_url(server), content=json.dumps(message))
+    kept = answer.json()["result"]["structuredContent"]
+    assert kept["content"] == "a broken \ufffd harbour"
 
 
 async def test_a_foreign_host_is_refused_even_with_a_key(server: Running) -> None:

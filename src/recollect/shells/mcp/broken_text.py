@@ -1,5 +1,5 @@
 """Messages that hold half of a surrogate pair, as a client writes when it cuts a text inside an
-emoji. The SDK cannot parse these and would leave them without an answer.
+emoji. The SDK cannot parse these: over a pipe it would leave them without an answer.
 """
 
 from __future__ import annotations
@@ -58,8 +58,17 @@ def _reread(message: Incoming) -> Incoming:
     if not isinstance(message, ValidationError):
         return message
     line = message.errors(include_url=False)[0]["input"]
-    try:
-        text = repaired(json.dumps(json.loads(line), ensure_ascii=False))
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    except (ValueError, TypeError, RecursionError):
+    if not isinstance(line, str) or (text := repair_json(line)) is None:
         return message
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValueError:
+        return message
+
+
+def repair_json(text: str | bytes) -> str | None:
+    """The document with U+FFFD in place of each half of a pair; None if it is not JSON."""
+    try:
+        return repaired(json.dumps(json.loads(text), ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return None

@@ -6,18 +6,24 @@ over, and any process can answer any request.
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.ports.service import Service
 from recollect.shells.asgi.guards import KEY, MAX_BODY
 from recollect.shells.asgi.problems import WRONG_METHOD, problem, problem_response
+from recollect.shells.mcp.broken_text import repair_json
 from recollect.shells.mcp.server import Context, build_server
 from recollect.wiring import Server
+
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +72,13 @@ class _PostOnly:
             )
             await problem_response(refused, {"Allow": "POST"})(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        await self._app(scope, partial(_receive_repaired, receive), send)
+
+
+async def _receive_repaired(receive: Receive) -> Message:
+    """The body comes in one piece, since `BodyLimit` has read it."""
+    message = await receive()
+    body = message.get("body", b"")
+    if _HALF.search(body) is None or (text := repair_json(body)) is None:
+        return message
+    return {**message, "body": text.encode()}

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 from uuid import UUID
 
@@ -78,16 +79,26 @@ class Compared:
     merged: int
 
 
-async def extract_batch(context: GraphContext) -> Extracted | None:
-    """Read some memories by rules; None when there is nothing to read just now."""
+async def extract_batch(context: GraphContext, seconds: float = inf) -> Extracted | None:
+    """Read some memories by rules; None when there is nothing to read just now. What is not begun
+    after so many seconds is given back.
+    """
     jobs = await context.store.claim(BY_RULES, RULES_BATCH)
     if not jobs:
         return None
+    clock = asyncio.get_running_loop().time
+    until = clock() + seconds
+    read: list[tuple[ExtractionJob, Extraction | str]] = []
     try:
-        read = [(job, await _read(context, job)) for job in jobs]
+        for job in jobs:
+            if read and clock() >= until:
+                break
+            read.append((job, await _read(context, job)))
     except asyncio.CancelledError:
         await give_back(context, jobs)
         raise
+    if late := jobs[len(read) :]:
+        await give_back(context, late)
     done = [(job, found) for job, found in read if isinstance(found, Extraction)]
     kept = await context.store.finish(done, BY_RULES) if done else 0
     failed = [(job, found) for job, found in read if isinstance(found, str)]

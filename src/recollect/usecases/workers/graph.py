@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 from recollect.usecases.graph.extract import (
     Compared,
@@ -20,17 +21,23 @@ OnGraph = Callable[[Extracted | Compared | BackoffEvent], None]
 
 class GraphStep:
     """Reads memories by rules, then with a language model, then compares names: the most urgent
-    first, one batch at a time.
+    first, one batch at a time, of which no memory is begun after so many `seconds`.
     """
 
     quiet_seconds = 0.2
 
-    def __init__(self, context: GraphContext, on_event: OnGraph = lambda _: None) -> None:
+    def __init__(
+        self,
+        context: GraphContext,
+        on_event: OnGraph = lambda _: None,
+        seconds: float = inf,
+    ) -> None:
         self._context = context
         self._on_event = on_event
+        self._seconds = seconds
 
     async def work(self, backoffs: Backoffs) -> bool:
-        done: Extracted | Compared | None = await extract_batch(self._context)
+        done: Extracted | Compared | None = await extract_batch(self._context, self._seconds)
         if done is None:
             read = partial(read_batch, self._context)
             done = await backoffs.attempt("reader", "language model", read)

@@ -126,7 +126,7 @@ class QueryTerms:
     def __init__(self, query: str, text: str, named: Collection[str] = ()) -> None:
         """The languages are those of the text, as far as its beginning tells, and of the query."""
         sample = segments(text[:_SAMPLE_CHARS])
-        own = _languages(segments(query))
+        own = text_languages(query)
         self._languages = tuple(dict.fromkeys((*_languages(sample, named), *own)))
         self.asked = query_forms(query, self._languages)
         self._numbers: dict[str, set[int]] = {}
@@ -157,6 +157,11 @@ class QueryTerms:
 def _may_hold(run: str, pairs: Collection[str]) -> bool:
     composed = unicodedata.normalize("NFKC", run)
     return any(pair in composed for pair in pairs)
+
+
+def text_languages(text: str) -> tuple[str, ...]:
+    """The languages of a text, as far as its beginning tells; that of most of it first."""
+    return _languages(segments(text[:_SAMPLE_CHARS]))
 
 
 def main_language(text: str) -> str | None:

@@ -155,25 +155,8 @@ def test_any_text_has_concepts_that_can_be_kept(content: str) -> None:
 
 def test_a_long_text_costs_no_more_than_its_length() -> None:
     """Every rule is linear: what would take minutes if one were not ends at once."""
-    for piece in (
-        "A ",
-        "a.",
-        "x_",
-        "/a",
-        "A of ",
-        "v1.",
-        "( ",
-        "`",
-        "www.",
-        "a-",
-        "Aa of the ",
-        "王",
-        "คุณ",
-        "가는",
-        "“",
-        "l'",
-        "श्री ",
-    ):
+    latin = ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the ", "l'")
+    for piece in (*latin, "王", "คุณ", "가는", "“", "श्री "):
         mentions(piece * 20_000)
         relations(piece * 20_000)
 

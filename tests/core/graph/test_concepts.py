@@ -36,6 +36,24 @@ def test_names_are_runs_of_capitalised_words_and_titles(content: str, names: lis
 
 
 @pytest.mark.parametrize(
+    ("content", "labels"),
+    [
+        ("Die Katharina arbeitet bei Siemens", ["Katharina", "Siemens"]),
+        ("Wir haben gestern mit Peter über das Projekt gesprochen", ["Peter", "Projekt"]),
+        ("Le chat de Marie est là. La réunion avec Jean est finie.", ["Marie", "Jean"]),
+        ("L’équipe est en Espagne, pas à l'Opéra", ["Espagne", "Opéra"]),
+        ("Los datos están en Madrid. Nunca se borran.", ["Madrid"]),
+        ("Мы вчера встретили Ивана Петрова", ["Ивана Петрова"]),
+        ("Когда ёлка стоит, а Ёжик спит", ["Ёжик"]),
+        ("když to žena a Žofie ví", ["Žofie"]),
+    ],
+)
+def test_plain_words_of_other_languages_are_no_names(content: str, labels: list[str]) -> None:
+    assert [mention.label for mention in mentions(content) if mention.kind == "name"] == labels
+    assert not {"gestern mit", "über das"}.intersection(found(content, "phrase"))
+
+
+@pytest.mark.parametrize(
     ("content", "phrases"),
     [
         (
@@ -137,7 +155,8 @@ def test_any_text_has_concepts_that_can_be_kept(content: str) -> None:
 
 def test_a_long_text_costs_no_more_than_its_length() -> None:
     """Every rule is linear: what would take minutes if one were not ends at once."""
-    for piece in ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the "):
+    latin = ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the ", "l'")
+    for piece in (*latin, "王", "คุณ", "가는", "“", "श्री "):
         mentions(piece * 20_000)
         relations(piece * 20_000)
 
@@ -151,6 +170,23 @@ def test_a_long_text_costs_no_more_than_its_length() -> None:
         ("我们在《银河计划》里用了新的数据库", {"银河计划"}),
         ("他每天早上喝红茶", set()),
         ("そうですね", set()),
+        ("王伟在北京的阿里巴巴工作", {"王伟", "北京"}),
+        ("我和李小明在中国银行工作，周老师也在", {"李小明", "中国银行", "周老师"}),
+        ("他在上海市南京路买了书", {"上海市", "南京路"}),
+        ("市场很大，这家公司很好，周五马上就要上市", set()),
+        ("“银河计划”明天开始，他说“我不知道”", {"银河计划"}),
+        ("我们使用Postgres数据库和graph_weight参数", {"Postgres", "graph_weight"}),
+        ("김민수는 삼성전자에서 일한다", {"김민수", "삼성전자"}),
+        ("박지성 씨가 Postgres를 쓴다", {"박지성", "Postgres"}),
+        ("사용하는 사람, 재미있는 것, 똑같은 것", set()),
+        ("मैं श्री राहुल के साथ Siemens में काम करता हूँ", {"राहुल", "Siemens"}),
+        ("हाँ जी, राहुल जी आए", {"राहुल"}),
+        ("คุณสมชายทำงานที่กรุงเทพ", {"สมชาย"}),
+        ("คุณชอบกาแฟไหม คุณภาพดี ขอบคุณมาก", set()),
+        ("أحمد يعمل في شركة كبيرة", set()),
+        ('السيد أحمد يعمل في "مشروع النيل"', {"أحمد", "مشروع النيل"}),
+        ("السيد الرئيس هنا", set()),
+        ('ד"ר כהן עובדת כאן', {"כהן"}),
     ],
 )
 def test_names_in_scripts_without_capitals(text: str, labels: set[str]) -> None:

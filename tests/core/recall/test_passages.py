@@ -34,6 +34,12 @@ def hit(text: str, **fields: object) -> Hit:
     [
         ("The ferry to Marblehead leaves at nine.", "when do the ferries to Marblehead leave?"),
         ("私は緑茶が好きです。", "緑茶"),
+        ("We met at Café Zentral.", "cafe"),
+        ("The rent is due on the third.", "rent"),
+        ("Ask OrderService for it.", "order service"),
+        ("Die Häuser sind verkauft.", "wann war das Haus in der Stadt"),
+        ("서울에서 만나요.", "서울"),
+        ("ｶﾞｽを止める。", "ガス"),
     ],
 )
 def test_a_hit_shows_the_passage_with_the_words(fact: str, query: str, at: float) -> None:
@@ -43,6 +49,39 @@ def test_a_hit_shows_the_passage_with_the_words(fact: str, query: str, at: float
     assert fact in shown.passage.text
     assert text[shown.passage.start : shown.passage.end] == shown.passage.text
     assert len(shown.passage.text) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("filler", "fact", "query"),
+    [
+        ("The parents had a different and current opinion. ", "The rent is due.", "rent"),
+        ("Die Leute sind alle da und nicht dort. ", "Der Vertrag.", "die Verträge"),
+    ],
+    ids=["part of a word", "stop word"],
+)
+def test_parts_of_words_and_stop_words_do_not_count(filler: str, fact: str, query: str) -> None:
+    text = filler * 100 + fact + " " + filler * 100
+    (shown,) = show_passages([hit(text)], query)
+    assert shown.passage is not None
+    assert fact in shown.passage.text
+
+
+def test_the_passage_with_the_rarer_words_is_shown() -> None:
+    common, rare = "The ferry is late again today. ", "The captain of the ferry is Ada. "
+    text = common * 200 + rare + common * 200
+    (shown,) = show_passages([hit(text)], "ferry captain")
+    assert shown.passage is not None
+    assert rare.strip() in shown.passage.text
+
+
+def test_a_hit_by_a_tag_shows_the_passage_nearest_in_meaning() -> None:
+    legs = {
+        "dense": LegPlace(1, 0.8, 0.1, passage=Span(100, 900)),
+        "lexical": LegPlace(1, 3.0, 0.9),
+    }
+    (shown,) = show_passages([hit(text_with("", at=0.0), legs=legs)], "zeppelin")
+    assert shown.passage is not None
+    assert shown.passage.start == 100
 
 
 def test_a_short_text_shows_no_passage() -> None:

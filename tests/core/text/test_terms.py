@@ -15,6 +15,7 @@ from recollect.core.text import terms as terms_module
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import (
     MAX_BYTES,
+    MAX_QUERY_TERMS,
     analyze,
     analyze_fields,
     main_language,
@@ -160,6 +161,12 @@ STOPPED = [
 @pytest.mark.parametrize(("query", "words"), STOPPED)
 def test_stop_words_of_the_query_s_language_are_left_out(query: str, words: list[str]) -> None:
     assert [forms[0] for forms in query_forms(query, {"en", "de", "es", "fr", "ru"})] == words
+
+
+def test_a_query_asks_for_a_word_once_and_for_no_more_than_a_hundred_or_so() -> None:
+    assert query_forms("Deploy deploy DEPLOY", {"en"}) == [("deploy",)]
+    many = " ".join(f"word{number}" for number in range(1_000))
+    assert len(query_forms(many, {"en"})) == MAX_QUERY_TERMS
 
 
 @given(any_text)

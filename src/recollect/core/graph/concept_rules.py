@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from recollect.core.graph.concept_words import FILLERS, NO_NAMES
+from recollect.core.graph.caseless_names import caseless_names
+from recollect.core.graph.concept_words import fillers, no_names
+from recollect.core.text.terms import text_languages
 
 ConceptKind = Literal["name", "phrase", "code", "path", "version", "url", "tag", "keyword", "year"]
 
@@ -71,7 +73,12 @@ _NAMED_VERSION: Final = re.compile(r"(?<![\w.-])[A-Z][\w+#]* v?\d+\.\d+(?![\w%]|
 _YEAR: Final = re.compile(r"(?<![\w.,-])(?:1\d{3}|20\d{2})(?!\w|[.,]\d)")
 
 # A word of a name: initials, a capitalised word, or letters behind digits (3M).
-_UPPER: Final = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u024f\u0391-\u03a9\u0410-\u042f"
+_UPPER: Final = "".join(
+    chr(code)
+    for first, last in ((0x41, 0x24F), (0x370, 0x556), (0x1E00, 0x1FFF))
+    for code in range(first, last + 1)
+    if chr(code).isupper()
+)
 _CAPITALISED: Final = rf"(?:(?:[A-Z]\.)+|[{_UPPER}][\w'’-]*|\d+[A-Z]\w*)"
 _PARTICLE: Final = (
     "(?:of|the|de|del|della|di|da|do|dos|das|du|des|la|le|el|van|von|der|den|ter|bin|ibn|al|y|e|&)"
@@ -86,12 +93,15 @@ _PLAIN: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;\n\"“”(•*-]\s*$")
 _WORD: Final = re.compile(r"[^\W_][\w'’-]*|[^\w\s]|\n")
-_EASTERN_TITLE: Final = re.compile(r"[「『《]([^「」『』《》\n。、，！？]{2,20})[」』》]")
-_KATAKANA: Final = re.compile(r"[\u30a1-\u30fa][\u30a1-\u30fa\u30fb-\u30fe]{2,39}")
-_HIRAGANA: Final = re.compile(r"[\u3041-\u3096]")
-_KANJI: Final = re.compile(
-    r"(?<![\u3005\u3400-\u9fff])[\u3005\u3400-\u9fff]{2,6}(?![\u3005\u3400-\u9fff])"
+# Scripts that part no words: to the rules for capitals they are what stands between names.
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]+"
 )
+# Articles and pronouns that lost their vowel: l'Allemagne, dell'Italia.
+_ELIDED: Final = re.compile(
+    r"(?<![\w'’])(?:[cdjlmnst]|qu|un|dell|all|nell|sull|dall)['’](?=\w)", re.IGNORECASE
+)
+_ELIDING: Final = frozenset({"fr", "it", "ca"})
 _PARENTHESES: Final = re.compile(r"\s*\([^()]*\)")
 
 
@@ -101,7 +111,8 @@ def spans(content: str) -> Iterator[Span]:
     if title_end:
         title = content[:title_end].strip()
         yield Span(0, title_end, _PARENTHESES.sub("", title) or title, "name")
-    text = content
+    languages = text_languages(content)
+    text = _UNSPACED.sub(_blank, content)
     for kind, pattern in _SHAPES:
         for match in pattern.finditer(text):
             yield Span(*match.span(), match.group().strip("`").rstrip(_AFTER[kind]), kind)
@@ -110,36 +121,28 @@ def spans(content: str) -> Iterator[Span]:
         yield Span(*match.span(), match.group(), "version")
     for match in _YEAR.finditer(text):
         yield Span(*match.span(), match.group(), "year")
+    if not _ELIDING.isdisjoint(languages):
+        text = _ELIDED.sub(lambda match: " " * len(match.group()), text)
     # A title is one name; beside it only what it says in parentheses names something else.
     aside = text.find("(", 0, title_end)
-    names = name_spans(_without(text, [(0, title_end if aside < 0 else aside)]))
+    names = name_spans(_without(text, [(0, title_end if aside < 0 else aside)]), languages)
     for start, end in names:
         yield Span(start, end, text[start:end], "name")
-    yield from _phrases(_without(text, names))
-    yield from _without_capitals(text)
+    yield from _phrases(_without(text, names), fillers(languages))
+    for start, end, kind in caseless_names(content):
+        yield Span(start, end, content[start:end], kind)
 
 
-def _without_capitals(text: str) -> Iterator[Span]:
-    """Names in Chinese and Japanese, where no capital shows them: what stands in the quotes for
-    names and titles, what is written in katakana, and between kana the compounds of kanji. In
-    Chinese only quotes tell a name from the sentence around it.
-    """
-    if text.isascii():
-        return
-    for match in _EASTERN_TITLE.finditer(text):
-        yield Span(*match.span(1), match.group(1), "name")
-    for match in _KATAKANA.finditer(text):
-        yield Span(*match.span(), match.group(), "name")
-    if _HIRAGANA.search(text):
-        for match in _KANJI.finditer(text):
-            yield Span(*match.span(), match.group(), "phrase")
-
-
-def name_spans(text: str) -> list[tuple[int, int]]:
+def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, int]]:
     """Runs of capitalised words. A word that opens a sentence is capitalised anyway, so a lone one
     is not taken when it looks like a plain word, unless the text writes it so elsewhere.
     """
-    runs = [trimmed for match in NAME.finditer(text) if (trimmed := _trimmed(text, *match.span()))]
+    plain = no_names(languages)
+    runs = [
+        trimmed
+        for match in NAME.finditer(text)
+        if (trimmed := _trimmed(text, *match.span(), plain))
+    ]
     sure = {text[start:end] for start, end in runs if not _opens(text, start)}
     return [
         (start, end)
@@ -149,12 +152,12 @@ def name_spans(text: str) -> list[tuple[int, int]]:
     ]
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _trimmed(text: str, start: int, end: int, no_names: frozenset[str]) -> tuple[int, int] | None:
     """A run without the plain words that open its sentence ("When Anna"); none of it when there
     are only plain words in it.
     """
     words = text[start:end].split(" ")
-    plain = [word.lower().rstrip(".'’") in NO_NAMES for word in words]
+    plain = [word.lower().rstrip(".'’") in no_names for word in words]
     if all(plain):
         return None
     if _opens(text, start):
@@ -168,11 +171,11 @@ def _opens(text: str, start: int) -> bool:
     return not before.strip() or _SENTENCE_END.search(before) is not None
 
 
-def _phrases(text: str) -> Iterator[Span]:
+def _phrases(text: str, fillers: frozenset[str]) -> Iterator[Span]:
     """Two or three words in a row with no filler between them: noun phrases, mostly."""
     run: list[re.Match[str]] = []
     for match in (*_WORD.finditer(text), None):
-        if match is not None and _tells(match.group()):
+        if match is not None and _tells(match.group(), fillers):
             run.append(match)
             continue
         for size in range(2, MAX_PHRASE_WORDS + 1):
@@ -182,10 +185,12 @@ def _phrases(text: str) -> Iterator[Span]:
         run = []
 
 
-def _tells(word: str) -> bool:
+def _tells(word: str, fillers: frozenset[str]) -> bool:
+    # Where no letter has a capital, two words in a row are as likely a name and its verb.
     return (
         len(word) > 2
-        and word.lower() not in FILLERS
+        and word.lower() not in fillers
+        and word[0].lower() != word[0].upper()
         and not word[0].isdigit()
         and not word.endswith("ly")
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import Final
 
 from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import stop_words
 
 # Words that stand between concepts and belong to none: what every sentence may hold, whatever it
 # is about. With the stop words they part the phrases of a text.
@@ -44,14 +46,67 @@ way ways we're we've week weeks well went whatever whether whole whose widely wi
 without won't wonder wonderful work worked working works would wow year years yeah yes yesterday
 yet you're you've young younger yourself assistant
 """
-FILLERS: Final = STOP_WORDS | frozenset(_FILLERS_TEXT.split())
+_FILLERS: Final = STOP_WORDS | frozenset(_FILLERS_TEXT.split())
+
+# In other languages, beside the stop words: what opens a sentence, or stands in any.
+_MORE_FILLERS: Final = {
+    "de": """
+gestern heute morgen übermorgen vorgestern immer nie niemals manchmal oft selten bitte danke leider
+vielleicht eigentlich natürlich genau schon bereits erst eben mal gerne gern lieber besser sonst
+deshalb deswegen daher trotzdem außerdem allerdings jedoch dabei dafür dagegen danach davor davon
+dazu seit während wegen sowie sobald falls obwohl bevor nachdem damals derzeit aktuell künftig
+zuerst zuletzt dann danke hallo haben hast habt sollen sollten wollen will wollte wollten darf
+dürfen möchte möchten mag mögen könnten würde würden wäre wären war bist seid bleibt macht machen
+gemacht geht gehen ging kommt kommen kam sagt sagte sagen gesagt weiß wissen findet finde nutzt
+nutzen benutzt verwendet verwenden braucht brauchen arbeitet arbeiten wohnt lebt heißt mehr weniger
+alles nichts jemand niemand andere anderen einige viele wenige beide zwei drei vier fünf neue neuen
+neuer neues gut gute guten guter ganze ganzen herr frau januar februar märz april mai juni juli
+august september oktober november dezember montag dienstag mittwoch donnerstag freitag samstag
+sonntag denk denke merke merk vergiss nimm nutze verwende benutze schreib schreibe mach mache
+""",
+    "fr": """
+hier aujourd'hui demain toujours jamais parfois souvent merci bonjour voici voilà peut-être alors
+ensuite puis enfin ainsi cependant pourtant depuis lorsque lorsqu parce puisque afin car déjà
+maintenant bien beaucoup peu trop moins fait faire faut peut peuvent doit doivent veux veut dit
+utilise utilisons travaille habite préfère aime lundi mardi mercredi jeudi vendredi samedi dimanche
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre monsieur madame
+""",
+    "es": """
+ayer hoy mañana siempre nunca jamás gracias hola entonces luego además quizás tal vez aunque desde
+mientras ahora después bien mucho muchos mucha muchas menos hace hacer puede pueden debe deben
+quiere quiero dice usa usamos utiliza trabaja vive prefiere prefiero gusta lunes martes miércoles
+jueves viernes sábado domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre
+noviembre diciembre señor señora
+""",
+    "it": """
+ieri oggi domani sempre mai grazie ciao forse allora inoltre mentre adesso ora dopo prima bene molto
+molti fa fare può possono deve devono vuole dice usa usiamo lavora vive abita preferisce preferisco
+lunedì martedì mercoledì giovedì venerdì sabato domenica signor signora
+""",
+    "pt": """
+ontem hoje amanhã sempre nunca obrigado obrigada olá então além talvez enquanto agora depois bem
+muitos faz fazer pode podem deve devem quer diz usa usamos trabalha mora vive prefere prefiro
+segunda terça quarta quinta sexta sábado domingo senhor senhora
+""",
+    "nl": """
+gisteren vandaag morgen altijd nooit soms vaak bedankt hallo misschien daarna daarom toen terwijl
+sinds gebruikt gebruiken werkt woont vindt maandag dinsdag woensdag donderdag vrijdag zaterdag
+zondag meneer mevrouw
+""",
+    "ru": """
+вчера сегодня завтра всегда никогда иногда часто спасибо привет пожалуйста потом затем сейчас
+теперь здесь поэтому однако хотя пока нужно надо должен должна должны будет будем буду был работает
+живет живёт любит использует используем говорит сказал сказала наш наша наши наше моя мои твой ваш
+понедельник вторник среда четверг пятница суббота воскресенье господин госпожа
+""",
+}
 
 # Months, days and forms of address: capitalised, and no name by themselves.
 _NO_NAMES_TEXT: Final = """
 january february march april may june july august september october november december monday
 tuesday wednesday thursday friday saturday sunday mr mrs ms dr prof sir st i am pm ad bc
 """
-NO_NAMES: Final = FILLERS | frozenset(_NO_NAMES_TEXT.split())
+_NO_NAMES: Final = _FILLERS | frozenset(_NO_NAMES_TEXT.split())
 
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _POSSESSIVE: Final = re.compile(r"['’]s?(?!\w)")
@@ -61,6 +116,21 @@ _EDGES: Final = "-./:~_"
 
 # No accents: with them kana are other letters (ハ, バ, パ).
 _VOICED: Final = "\u3099\u309a"
+
+
+@cache
+def fillers(languages: tuple[str, ...]) -> frozenset[str]:
+    """What parts the phrases of a text in these languages."""
+    others = (each for each in languages if each != "en")
+    return _FILLERS.union(
+        *((*stop_words(each), *_MORE_FILLERS.get(each, "").split()) for each in others)
+    )
+
+
+@cache
+def no_names(languages: tuple[str, ...]) -> frozenset[str]:
+    """What is capitalised, in a text in these languages, and no name by itself."""
+    return _NO_NAMES | fillers(languages)
 
 
 def concept_key(label: str) -> str:

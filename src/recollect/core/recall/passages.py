@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.recall.request import Hit, Passage
-from recollect.core.text.analysis import query_words
+from recollect.core.text.analysis import clean_query
 from recollect.core.text.passages import Span, cut_passages
+from recollect.core.text.terms import QueryTerms, named_languages
 
 if TYPE_CHECKING:
+    from recollect.core.memory.memory import Memory
     from recollect.core.recall.space import EmbeddingJob
 
 FIRST_SHARE: Final = 0.3
@@ -20,8 +24,6 @@ docs/adr/0047 has the figures."""
 
 SHOWN_TOKENS: Final = 256
 """Tokens of the passage that is shown of a text found by words; a shorter text is shown whole."""
-
-_SHORT_WORD: Final = 4
 
 
 class PassageVector(NamedTuple):
@@ -61,7 +63,6 @@ def in_context(vectors: Sequence[Sequence[float]]) -> list[Sequence[float]]:
 
 def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
     """The hits, long ones with the passage that matched."""
-    words: tuple[str, ...] | None = None
     shown: list[Hit] = []
     for hit in hits:
         spans = cut_passages(hit.memory.content, SHOWN_TOKENS)
@@ -70,36 +71,38 @@ def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
         elif _is_current(hit):
             shown.append(hit)
         else:
-            words = query_words(query) if words is None else words
-            span = _nearest(hit) or find_words(hit.memory.content, words, spans)
-            shown.append(replace(hit, passage=_to_passage(hit.memory.content, span)))
+            near = _nearest(hit)
+            span = near if near and _is_by_meaning(hit) else _with_most(hit.memory, query, spans)
+            shown.append(replace(hit, passage=_to_passage(hit.memory.content, span or near)))
     return shown
 
 
-def find_words(text: str, words: Sequence[str], spans: Sequence[Span]) -> Span | None:
-    """The passage with most of the words; one that few passages have counts more. Endings are
-    ignored. None if no passage has any.
+def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None:
+    """The passage that has most of what the query asks for; a word that few passages have counts
+    more. None if no passage has any.
     """
-    parts = [text[slice(*span)].lower() for span in spans]
-    scores = [0.0] * len(parts)
-    for word in words:
-        stem = word if len(word) <= _SHORT_WORD else word[: max(_SHORT_WORD, len(word) - 3)]
-        having = [number for number, part in enumerate(parts) if stem in part]
-        for number in having:
-            scores[number] += log(1.0 + len(parts) / len(having))
+    terms = QueryTerms(clean_query(query), memory.content, named_languages(memory.tags))
+    held = [terms.held_by(memory.content[slice(*span)]) for span in spans]
+    having = Counter(chain.from_iterable(held))
+    weights = {number: log(1.0 + len(spans) / count) for number, count in having.items()}
+    scores = [sum(weights[number] for number in sorted(numbers)) for numbers in held]
     best = max(range(len(scores)), key=lambda number: (scores[number], -number))
     return spans[best] if scores[best] > 0.0 else None
 
 
 def _nearest(hit: Hit) -> Span | None:
-    """The passage nearest in meaning, if meaning says more about the hit than words do."""
-    dense, lexical = hit.legs.get("dense"), hit.legs.get("lexical")
+    """The passage nearest in meaning, if meaning found this text."""
+    dense = hit.legs.get("dense")
     if dense is None or dense.passage is None or hit.ranked_as is not None:
-        return None
-    if lexical is not None and lexical.contribution > dense.contribution:
         return None
     # The text may have changed since it was searched.
     return dense.passage if dense.passage.end <= len(hit.memory.content) else None
+
+
+def _is_by_meaning(hit: Hit) -> bool:
+    """Whether meaning says as much about a hit as words do."""
+    lexical = hit.legs.get("lexical")
+    return lexical is None or lexical.contribution <= hit.legs["dense"].contribution
 
 
 def _is_current(hit: Hit) -> bool:

@@ -15,7 +15,6 @@ from recollect.core.text.stop_words import ENGLISH
 
 # A prompt pasted whole must not cost seconds: what is past this tells little about the question.
 MAX_QUERY_CHARS: Final = 20_000
-MAX_QUERY_WORDS: Final = 64
 _MOST_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -56,13 +55,6 @@ def _bound_marks(text: str) -> str:
         if marks <= _MOST_MARKS:
             kept.append(character)
     return "".join(kept)
-
-
-def query_words(text: str) -> tuple[str, ...]:
-    """The distinct words worth looking for, in order; stop words only if there are no others."""
-    distinct = tuple(dict.fromkeys(words(clean_query(text))))
-    telling = tuple(word for word in distinct if word not in STOP_WORDS)
-    return (telling or distinct)[:MAX_QUERY_WORDS]
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
 MAX_WORD: Final = 64
@@ -108,21 +108,23 @@ def segments(text: str) -> list[Segment]:
     """The pieces of a text that hold something to be found by, in order. Plain words, and the parts
     of others, are of the kind `word`; compounds, besides, are `whole`.
     """
-    found: list[Segment] = []
+    return list(segments_except(text, ()))
+
+
+def segments_except(text: str, skipped: Container[str]) -> Iterator[Segment]:
+    """The pieces of a text, without the plain words that the caller has seen enough of."""
     classes = text.translate(_CLASSES)
     for match in _SEGMENT.finditer(classes):
         start, end = match.span()
         kind = match.lastgroup
         if kind == "plain" and end - start <= MAX_WORD:
-            found.append(Segment("word", text[start:end], ""))
+            if (word := text[start:end]) not in skipped:
+                yield Segment("word", word, "")
         elif kind == "plain" or kind == "compound":
-            found += (
-                Segment("word" if is_word else "whole", part, "")
-                for part, is_word in _parts(text[start:end], classes[start:end])
-            )
+            for part, is_word in _parts(text[start:end], classes[start:end]):
+                yield Segment("word" if is_word else "whole", part, "")
         else:
-            found.append(Segment(kind or "", text[start:end], classes[start:end]))
-    return found
+            yield Segment(kind or "", text[start:end], classes[start:end])
 
 
 def _parts(text: str, classes: str) -> Iterator[tuple[str, bool]]:

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from recollect.core.text.languages import UNKNOWN, guess, languages_of, script_of, unspaced_language
-from recollect.core.text.segments import MAX_WORD, Segment, segments
+from recollect.core.text.segments import MAX_WORD, Segment, segments, segments_except
 from recollect.core.text.stop_words import stop_words
 
 VERSION: Final = 2
@@ -58,6 +58,8 @@ _HEBREW_ENDINGS: Final = ("ים", "ות")
 _LETTERS_A_CHARACTER: Final = 3
 """How many letters of other scripts say as much as one character of Chinese, about."""
 _CACHED: Final = 50_000
+_SAMPLE_CHARS: Final = 4_000
+"""Of a long text, to tell its languages by when its parts are looked through."""
 _NAMED: Final = "lang:"
 _UNWRITTEN: Final = re.compile(r"[^\w_./@:+#'\u0080-\U0010ffff-]+")
 # A character and its marks; more than a few are no writing.
@@ -89,16 +91,20 @@ def analyze_fields(
     the language, which is then not guessed.
     """
     tags = list(tags)
-    named = [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
     texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
     found = [segments(text) for text in texts]
-    languages = _languages([each for field in found[:-1] for each in field], named)
+    languages = _languages([each for field in found[:-1] for each in field], named_languages(tags))
     room = _Room(MAX_BYTES)
     # The content comes last: however long it is, its tags find it.
     last, third, second, first = (
         list(room.fitting(_forms(each, languages))) for each in reversed(found)
     )
     return Analyzed((first, second, third, last), languages)
+
+
+def named_languages(tags: Iterable[str]) -> list[str]:
+    """The languages that a memory's tags name."""
+    return [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
 
 
 def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
@@ -112,6 +118,50 @@ def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
     distinct = dict.fromkeys(_forms(found, languages, of_query=True))
     telling = [forms for forms in distinct if forms[0] not in stopped]
     return (telling or list(distinct))[:MAX_QUERY_TERMS]
+
+
+class QueryTerms:
+    """What a query asks for, to look up in the parts of one text."""
+
+    def __init__(self, query: str, text: str, named: Collection[str] = ()) -> None:
+        """The languages are those of the text, as far as its beginning tells, and of the query."""
+        sample = segments(text[:_SAMPLE_CHARS])
+        own = text_languages(query)
+        self._languages = tuple(dict.fromkeys((*_languages(sample, named), *own)))
+        self.asked = query_forms(query, self._languages)
+        self._numbers: dict[str, set[int]] = {}
+        for number, forms in enumerate(self.asked):
+            for form in forms:
+                self._numbers.setdefault(form, set()).add(number)
+        self._other_words: set[str] = set()
+
+    def held_by(self, part: str) -> set[int]:
+        """Which of `asked` a part of the text has, by number."""
+        # Few runs of characters have a pair that is asked for, and finding out is fast.
+        composed = unicodedata.normalize("NFKC", part)
+        sought = [form for form in self._numbers if form in composed]
+        telling = (
+            segment
+            for segment in segments_except(part, self._other_words)
+            if segment.kind not in ("pairs", "hangul") or _may_hold(segment.text, sought)
+        )
+        held: set[int] = set()
+        for forms in _forms(telling, self._languages):
+            if self._numbers.keys().isdisjoint(forms):
+                self._other_words.add(forms[0])
+            else:
+                held.update(*(self._numbers.get(form, ()) for form in forms))
+        return held
+
+
+def _may_hold(run: str, pairs: Collection[str]) -> bool:
+    composed = unicodedata.normalize("NFKC", run)
+    return any(pair in composed for pair in pairs)
+
+
+def text_languages(text: str) -> tuple[str, ...]:
+    """The languages of a text, as far as its beginning tells; that of most of it first."""
+    return _languages(segments(text[:_SAMPLE_CHARS]))
 
 
 def main_language(text: str) -> str | None:
@@ -186,7 +236,7 @@ def _pairs(run: Segment, *, of_query: bool) -> Iterator[Forms]:
     """Each character, with its marks, and the next. Single ones too, where one can be a word: Han
     characters, Korean syllables, and others with a mark; of a query only one that is alone.
     """
-    characters = [*filter(None, _syllables(run.text) if run.kind == "hangul" else _characters(run))]
+    characters = _characters_of(run)
     if len(characters) == 1:
         yield (characters[0],)
         return
@@ -195,6 +245,10 @@ def _pairs(run: Segment, *, of_query: bool) -> Iterator[Forms]:
             yield (one,)
         if place + 1 < len(characters):
             yield (one + characters[place + 1],)
+
+
+def _characters_of(run: Segment) -> list[str]:
+    return [*filter(None, _syllables(run.text) if run.kind == "hangul" else _characters(run))]
 
 
 def _syllables(text: str) -> str:

@@ -6,8 +6,10 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from tests.serving import Running
@@ -311,20 +313,29 @@ def test_conflicts_are_decided_with_the_keyboard(server: Running, open_page: Ope
     assert sorted(text.rpartition(" ")[2] for text in texts) == ["nine", "six", "six"]
 
 
+def propose(server: Running, client: httpx.Client, *names: str) -> list[dict[str, Any]]:
+    """Proposals about a pair of memories for each name, as the curator makes them."""
+    for name in names:
+        store(client, f"The {name} leaves from berth 8.")
+        store(client, f"The {name} moved to berth 9.")
+    curation = build_curation(server.server.context, load(curation="propose"))
+    assert curation is not None
+    working = Worker(CurationStep(curation)).work_off()
+    asyncio.run_coroutine_threadsafe(working, server.loop).result()
+    return proposals(client)
+
+
+def proposals(client: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("proposals").json()["proposals"]
+    return found
+
+
 def test_proposals_are_accepted_and_rejected_in_the_review(
     server: Running, open_page: OpenPage
 ) -> None:
-    owner = "curious"
-    key = server.new_key(owner)
+    key = server.new_key("curious")
     with server.client(key) as client:
-        for name in ("ferry", "train"):
-            store(client, f"The {name} leaves from berth 8.")
-            store(client, f"The {name} moved to berth 9.")
-        curation = build_curation(server.server.context, load(curation="propose"))
-        assert curation is not None
-        working = Worker(CurationStep(curation)).work_off()
-        asyncio.run_coroutine_threadsafe(working, server.loop).result()
-        proposed = len(client.get("proposals").json()["proposals"])
+        proposed = len(propose(server, client, "ferry", "train"))
         assert proposed >= 2
         page = open_page(key, "#/home")
         page.get_by_role("link", name=f"{proposed} proposals to review").click()
@@ -334,12 +345,138 @@ def test_proposals_are_accepted_and_rejected_in_the_review(
         expect(cards.first.get_by_role("heading")).to_contain_text("Outdated")
         expect(cards.first.locator("ins")).to_contain_text(["moved", "9."])
         page.keyboard.press("a")
+        expect(page.get_by_text("Kept the newer memory.")).to_be_visible()
         expect(cards).to_have_count(proposed - 1)
         page.keyboard.press("r")
+        expect(page.get_by_text("Kept both memories.")).to_be_visible()
         expect(cards).to_have_count(proposed - 2)
         (entry,) = client.get("journal").json()["entries"]
         links = client.get(f"memories/{entry['survivor']}").json()["links"]
     assert links == [{"kind": "supersedes", "target": entry["superseded"]}]
+
+
+def test_a_proposal_says_who_made_it_how_sure_and_leads_to_both_memories(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        (found,) = propose(server, client, "ferry")
+    page = open_page(key, "#/review")
+    card = page.locator(".pairs > li")
+    expect(card).to_contain_text(f"{round(found['confidence'] * 100)}% sure, found by rules")
+    for title in ("Older", "Newer"):
+        link = card.get_by_role("link", name=title)
+        expect(link).to_have_attribute("href", f"#/memory/{found[title.lower()]}")
+
+
+def test_a_live_update_moves_neither_the_selection_nor_the_focus(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second, third = propose(server, client, "ferry", "train", "tram")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(3)
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("j")
+        expect(cards.nth(1)).to_be_focused()
+        # The first proposal becomes void.
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(2)
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("o")
+        expect(page.get_by_text("Kept the older memory.")).to_be_visible()
+        (entry,) = client.get("journal").json()["entries"]
+        assert (entry["proposal"], entry["survivor"]) == (second["id"], second["older"])
+        assert [each["id"] for each in proposals(client)] == [third["id"]]
+
+
+def test_a_live_update_leaves_the_focus_outside_the_list(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, *_ = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(2)
+        link = page.get_by_role("link", name="API")
+        link.focus()
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(1)
+        expect(link).to_be_focused()
+
+
+def test_no_key_decides_about_another_pair_when_the_selected_one_is_gone(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards.first).to_be_focused()
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(1)
+        expect(page.get_by_text("The selected pair is gone")).to_be_visible()
+        for pressed in "aorl":
+            page.keyboard.press(pressed)
+        page.keyboard.press("j")
+        expect(cards.first).to_be_focused()
+        assert [(each["id"], each["state"]) for each in proposals(client)] == [
+            (second["id"], "open")
+        ]
+
+
+@pytest.mark.parametrize("pressed", ["a", "o", "r"])
+def test_a_decision_is_undone_and_the_proposal_is_back(
+    server: Running, open_page: OpenPage, pressed: str
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        (found,) = propose(server, client, "ferry")
+        page = open_page(key, "#/review")
+        expect(page.locator(".pairs > li")).to_be_focused()
+        page.keyboard.press(pressed)
+        expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".pairs > li")).to_have_count(1)
+        assert [each["id"] for each in proposals(client)] == [found["id"]]
+        assert client.get("journal").json()["entries"] == []
+        assert client.get(f"memories/{found['newer']}").json()["links"] == []
+
+
+def test_later_is_remembered_by_the_server(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("l")
+        expect(cards.last).to_contain_text("later")
+        expect(cards.first).to_be_focused()
+        expect(cards.first).to_contain_text("train")
+        states = {each["id"]: each["state"] for each in proposals(client)}
+        assert states == {first["id"]: "later", second["id"]: "open"}
+        page.reload()
+        expect(cards.last).to_contain_text("ferry")
+
+
+def test_all_of_a_kind_are_accepted_and_undone_at_once(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        found = propose(server, client, "ferry", "train", "tram")
+        page = open_page(key, "#/review")
+        page.get_by_role("button", name="Keep the newer of all 3 outdated").click()
+        expect(page.get_by_text("Kept the newer memory of 3 pairs.")).to_be_visible()
+        assert len(client.get("journal").json()["entries"]) == 3
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".pairs > li")).to_have_count(3)
+        assert {each["id"] for each in proposals(client)} == {each["id"] for each in found}
 
 
 def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page: OpenPage) -> None:

@@ -22,13 +22,14 @@ function show(kind, text, action, seconds) {
 export const notify = (text) => show("notice", text, null, SECONDS);
 export const showProblem = (text) => show("problem", text, null, 0);
 
-export function offerUndo(text, undo) {
+// `isPartial`: the text also says what failed, so it stays until it is closed.
+export function offerUndo(text, undo, { isPartial = false } = {}) {
   const back = button("Undo", () => attempt(async () => {
     clearNotices();
     await undo();
     notify("Undone.");
   }), "undo");
-  show("notice", text, back, SECONDS);
+  show(isPartial ? "problem" : "notice", text, back, isPartial ? 0 : SECONDS);
 }
 
 // Runs what a person asked for, and shows what went wrong.

@@ -25,9 +25,10 @@ def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, **own, **variables}
 
 
-def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> None:
+def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> str:
+    """Run a command on the store of a home; what it prints."""
     command = [sys.executable, "-m", "recollect.main", *arguments]
-    subprocess.run(
+    ran = subprocess.run(
         command,
         env=environment(home, variables),
         input=sent.encode(),
@@ -35,6 +36,7 @@ def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> 
         capture_output=True,
         timeout=SECONDS,
     )
+    return ran.stdout.decode()
 
 
 @contextmanager

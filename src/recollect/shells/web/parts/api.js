@@ -3,12 +3,16 @@ const API = "/api/v1";
 const KEY = "recollect-key";
 const LINK = /^#link=([\w-]+)/;
 
+// A request that was not answered as asked. `message` is for people.
 export class Refused extends Error {
-  constructor(problem) {
-    const detail = problem.detail ?? "";
-    super(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${problem.remedy}`);
-    this.status = problem.status;
+  constructor(message, status = 0) {
+    super(message);
+    this.status = status;
   }
+}
+
+function refusal({ detail, remedy, status }) {
+  return new Refused(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${remedy}`, status);
 }
 
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
@@ -41,13 +45,13 @@ async function answerOf(request) {
   try {
     response = await request;
   } catch {
-    throw new Refused({ status: 0, detail: "the server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
+    throw new Refused("The server cannot be reached. Is it running? Start it with `recollect serve`.");
   }
   // A proxy in between answers in its own format.
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   if (response.status === 401) document.dispatchEvent(new Event("recollect:rejected"));
-  throw new Refused(answer?.detail && answer.remedy ? answer : {
+  throw refusal(answer?.detail && answer.remedy ? answer : {
     status: response.status,
     detail: `the answer (status ${response.status}) is not one of Recollect's`,
     remedy: "Try again. If it keeps happening, check the proxy between this page and the server.",

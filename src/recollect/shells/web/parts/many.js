@@ -1,12 +1,12 @@
 // One action on several items: what can be done is done, what failed is named, all with one way back.
 import { Refused } from "./api.js";
-import { offerUndo, showProblem } from "./notices.js";
+import { offerUndo, showProblem, undoProblem } from "./notices.js";
 
 const AT_ONCE = 4;
 const REASONS = 2;
 
 // Runs `work` for each, a few at a time. `done` has pairs of an item and its answer.
-async function tryEach(items, work) {
+async function tryEach(items, work, reasonOf = (error) => error.message) {
   const waiting = [...items];
   const done = [];
   const reasons = [];
@@ -16,8 +16,8 @@ async function tryEach(items, work) {
       try {
         done.push([item, await work(item)]);
       } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        reasons.push(error.message);
+        if (!(error instanceof Refused) || error.status === 401) throw error;
+        reasons.push(reasonOf(error));
       }
     }
   }));
@@ -34,8 +34,8 @@ export async function actOnAll(items, { act, undo, done: describe, after }) {
   const problem = reasons.length ? failed(reasons.length, items.length, reasons) : "";
   if (!done.length) return showProblem(problem);
   return offerUndo(`${describe(done.length)} ${problem}`.trim(), async () => {
-    const back = await tryEach(done, ([item, answer]) => undo(item, answer));
+    const back = await tryEach(done, ([item, answer]) => undo(item, answer), undoProblem);
     await after();
-    if (back.reasons.length) throw new Refused({ status: 409, detail: "not everything could be undone", remedy: failed(back.reasons.length, done.length, back.reasons) });
+    if (back.reasons.length) throw new Refused(failed(back.reasons.length, done.length, back.reasons));
   }, { isPartial: reasons.length > 0 });
 }

@@ -160,6 +160,63 @@ def test_no_view_uses_words_of_the_engine(server: Running, open_page: OpenPage) 
             assert not re.search(rf"\b{jargon}", shown), (view, jargon)
 
 
+def test_recall_is_limited_to_a_session_and_a_time(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "the red boat", session="monday")
+        store(client, "the blue boat", session="tuesday")
+    page = open_page(key, "#/recall?query=boat")
+    hits = page.locator(".hit")
+    expect(hits).to_have_count(2)
+    page.get_by_text("Scope, time and weights").click()
+    page.get_by_label("Session").fill("monday")
+    page.keyboard.press("Enter")
+    expect(hits).to_have_count(1)
+    expect(hits).to_contain_text("red")
+    page.reload()
+    expect(page.get_by_label("Session")).to_have_value("monday")
+    page.get_by_label("Stored before").fill("2020-01-01")
+    page.get_by_role("button", name="Recall", exact=True).click()
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    page.get_by_label("Stored before").fill("")
+    page.get_by_label("Stored from").fill("2020-01-01")
+    page.get_by_role("button", name="Recall", exact=True).click()
+    expect(hits).to_have_count(1)
+
+
+def test_recall_offers_to_ask_again_when_memories_changed(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "the red boat")
+        page = open_page(key, "#/recall?query=boat")
+        expect(page.locator(".hit")).to_have_count(1)
+        page.get_by_label("Query").fill("half a query")
+        top = page.locator(".hit").first.bounding_box()
+        store(client, "the blue boat")
+        again = page.get_by_role("button", name="Recall again")
+        expect(again).to_be_visible()
+        assert page.locator(".hit").first.bounding_box() == top
+        expect(page.get_by_label("Query")).to_be_focused()
+        again.click()
+        expect(page.locator(".hit")).to_have_count(2)
+        expect(page.get_by_label("Query")).to_have_value("half a query")
+        expect(again).to_be_hidden()
+
+
+def test_the_preview_says_where_a_hook_looks(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/recall?query=red+boat+in+the+harbour")
+    preview = page.get_by_role("region", name="What a hook would inject")
+    expect(preview).to_contain_text("No project is chosen above")
+    expect(preview.locator("pre", has_text="red boat")).to_have_count(0)
+    page.goto(f"{server.url}/#/recall?query=red+boat+in+the+harbour&project=sea")
+    expect(preview).to_contain_text("looks at the project sea and at memories without a project")
+    expect(preview.locator("pre")).to_contain_text("red boat")
+
+
 def test_two_settings_are_compared_side_by_side(server: Running, open_page: OpenPage) -> None:
     key = server.new_key()
     fill(server, key)
@@ -243,12 +300,57 @@ def test_the_graph_is_shown_as_of_an_earlier_time_and_zoomed(
     assert before is not None
     assert after is not None
     assert after["width"] > before["width"]
+    page.get_by_role("button", name="Ada", exact=True).focus()
+    page.keyboard.press("-")
+    page.keyboard.press("-")
+    zoomed = circle.bounding_box()
+    assert zoomed is not None
+    assert zoomed["width"] < before["width"]
     weeks = page.get_by_role("slider", name="As of, in weeks from now")
     weeks.fill("-4")
     expect(relationship).to_be_hidden()
     expect(page.get_by_text("As of now")).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"as_of=\d{4}-\d\d-\d\d"))
+    page.reload()
+    expect(weeks).to_have_value("-4")
+    expect(page.get_by_text("in 0 memories")).to_be_visible()
+    expect(relationship).to_be_hidden()
     weeks.fill("0")
     expect(relationship).to_be_visible()
+
+
+def test_concepts_mentioned_together_are_reached_with_the_keyboard(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada met Northwind in Lisbon.")
+        store(client, "Ada likes tea.")
+    read_graph(server)
+    page = open_page(key, "#/graph?name=Ada")
+    together = page.get_by_role("button", name="Ada and Northwind")
+    together.focus()
+    page.keyboard.press("Enter")
+    behind = page.get_by_role("region", name="Memories behind this")
+    expect(behind).to_contain_text("mentioned together in 1 memory")
+    expect(behind.get_by_role("link")).to_have_text(["Ada met Northwind in Lisbon."])
+
+
+def test_the_graph_offers_to_draw_again_and_keeps_what_is_typed(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada works at Northwind.")
+        read_graph(server)
+        page = open_page(key, "#/graph?name=Ada")
+        expect(page.get_by_role("button", name="Northwind", exact=True)).to_be_visible()
+        page.get_by_label("Concept", exact=True).fill("half a name")
+        store(client, "Ada uses Redis.")
+        read_graph(server)
+        page.get_by_role("button", name="Draw again").click()
+        expect(page.get_by_role("button", name="Redis", exact=True)).to_be_visible()
+        expect(page.get_by_label("Concept", exact=True)).to_have_value("half a name")
 
 
 def test_a_hit_shows_its_path_through_the_graph(server: Running, open_page: OpenPage) -> None:
@@ -489,6 +591,41 @@ def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page
     expect(log.locator("tbody tr").first).to_contain_text("operator")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_label("Weight of meaning")).to_have_value("0.65")
+
+
+def test_admin_shows_what_others_change(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key("operator", label="page")
+    page = open_page(key, "#/admin")
+    weight, depth = page.get_by_label("Weight of meaning"), page.get_by_label("Search depth")
+    expect(weight).to_have_value("0.65")
+    page.get_by_label("Label").fill("half a label")
+    with server.client(key) as client:
+        client.patch("settings", json={"dense_weight": 0.9})
+        expect(weight).to_have_value("0.9")
+        log = page.locator("section", has=page.get_by_role("heading", name="Change log"))
+        expect(log.locator("tbody tr")).to_have_count(1)
+        # Where someone types, nothing changes until they leave.
+        depth.focus()
+        page.keyboard.type("1")
+        typed = depth.input_value()
+        client.patch("settings", json={"dense_weight": 0.7})
+        expect(log.locator("tbody tr")).to_have_count(2)
+        expect(depth).to_be_focused()
+        expect(depth).to_have_value(typed)
+    expect(page.get_by_label("Label")).to_have_value("half a label")
+
+
+def test_the_key_in_use_was_used(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key("operator", label="mine"), "#/admin")
+    row = page.locator("tr", has_text="mine")
+    expect(row).to_be_visible()
+    expect(row).not_to_contain_text("never")
+
+
+def test_admin_names_one_remedy_for_a_missing_model(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key(), "#/admin")
+    expect(page.get_by_text("No model is in use")).to_be_visible()
+    assert "RECOLLECT_EMBEDDER" not in page.locator("rc-admin").inner_text()
 
 
 def test_admin_creates_and_revokes_keys(server: Running, open_page: OpenPage) -> None:

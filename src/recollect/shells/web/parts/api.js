@@ -15,6 +15,11 @@ function refusal({ detail, remedy, status }) {
   return new Refused(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${remedy}`, status);
 }
 
+// `recollect page` serves the page of a local store, with a key that only its link has.
+export const isLocal = () => document.body.dataset.command === "recollect page";
+export const unreachable = () => (isLocal() ? "`recollect page` does not answer." : "The server cannot be reached.");
+export const howToStart = () => `If it was stopped, ${isLocal() ? "run it again and open the link that it prints" : "start it with `recollect serve`"}.`;
+
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 export const forgetKey = () => sessionStorage.removeItem(KEY);
@@ -45,7 +50,7 @@ async function answerOf(request) {
   try {
     response = await request;
   } catch {
-    throw new Refused("The server cannot be reached. Is it running? Start it with `recollect serve`.");
+    throw new Refused(`${unreachable()} ${howToStart()}`);
   }
   // A proxy in between answers in its own format.
   const answer = await response.json().catch(() => null);

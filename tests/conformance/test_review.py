@@ -100,6 +100,24 @@ async def test_a_rejected_pair_comes_back_only_after_a_change(curated: Context) 
     assert again.older_quote == "The API runs on port 8001."
 
 
+async def test_a_rejection_is_taken_back_by_putting_it_off(curated: Context) -> None:
+    _, new = await store(curated, OLD, NEW)
+    await work(curated)
+    (found,) = await list_proposals(curated, ADA)
+    await decide(curated, ADA, str(found.id), "rejected")
+    assert (await decide(curated, ADA, str(found.id), "later")).state == "later"
+    await accept(curated, ADA, str(found.id), by=ADA)
+    await undo(curated, ADA, str(found.id))
+    await decide(curated, ADA, str(found.id), "later")
+    assert [each.id for each in await list_proposals(curated, ADA)] == [found.id]
+    await decide(curated, ADA, str(found.id), "rejected")
+    with pytest.raises(Conflict, match="rejected already"):
+        await decide(curated, ADA, str(found.id), "rejected")
+    await update(curated, ADA, str(new.id), {"content": "Lunch is at noon."})
+    with pytest.raises(Conflict, match="void"):
+        await decide(curated, ADA, str(found.id), "later")
+
+
 async def test_a_void_proposal_cannot_be_accepted(curated: Context) -> None:
     _, new = await store(curated, OLD, NEW)
     await work(curated)

@@ -59,7 +59,9 @@ class CurationStore(Protocol):
     async def proposal(self, owner: str, id: UUID) -> Proposal | None: ...
 
     async def decide(self, owner: str, id: UUID, verdict: Verdict) -> bool:
-        """Reject or put off; False unless it is open or was put off."""
+        """Reject or put off; False unless it is open or was put off. A rejected one can be put
+        off, too: it waits for a decision again.
+        """
 
     async def accept(
         self, owner: str, entry: JournalEntry, survivor: Memory, *, based_on: int

@@ -136,7 +136,7 @@ def compose(
     app = create_app(server, also_closed=(MCP,), doctor=lambda: _examine(server.settings))
     mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
     app.router.routes.append(Route(MCP, mcp.app))
-    app.router.routes.extend([*page_routes(), *also])
+    app.router.routes.extend([*page_routes(is_local=server.changes is None), *also])
     return app, mcp.running()
 
 

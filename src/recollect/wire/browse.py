@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
@@ -9,14 +10,16 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.core.imports.jsonl import HEADER, to_line
 from recollect.core.memory.listing import MAX_OFFSET, MAX_WORDS, Listing, Order, SortBy, Table
-from recollect.core.memory.memory import Scope
+from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.usecases.agents.inject import Injection
 from recollect.usecases.memory.browse import Details, VectorState
+from recollect.usecases.memory.export import Taken
 from recollect.wire.answers import MemoryOut
 from recollect.wire.inputs import DEFAULT_PAGE, ScopeIn
-from recollect.wire.values import PROJECT, WITH_GLOBAL, Input, Moment, Name, Shape
+from recollect.wire.values import PROJECT, WITH_GLOBAL, Id, Input, Moment, Name, Shape
 
 _QueryBool = Annotated[bool, Strict(strict=False)]
 _QueryInt = Annotated[int, Strict(strict=False)]
@@ -77,21 +80,25 @@ class TableIn(ScopeIn):
 
 
 class TableOut(Shape):
-    """Some rows, and how many there are in all."""
+    """Some rows, and how many there are in all. `replaced_by`: of each row that another memory
+    supersedes, the one that recall shows in its place.
+    """
 
     memories: list[MemoryOut]
     total: int
+    replaced_by: dict[UUID, UUID]
 
     @classmethod
     def from_table(cls, table: Table) -> TableOut:
         memories = [MemoryOut.from_memory(memory) for memory in table.memories]
-        return cls(memories=memories, total=table.total)
+        return cls(memories=memories, total=table.total, replaced_by={**table.replaced_by})
 
 
 class DetailsOut(Shape):
     """A memory with its former versions, newest first, the concepts it mentions, and the state of
     its vector: `never` for a sensitive or forgotten memory, `off` where recall goes by words only.
-    `parked` is the error of a text that failed too often.
+    `parked` is the error of a text that failed too often. `replaced_by`: the memory that recall
+    shows in its place, because it supersedes it.
     """
 
     memory: MemoryOut
@@ -99,16 +106,45 @@ class DetailsOut(Shape):
     concepts: list[str]
     vector: VectorState
     parked: str | None
+    replaced_by: MemoryOut | None
 
     @classmethod
     def from_details(cls, details: Details) -> DetailsOut:
+        successor = details.replaced_by
         return cls(
             memory=MemoryOut.from_memory(details.memory),
             history=[MemoryOut.from_memory(memory) for memory in details.history],
             concepts=[*details.concepts],
             vector=details.vector,
             parked=details.parked,
+            replaced_by=None if successor is None else MemoryOut.from_memory(successor),
         )
+
+
+class ExportIn(Input):
+    """Which memories to export."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"ids": ["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"]}]}
+    )
+
+    ids: list[Id] = Field(json_schema_extra={"maxItems": MAX_PAGE})
+    sensitive: bool = Field(default=False, description="Include sensitive memories.")
+
+
+class ExportOut(Shape):
+    """The lines of a file that `recollect import` reads, newest memory first: a header, then a line
+    for each memory. `left_out`: how many sensitive memories were not exported.
+    """
+
+    lines: list[str]
+    exported: int
+    left_out: int
+
+    @classmethod
+    def from_memories(cls, memories: Sequence[Memory], taken: Taken) -> ExportOut:
+        lines = [HEADER, *map(to_line, memories)]
+        return cls(lines=lines, exported=taken.exported, left_out=taken.left_out)
 
 
 class WeekOut(Shape):

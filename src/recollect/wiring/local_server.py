@@ -11,6 +11,7 @@ from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
+from recollect.usecases.admin.key_uses import key_uses
 from recollect.wiring.context import Progress, open_reranker
 from recollect.wiring.local import measure_open, open_local_on, open_store, recalls_of
 from recollect.wiring.machine import machine_reader
@@ -33,6 +34,7 @@ async def open_local_server(
         open_reranker(settings) as reranker,
         recalls_of(store) as shown,
         open_local_on(store, settings, progress) as local,
+        key_uses(keys := InMemoryStore(), local.context.clock) as used,
     ):
         context = replace(local.context, reranker=reranker)
         status = None
@@ -50,7 +52,7 @@ async def open_local_server(
             context = replace(context, queue=None, has_vector=None)
         yield Server(
             context,
-            InMemoryStore(),
+            keys,
             None,
             context.clock,
             settings,
@@ -59,6 +61,7 @@ async def open_local_server(
             local.analysis,
             None if local.model is None else local.embedding,
             recall_log=shown,
+            key_uses=used,
             machine=machine_reader(
                 settings, "sqlite", partial(measure_open, store, settings), status
             ),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 from tests.serving import Running
 from tests.shells.api.test_memories import stored
+from tests.strategies import new_id
+
+from recollect.core.imports.jsonl import HEADER, from_values, to_line
 
 
 def test_table_filters_sorts_and_counts(mine: httpx.Client) -> None:
@@ -52,6 +57,40 @@ def test_details_have_the_history(mine: httpx.Client, theirs: httpx.Client) -> N
     assert found["vector"] in ("waiting", "off")
     assert theirs.get(f"memories/{id}/details").status_code == 404
     assert theirs.post(f"memories/{id}/restore").status_code == 404
+
+
+def test_a_superseded_memory_says_what_replaced_it(mine: httpx.Client) -> None:
+    ids = [stored(mine, "port 8000")["id"]]
+    for text in ("port 8001", "port 8002"):
+        links = [{"kind": "supersedes", "target": ids[-1]}]
+        ids.append(stored(mine, text, links=links)["id"])
+    found = mine.get(f"memories/{ids[0]}/details").json()
+    assert found["replaced_by"]["content"] == "port 8002"
+    assert mine.get(f"memories/{ids[2]}/details").json()["replaced_by"] is None
+    assert mine.get("table").json()["replaced_by"] == {ids[0]: ids[2], ids[1]: ids[2]}
+    mine.delete(f"memories/{ids[2]}")
+    assert mine.get("table").json()["replaced_by"] == {ids[0]: ids[1]}
+
+
+def test_chosen_memories_are_exported_as_the_command_writes_them(
+    mine: httpx.Client, theirs: httpx.Client
+) -> None:
+    old = stored(mine, "port 8000")["id"]
+    new = stored(mine, "port 9000", links=[{"kind": "supersedes", "target": old}])["id"]
+    secret = stored(mine, "the code is 4711", is_sensitive=True)["id"]
+    mine.delete(f"memories/{old}")
+    ids = [old, new, secret, str(new_id())]
+    found = mine.post("/memories:export", json={"ids": ids}).json()
+    assert (found["exported"], found["left_out"]) == (2, 1)
+    assert found["lines"][0] == HEADER
+    memories = [from_values(json.loads(line), "ana") for line in found["lines"][1:]]
+    assert [str(memory.id) for memory in memories] == [new, old]
+    assert [to_line(memory) for memory in memories] == found["lines"][1:]
+    everything = {"ids": ids, "sensitive": True}
+    assert mine.post("/memories:export", json=everything).json()["exported"] == 3
+    assert theirs.post("/memories:export", json=everything).json()["exported"] == 0
+    refused = mine.post("/memories:export", json={"ids": [old] * 501})
+    assert (refused.status_code, refused.json()["field"]) == (422, "ids")
 
 
 def test_a_lifetime_is_set_shown_and_cleared(mine: httpx.Client) -> None:

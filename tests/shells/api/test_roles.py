@@ -21,6 +21,7 @@ from recollect.shells.web import page_routes
 BODIES: dict[str, dict[str, Any]] = {
     "remember": {"content": "tea"},
     "remember_many": {"memories": [{"content": "tea"}]},
+    "export_memories": {"ids": [str(new_id())]},
     "update_memory": {"content": "coffee"},
     "recall": {"query": "tea"},
     "why": {"query": "tea", "id": "01890a5d"},

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
-from tests.real_parts import CHROMIUM
-from tests.serving import Running, running
-from tests.shells.web.browser import Tab, open_tab
+from playwright.sync_api import Page, expect
+from tests.serving import Running
+from tests.shells.web.conftest import OpenPage, Watched
 from tests.waiting import SECONDS
 
 DOCS = "/api/v1/docs"
@@ -18,29 +16,23 @@ SCRIPTS = ("docs.js", "element.js", "prose.js", "try.js")
 
 
 @pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
-    with running(database_url, tmp_path / "home") as up:
-        yield up
+def docs(open_page: OpenPage) -> Page:
+    page = open_page(None, DOCS.removeprefix("/"))
+    expect(page.locator("article").nth(20)).to_be_visible()
+    return page
 
 
-@pytest.fixture
-def tab(server: Running, tmp_path: Path) -> Iterator[Tab]:
-    with open_tab(CHROMIUM.path(), tmp_path / "profile") as opened:
-        opened.go(server.url + DOCS)
-        opened.wait("document.querySelectorAll('article').length > 20")
-        yield opened
-
-
-def send(tab: Tab, operation: str, **fields: str) -> str:
+def send(page: Page, operation: str, **fields: str) -> str:
     """Fills in the form of an operation and sends it; the status and body of the answer."""
-    tab.run(f"document.querySelector('[aria-labelledby={operation}] .try').open = true")
+    form = page.locator(f"[aria-labelledby={operation}] .try")
+    form.evaluate("(form) => { form.open = true; }")
     for name, text in fields.items():
-        tab.fill(f"#try-{operation}-{name}", text)
-    tab.run(f"document.querySelector('[aria-labelledby={operation}] .try button').click()")
-    part = f"document.querySelector('[aria-labelledby={operation}] .try"
-    tab.wait(f"/^[0-9]/.test({part} .status').textContent)")
-    answered: str = tab.run(f"{part} .status').textContent + {part} pre').textContent")
-    return answered
+        page.locator(f"#try-{operation}-{name}").fill(text)
+    status = form.locator(".status")
+    with page.expect_response(lambda answer: "/api/v1/" in answer.url) as answered:
+        form.get_by_role("button").click()
+    expect(status).to_contain_text(str(answered.value.status))
+    return status.inner_text() + form.locator("pre").inner_text()
 
 
 def test_no_script_of_the_page_takes_texts_for_markup(server: Running) -> None:
@@ -53,34 +45,34 @@ def test_no_script_of_the_page_takes_texts_for_markup(server: Running) -> None:
             assert way not in answer.text
 
 
-def test_descriptions_are_rendered(tab: Tab) -> None:
-    said = "[...document.querySelectorAll('article > p, td')].map((one) => one.textContent)"
-    assert not [text for text in tab.run(said) if "`" in text]
-    codes = "[...document.querySelectorAll('[aria-labelledby=remember] > p code')]"
-    assert "is_sensitive" in tab.run(f"{codes}.map((one) => one.textContent)")
-    assert tab.errors == []
+def test_descriptions_are_rendered(docs: Page) -> None:
+    said = docs.locator("article > p, td").all_text_contents()
+    assert said
+    assert not [text for text in said if "`" in text]
+    codes = docs.locator("[aria-labelledby=remember] > p code").all_text_contents()
+    assert "is_sensitive" in codes
 
 
-def test_a_request_is_tried_with_a_key(tab: Tab, server: Running) -> None:
-    refused = send(tab, "stats")
+def test_a_request_is_tried_with_a_key(docs: Page, server: Running, watched: Watched) -> None:
+    watched.allowed = ("401",)
+    refused = send(docs, "stats")
     assert refused.startswith("401")
     assert "Authorization" in refused
-    tab.fill("#key", server.new_key())
-    stored = send(tab, "remember")
+    docs.locator("#key").fill(server.new_key())
+    stored = send(docs, "remember")
     assert stored.startswith("201")
     id = json.loads(stored[stored.index("{") :])["id"]
-    assert id in send(tab, "get_memory", reference=id)
-    assert id in send(tab, "list_memories", tags="staging, database")
-    assert id not in send(tab, "list_memories", tags="nothing")
-    # The refused request is the only complaint, and the key is nowhere but in its field.
-    assert all("401" in one for one in tab.errors)
-    assert tab.run("localStorage.length + sessionStorage.length") == 0
+    assert id in send(docs, "get_memory", reference=id)
+    assert id in send(docs, "list_memories", tags="staging, database")
+    assert id not in send(docs, "list_memories", tags="nothing")
+    # The key is nowhere but in its field.
+    assert docs.evaluate("localStorage.length + sessionStorage.length") == 0
 
 
-def test_every_field_has_a_label(tab: Tab) -> None:
+def test_every_field_has_a_label(docs: Page) -> None:
     unlabelled = (
         "[...document.querySelectorAll('input, textarea')].filter((one) => !one.labels.length)"
     )
-    assert tab.run(f"{unlabelled}.length") == 0
-    ids = tab.run("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert docs.evaluate(f"{unlabelled}.length") == 0
+    ids = docs.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
     assert len(ids) == len(set(ids))

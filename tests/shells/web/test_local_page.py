@@ -25,9 +25,10 @@ def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, **own, **variables}
 
 
-def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> None:
+def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> str:
+    """Run a command on the store of a home; what it prints."""
     command = [sys.executable, "-m", "recollect.main", *arguments]
-    subprocess.run(
+    ran = subprocess.run(
         command,
         env=environment(home, variables),
         input=sent.encode(),
@@ -35,6 +36,7 @@ def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> 
         capture_output=True,
         timeout=SECONDS,
     )
+    return ran.stdout.decode()
 
 
 @contextmanager
@@ -77,6 +79,24 @@ def test_the_link_opens_the_local_store(browser: Browser, tmp_path: Path) -> Non
         page.close()
     assert watched.foreign == []
     assert watched.complaints == []
+
+
+def test_the_page_names_the_command_that_serves_it(browser: Browser, tmp_path: Path) -> None:
+    recollect(tmp_path, "remember", "the ferry leaves at six")
+    with local_page(tmp_path) as link:
+        page = browser.new_page()
+        page.goto(link)
+        expect(page.locator(".total").first).to_contain_text("1")
+        page.goto(f"http://{urlsplit(link).netloc}/#/admin")
+        row = page.locator("tr", has_text="page")
+        expect(row).to_be_visible()
+        expect(row).not_to_contain_text("never")
+    expect(page.locator("#away")).to_contain_text("`recollect page` does not answer")
+    expect(page.locator("#away")).to_contain_text("open the link that it prints")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.locator("main")).to_contain_text("open the link that it prints")
+    assert "recollect serve" not in page.locator("body").inner_text()
+    page.close()
 
 
 def key_of(link: str) -> str:

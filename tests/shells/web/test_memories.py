@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.serving import Running
-from tests.shells.web.conftest import OpenPage, Watched
+from tests.shells.web.conftest import PHONE, OpenPage, Watched
+from tests.shells.web.test_local_page import recollect
 from tests.strategies import new_id
 
 from recollect.core.memory.memory import Memory
@@ -305,26 +308,44 @@ def test_many_are_forgotten_and_restored_by_undo(server: Running, open_page: Ope
     expect(page.get_by_text("Undone.")).to_be_visible()
 
 
+def choose(page: Page, *buttons: str, typed: str | None = None) -> None:
+    """Click the buttons of an action on the selected memories, and type into its form."""
+    for name in buttons:
+        page.get_by_role("button", name=name, exact=True).click()
+        if typed is not None and name == buttons[0]:
+            page.locator(".bulk-form input").fill(typed)
+
+
 @pytest.mark.parametrize(
-    ("action", "typed", "field", "value"),
+    ("buttons", "typed", "field", "value"),
     [
-        ("Tag", "new, newer", "tags", ["old", "new", "newer"]),
-        ("Move", "shop", "project", "shop"),
-        ("Mark sensitive", "", "is_sensitive", True),
+        (("Tag", "Add tags"), "new, newer", "tags", ["old", "new", "newer"]),
+        (("Move", "Move"), "shop", "project", "shop"),
+        (("Move", "Remove from their projects"), "", "project", None),
+        (("Mark sensitive",), None, "is_sensitive", True),
     ],
 )
 def test_many_are_changed_at_once_and_changed_back(
-    server: Running, open_page: OpenPage, action: str, typed: str, field: str, value: object
+    server: Running,
+    open_page: OpenPage,
+    buttons: tuple[str, ...],
+    typed: str | None,
+    field: str,
+    value: object,
 ) -> None:
     key = server.new_key()
     with server.client(key) as client:
-        ids = [store(client, f"note {number}", tags=["old"]) for number in range(3)]
+        ids = [store(client, f"note {number}", tags=["old"], project="sea") for number in range(3)]
         before = client.get(f"memories/{ids[0]}").json()[field]
         page = open_page(key, "#/memories")
         expect(rows(page)).to_have_count(3)
         page.get_by_role("button", name="Select all").click()
-        page.get_by_label("Tags or project").fill(typed)
-        page.get_by_role("button", name=action, exact=True).click()
+        if buttons == ("Move", "Move"):
+            page.get_by_role("button", name="Move", exact=True).click()
+            page.get_by_label("Project", exact=True).last.fill(typed or "")
+            page.keyboard.press("Enter")
+        else:
+            choose(page, *buttons, typed=typed)
         expect(page.get_by_role("button", name="Undo")).to_be_visible()
         assert [client.get(f"memories/{id}").json()[field] for id in ids] == [value] * 3
         page.get_by_role("button", name="Undo").click()
@@ -332,20 +353,197 @@ def test_many_are_changed_at_once_and_changed_back(
         assert [client.get(f"memories/{id}").json()[field] for id in ids] == [before] * 3
 
 
-def test_selected_memories_are_exported_as_lines_of_json(
+def test_moving_to_no_project_does_nothing(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        id = store(client, "note", project="sea")
+        page = open_page(key, "#/memories")
+        rows(page).first.get_by_role("checkbox").click()
+        page.get_by_role("button", name="Move", exact=True).click()
+        page.locator(".bulk-form").get_by_role("button", name="Move", exact=True).click()
+        expect(page.locator(".bulk-form input")).to_be_visible()
+        assert client.get(f"memories/{id}").json()["version"] == 1
+
+
+def test_tagging_many_keeps_what_others_changed_meanwhile(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("409",)
+    key = server.new_key()
+    with server.client(key) as client:
+        id = store(client, "note", tags=["old"])
+        page = open_page(key, "#/memories")
+        rows(page).first.get_by_role("checkbox").click()
+        client.patch(f"memories/{id}", json={"tags": ["old", "theirs"]})
+        choose(page, "Tag", "Add tags", typed="mine")
+        expect(page.get_by_text("1 memory tagged.")).to_be_visible()
+        assert client.get(f"memories/{id}").json()["tags"] == ["old", "theirs", "mine"]
+        client.patch(f"memories/{id}", json={"tags": ["old", "theirs", "mine", "later"]})
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("alert")).to_contain_text("It was changed since then")
+        assert client.get(f"memories/{id}").json()["tags"] == ["old", "theirs", "mine", "later"]
+
+
+def test_an_edit_is_not_undone_over_a_later_one(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("409",)
+    key = server.new_key()
+    with server.client(key) as client:
+        id = store(client, "the ferry leaves at six")
+        page = open_page(key, f"#/memory/{id}")
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Text", exact=True).fill("the ferry leaves at seven")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        client.patch(f"memories/{id}", json={"content": "the ferry leaves at eight"})
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("alert")).to_contain_text("It was changed since then")
+        expect(page.locator(".content")).to_have_text("the ferry leaves at eight")
+
+
+def test_a_former_version_is_brought_back_with_its_links(
     server: Running, open_page: OpenPage
 ) -> None:
     key = server.new_key()
     with server.client(key) as client:
-        for number in range(3):
+        other = store(client, "the harbour")
+        links = [{"kind": "see_also", "target": other}]
+        id = store(client, "the ferry leaves at six", links=links)
+        client.patch(f"memories/{id}", json={"content": "the ferry leaves at nine", "links": []})
+        page = open_page(key, f"#/memory/{id}")
+        page.get_by_role("button", name="Bring back").click()
+        expect(page.get_by_text("Version 1 is back.")).to_be_visible()
+        assert client.get(f"memories/{id}").json()["links"] == links
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("Undone.")).to_be_visible()
+        found = client.get(f"memories/{id}").json()
+        assert (found["content"], found["links"]) == ("the ferry leaves at nine", [])
+
+
+def test_what_can_be_done_is_done_and_the_rest_is_named(
+    server: Running, open_page: OpenPage, watched: Watched
+) -> None:
+    watched.allowed = ("404",)
+    key = server.new_key()
+    with server.client(key) as client:
+        ids = [store(client, f"note {number}") for number in range(2)]
+        page = open_page(key, "#/memories")
+        expect(rows(page)).to_have_count(2)
+        page.get_by_role("button", name="Select all").click()
+        client.delete(f"memories/{ids[1]}", params={"forever": True})
+        page.get_by_role("button", name="Forget", exact=True).click()
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("1 memory forgotten. 1 of 2 failed: There is no memory")
+        expect(page.get_by_text("Nothing is stored yet")).to_be_visible()
+        expect(page.get_by_role("button", name="Select all")).to_be_visible()
+        alert.get_by_role("button", name="Undo").click()
+        expect(rows(page)).to_have_count(1)
+        expect(rows(page)).to_contain_text("note 0")
+
+
+def test_a_form_of_the_selection_stays_while_more_is_selected(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        for number in range(2):
             store(client, f"note {number}")
+    page = open_page(key, "#/memories")
+    rows(page).nth(0).get_by_role("checkbox").click()
+    page.get_by_role("button", name="Tag", exact=True).click()
+    page.get_by_label("Tags to add").fill("new")
+    rows(page).nth(1).get_by_role("checkbox").click()
+    expect(page.get_by_text("2 memories selected")).to_be_visible()
+    expect(page.get_by_label("Tags to add")).to_have_value("new")
+    page.get_by_role("button", name="Add tags").click()
+    expect(page.get_by_text("2 memories tagged.")).to_be_visible()
+
+
+def test_selected_memories_are_exported_as_the_command_exports_them(
+    server: Running, open_page: OpenPage, tmp_path: Path
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        old = store(client, "port 8000")
+        new = store(client, "port 9000", links=[{"kind": "supersedes", "target": old}])
+        secret = store(client, "the code is 4711", is_sensitive=True)
     page = open_page(key, "#/memories")
     expect(rows(page)).to_have_count(3)
     page.get_by_role("button", name="Select all").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
-    lines = download.value.path().read_text().splitlines()
-    assert {json.loads(line)["content"] for line in lines} == {"note 0", "note 1", "note 2"}
+    expect(page.get_by_text("1 sensitive memory left out.")).to_be_visible()
+    with page.expect_download() as whole:
+        page.get_by_role("button", name="Include sensitive ones").click()
+    for found, sent, options in (
+        (download, [old, new], ()),
+        (whole, [old, new, secret], ("--sensitive",)),
+    ):
+        home = tmp_path / f"{len(sent)}"
+        home.mkdir()
+        exported = home / "memories.jsonl"
+        found.value.save_as(exported)
+        answer = json.loads(recollect(home, "import", str(exported), "--json"))
+        assert (answer["new"], answer["warnings"], answer["failures"]) == (len(sent), [], [])
+        again = home / "again.jsonl"
+        recollect(home, "export", str(again), *options)
+        assert again.read_bytes() == exported.read_bytes()
+
+
+def test_a_replaced_memory_leads_to_its_successor(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        old = store(client, "the ferry leaves at six")
+        links = [{"kind": "supersedes", "target": old}]
+        new = store(client, "the ferry leaves at seven", links=links)
+    page = open_page(key, "#/memories")
+    expect(rows(page)).to_have_count(2)
+    (link,) = page.get_by_role("link", name="Replaced by another").all()
+    expect(rows(page).filter(has=link)).to_contain_text("at six")
+    link.click()
+    expect(page).to_have_url(re.compile(new))
+    expect(page.locator(".content")).to_have_text("the ferry leaves at seven")
+    expect(page.get_by_text("Replaced by")).to_be_hidden()
+    page.goto(f"{server.url}/#/memory/{old}")
+    text = page.get_by_role("article", name="Text")
+    expect(text).to_contain_text("Replaced by the ferry leaves at seven")
+    text.get_by_role("link", name="at seven").click()
+    expect(page.locator(".content")).to_have_text("the ferry leaves at seven")
+
+
+def test_a_draft_stays_while_the_table_is_sorted(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        for text, importance in (("low", 0.1), ("high", 0.9)):
+            store(client, text, importance=importance)
+    page = open_page(key, "#/memories")
+    page.get_by_role("button", name="New memory").click()
+    page.get_by_label("Text", exact=True).fill("half a thought")
+    page.get_by_role("button", name="Importance").click()
+    expect(rows(page)).to_contain_text(["high", "low"])
+    expect(page.get_by_role("button", name="Importance")).to_be_focused()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("half a thought")
+    page.go_back()
+    expect(rows(page)).to_contain_text(["high", "low"])
+    expect(page.get_by_label("Text", exact=True)).to_have_value("half a thought")
+
+
+def test_a_phone_sorts_with_a_list(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        for text, importance in (("high", 0.9), ("low", 0.1), ("middle", 0.5)):
+            store(client, text, importance=importance)
+    page = open_page(key, "#/memories", viewport=PHONE)
+    sorting = page.get_by_label("Sorted by")
+    expect(page.get_by_role("button", name="Importance")).to_be_hidden()
+    sorting.select_option("least important first")
+    expect(rows(page)).to_contain_text(["low", "middle", "high"])
+    page.reload()
+    expect(sorting).to_have_value("importance asc")
+    expect(rows(page)).to_contain_text(["low", "middle", "high"])
+    sorting.select_option("newest first")
+    expect(rows(page)).to_contain_text(["middle", "low", "high"])
 
 
 def test_forgotten_memories_are_listed_and_restored(server: Running, open_page: OpenPage) -> None:

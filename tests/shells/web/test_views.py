@@ -6,8 +6,10 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 from tests.serving import Running
@@ -162,6 +164,63 @@ def test_no_view_uses_words_of_the_engine(server: Running, open_page: OpenPage) 
             assert not re.search(rf"\b{jargon}", shown), (view, jargon)
 
 
+def test_recall_is_limited_to_a_session_and_a_time(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "the red boat", session="monday")
+        store(client, "the blue boat", session="tuesday")
+    page = open_page(key, "#/recall?query=boat")
+    hits = page.locator(".hit")
+    expect(hits).to_have_count(2)
+    page.get_by_text("Scope, time and weights").click()
+    page.get_by_label("Session").fill("monday")
+    page.keyboard.press("Enter")
+    expect(hits).to_have_count(1)
+    expect(hits).to_contain_text("red")
+    page.reload()
+    expect(page.get_by_label("Session")).to_have_value("monday")
+    page.get_by_label("Stored before").fill("2020-01-01")
+    page.get_by_role("button", name="Recall", exact=True).click()
+    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    page.get_by_label("Stored before").fill("")
+    page.get_by_label("Stored from").fill("2020-01-01")
+    page.get_by_role("button", name="Recall", exact=True).click()
+    expect(hits).to_have_count(1)
+
+
+def test_recall_offers_to_ask_again_when_memories_changed(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "the red boat")
+        page = open_page(key, "#/recall?query=boat")
+        expect(page.locator(".hit")).to_have_count(1)
+        page.get_by_label("Query").fill("half a query")
+        top = page.locator(".hit").first.bounding_box()
+        store(client, "the blue boat")
+        again = page.get_by_role("button", name="Recall again")
+        expect(again).to_be_visible()
+        assert page.locator(".hit").first.bounding_box() == top
+        expect(page.get_by_label("Query")).to_be_focused()
+        again.click()
+        expect(page.locator(".hit")).to_have_count(2)
+        expect(page.get_by_label("Query")).to_have_value("half a query")
+        expect(again).to_be_hidden()
+
+
+def test_the_preview_says_where_a_hook_looks(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key()
+    fill(server, key)
+    page = open_page(key, "#/recall?query=red+boat+in+the+harbour")
+    preview = page.get_by_role("region", name="What a hook would inject")
+    expect(preview).to_contain_text("No project is chosen above")
+    expect(preview.locator("pre", has_text="red boat")).to_have_count(0)
+    page.goto(f"{server.url}/#/recall?query=red+boat+in+the+harbour&project=sea")
+    expect(preview).to_contain_text("looks at the project sea and at memories without a project")
+    expect(preview.locator("pre")).to_contain_text("red boat")
+
+
 def test_two_settings_are_compared_side_by_side(server: Running, open_page: OpenPage) -> None:
     key = server.new_key()
     fill(server, key)
@@ -245,12 +304,57 @@ def test_the_graph_is_shown_as_of_an_earlier_time_and_zoomed(
     assert before is not None
     assert after is not None
     assert after["width"] > before["width"]
+    page.get_by_role("button", name="Ada", exact=True).focus()
+    page.keyboard.press("-")
+    page.keyboard.press("-")
+    zoomed = circle.bounding_box()
+    assert zoomed is not None
+    assert zoomed["width"] < before["width"]
     weeks = page.get_by_role("slider", name="As of, in weeks from now")
     weeks.fill("-4")
     expect(relationship).to_be_hidden()
     expect(page.get_by_text("As of now")).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"as_of=\d{4}-\d\d-\d\d"))
+    page.reload()
+    expect(weeks).to_have_value("-4")
+    expect(page.get_by_text("in 0 memories")).to_be_visible()
+    expect(relationship).to_be_hidden()
     weeks.fill("0")
     expect(relationship).to_be_visible()
+
+
+def test_concepts_mentioned_together_are_reached_with_the_keyboard(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada met Northwind in Lisbon.")
+        store(client, "Ada likes tea.")
+    read_graph(server)
+    page = open_page(key, "#/graph?name=Ada")
+    together = page.get_by_role("button", name="Ada and Northwind")
+    together.focus()
+    page.keyboard.press("Enter")
+    behind = page.get_by_role("region", name="Memories behind this")
+    expect(behind).to_contain_text("mentioned together in 1 memory")
+    expect(behind.get_by_role("link")).to_have_text(["Ada met Northwind in Lisbon."])
+
+
+def test_the_graph_offers_to_draw_again_and_keeps_what_is_typed(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        store(client, "Ada works at Northwind.")
+        read_graph(server)
+        page = open_page(key, "#/graph?name=Ada")
+        expect(page.get_by_role("button", name="Northwind", exact=True)).to_be_visible()
+        page.get_by_label("Concept", exact=True).fill("half a name")
+        store(client, "Ada uses Redis.")
+        read_graph(server)
+        page.get_by_role("button", name="Draw again").click()
+        expect(page.get_by_role("button", name="Redis", exact=True)).to_be_visible()
+        expect(page.get_by_label("Concept", exact=True)).to_have_value("half a name")
 
 
 def test_a_hit_shows_its_path_through_the_graph(server: Running, open_page: OpenPage) -> None:
@@ -315,20 +419,29 @@ def test_conflicts_are_decided_with_the_keyboard(server: Running, open_page: Ope
     assert sorted(text.rpartition(" ")[2] for text in texts) == ["nine", "six", "six"]
 
 
+def propose(server: Running, client: httpx.Client, *names: str) -> list[dict[str, Any]]:
+    """Proposals about a pair of memories for each name, as the curator makes them."""
+    for name in names:
+        store(client, f"The {name} leaves from berth 8.")
+        store(client, f"The {name} moved to berth 9.")
+    curation = build_curation(server.server.context, load(curation="propose"))
+    assert curation is not None
+    working = Worker(CurationStep(curation)).work_off()
+    asyncio.run_coroutine_threadsafe(working, server.loop).result()
+    return proposals(client)
+
+
+def proposals(client: httpx.Client) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("proposals").json()["proposals"]
+    return found
+
+
 def test_proposals_are_accepted_and_rejected_in_the_review(
     server: Running, open_page: OpenPage
 ) -> None:
-    owner = "curious"
-    key = server.new_key(owner)
+    key = server.new_key("curious")
     with server.client(key) as client:
-        for name in ("ferry", "train"):
-            store(client, f"The {name} leaves from berth 8.")
-            store(client, f"The {name} moved to berth 9.")
-        curation = build_curation(server.server.context, load(curation="propose"))
-        assert curation is not None
-        working = Worker(CurationStep(curation)).work_off()
-        asyncio.run_coroutine_threadsafe(working, server.loop).result()
-        proposed = len(client.get("proposals").json()["proposals"])
+        proposed = len(propose(server, client, "ferry", "train"))
         assert proposed >= 2
         page = open_page(key, "#/home")
         page.get_by_role("link", name=f"{proposed} proposals to review").click()
@@ -338,12 +451,138 @@ def test_proposals_are_accepted_and_rejected_in_the_review(
         expect(cards.first.get_by_role("heading")).to_contain_text("Outdated")
         expect(cards.first.locator("ins")).to_contain_text(["moved", "9."])
         page.keyboard.press("a")
+        expect(page.get_by_text("Kept the newer memory.")).to_be_visible()
         expect(cards).to_have_count(proposed - 1)
         page.keyboard.press("r")
+        expect(page.get_by_text("Kept both memories.")).to_be_visible()
         expect(cards).to_have_count(proposed - 2)
         (entry,) = client.get("journal").json()["entries"]
         links = client.get(f"memories/{entry['survivor']}").json()["links"]
     assert links == [{"kind": "supersedes", "target": entry["superseded"]}]
+
+
+def test_a_proposal_says_who_made_it_how_sure_and_leads_to_both_memories(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        (found,) = propose(server, client, "ferry")
+    page = open_page(key, "#/review")
+    card = page.locator(".pairs > li")
+    expect(card).to_contain_text(f"{round(found['confidence'] * 100)}% sure, found by rules")
+    for title in ("Older", "Newer"):
+        link = card.get_by_role("link", name=title)
+        expect(link).to_have_attribute("href", f"#/memory/{found[title.lower()]}")
+
+
+def test_a_live_update_moves_neither_the_selection_nor_the_focus(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second, third = propose(server, client, "ferry", "train", "tram")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(3)
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("j")
+        expect(cards.nth(1)).to_be_focused()
+        # The first proposal becomes void.
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(2)
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("o")
+        expect(page.get_by_text("Kept the older memory.")).to_be_visible()
+        (entry,) = client.get("journal").json()["entries"]
+        assert (entry["proposal"], entry["survivor"]) == (second["id"], second["older"])
+        assert [each["id"] for each in proposals(client)] == [third["id"]]
+
+
+def test_a_live_update_leaves_the_focus_outside_the_list(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, *_ = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards).to_have_count(2)
+        link = page.get_by_role("link", name="API")
+        link.focus()
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(1)
+        expect(link).to_be_focused()
+
+
+def test_no_key_decides_about_another_pair_when_the_selected_one_is_gone(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards.first).to_be_focused()
+        client.patch(f"memories/{first['newer']}", json={"content": "Lunch is at noon."})
+        expect(cards).to_have_count(1)
+        expect(page.get_by_text("The selected pair is gone")).to_be_visible()
+        for pressed in "aorl":
+            page.keyboard.press(pressed)
+        page.keyboard.press("j")
+        expect(cards.first).to_be_focused()
+        assert [(each["id"], each["state"]) for each in proposals(client)] == [
+            (second["id"], "open")
+        ]
+
+
+@pytest.mark.parametrize("pressed", ["a", "o", "r"])
+def test_a_decision_is_undone_and_the_proposal_is_back(
+    server: Running, open_page: OpenPage, pressed: str
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        (found,) = propose(server, client, "ferry")
+        page = open_page(key, "#/review")
+        expect(page.locator(".pairs > li")).to_be_focused()
+        page.keyboard.press(pressed)
+        expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".pairs > li")).to_have_count(1)
+        assert [each["id"] for each in proposals(client)] == [found["id"]]
+        assert client.get("journal").json()["entries"] == []
+        assert client.get(f"memories/{found['newer']}").json()["links"] == []
+
+
+def test_later_is_remembered_by_the_server(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        first, second = propose(server, client, "ferry", "train")
+        page = open_page(key, "#/review")
+        cards = page.locator(".pairs > li")
+        expect(cards.first).to_be_focused()
+        page.keyboard.press("l")
+        expect(cards.last).to_contain_text("later")
+        expect(cards.first).to_be_focused()
+        expect(cards.first).to_contain_text("train")
+        states = {each["id"]: each["state"] for each in proposals(client)}
+        assert states == {first["id"]: "later", second["id"]: "open"}
+        page.reload()
+        expect(cards.last).to_contain_text("ferry")
+
+
+def test_all_of_a_kind_are_accepted_and_undone_at_once(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key("curious")
+    with server.client(key) as client:
+        found = propose(server, client, "ferry", "train", "tram")
+        page = open_page(key, "#/review")
+        page.get_by_role("button", name="Keep the newer of all 3 outdated").click()
+        expect(page.get_by_text("Kept the newer memory of 3 pairs.")).to_be_visible()
+        assert len(client.get("journal").json()["entries"]) == 3
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator(".pairs > li")).to_have_count(3)
+        assert {each["id"] for each in proposals(client)} == {each["id"] for each in found}
 
 
 def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page: OpenPage) -> None:
@@ -356,6 +595,41 @@ def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page
     expect(log.locator("tbody tr").first).to_contain_text("operator")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_label("Weight of meaning")).to_have_value("0.65")
+
+
+def test_admin_shows_what_others_change(server: Running, open_page: OpenPage) -> None:
+    key = server.new_key("operator", label="page")
+    page = open_page(key, "#/admin")
+    weight, depth = page.get_by_label("Weight of meaning"), page.get_by_label("Search depth")
+    expect(weight).to_have_value("0.65")
+    page.get_by_label("Label").fill("half a label")
+    with server.client(key) as client:
+        client.patch("settings", json={"dense_weight": 0.9})
+        expect(weight).to_have_value("0.9")
+        log = page.locator("section", has=page.get_by_role("heading", name="Change log"))
+        expect(log.locator("tbody tr")).to_have_count(1)
+        # Where someone types, nothing changes until they leave.
+        depth.focus()
+        page.keyboard.type("1")
+        typed = depth.input_value()
+        client.patch("settings", json={"dense_weight": 0.7})
+        expect(log.locator("tbody tr")).to_have_count(2)
+        expect(depth).to_be_focused()
+        expect(depth).to_have_value(typed)
+    expect(page.get_by_label("Label")).to_have_value("half a label")
+
+
+def test_the_key_in_use_was_used(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key("operator", label="mine"), "#/admin")
+    row = page.locator("tr", has_text="mine")
+    expect(row).to_be_visible()
+    expect(row).not_to_contain_text("never")
+
+
+def test_admin_names_one_remedy_for_a_missing_model(server: Running, open_page: OpenPage) -> None:
+    page = open_page(server.new_key(), "#/admin")
+    expect(page.get_by_text("No model is in use")).to_be_visible()
+    assert "RECOLLECT_EMBEDDER" not in page.locator("rc-admin").inner_text()
 
 
 def test_admin_creates_and_revokes_keys(server: Running, open_page: OpenPage) -> None:

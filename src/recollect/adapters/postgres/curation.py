@@ -95,7 +95,8 @@ where p.newer_version <> excluded.newer_version or p.older_version <> excluded.o
 """
 _DECIDE: Final = """
 update proposals set state = %(verdict)s
-where owner = %(owner)s and id = %(id)s and state in ('open', 'later')
+where owner = %(owner)s and id = %(id)s
+    and (state in ('open', 'later') or (state = 'rejected' and %(verdict)s = 'later'))
 """
 _LOCK: Final[LiteralString] = f"{_ONE} for update of p"
 _LOCK_MEMORY: Final = """

@@ -75,7 +75,8 @@ WHERE newer_version <> excluded.newer_version OR older_version <> excluded.older
 """
 _DECIDE: Final = """
 UPDATE proposals SET state = :verdict
-WHERE owner = :owner AND id = :id AND state IN ('open', 'later')
+WHERE owner = :owner AND id = :id
+    AND (state IN ('open', 'later') OR (state = 'rejected' AND :verdict = 'later'))
 """
 _SETTLE: Final = "UPDATE proposals SET state = :state WHERE owner = :owner AND id = :id"
 # The change that a decision itself makes: the proposals about the memory stay what they are.

@@ -18,9 +18,12 @@ from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import inject
 from recollect.usecases.memory import browse
+from recollect.usecases.memory.export import Taken, export_chosen
 from recollect.wire.answers import MemoryOut
 from recollect.wire.browse import (
     DetailsOut,
+    ExportIn,
+    ExportOut,
     GrowthOut,
     InjectIn,
     InjectOut,
@@ -31,14 +34,16 @@ from recollect.wire.browse import (
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
-_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
+_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1, replaced_by={})
 _DETAILS: Final = DetailsOut(
     memory=examples.LINKED,
     history=[examples.MEMORY],
     concepts=["staging database"],
     vector="embedded",
     parked=None,
+    replaced_by=None,
 )
+_EXPORT: Final = ExportOut.from_memories([examples.MEMORY.to_memory()], Taken(1))
 _GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])
 _INJECT: Final = InjectOut(
     text="<recollect-memories>…</recollect-memories>",
@@ -102,6 +107,23 @@ async def restore_memory(
     server.spend_writes(key)
     memory = await browse.restore(server.context_for(key, shell), key.owner, reference)
     return MemoryOut.from_memory(memory)
+
+
+@router.post(
+    "/memories:export",
+    operation_id="export_memories",
+    **READ,
+    summary="Export",
+    responses={200: examples.of(_EXPORT, "The lines."), **problems(*SENT, MALFORMED)},
+)
+async def export_memories(sent: ExportIn, server: TheServer, key: TheKey) -> ExportOut:
+    """Up to 500 memories, forgotten or not, as `recollect export` writes them. Ids of memories that
+    do not exist are ignored.
+    """
+    chosen, taken = await export_chosen(
+        server.context_for(key), key.owner, sent.ids, sensitive=sent.sensitive
+    )
+    return ExportOut.from_memories(chosen, taken)
 
 
 @router.get(

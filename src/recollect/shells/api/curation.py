@@ -83,7 +83,7 @@ async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
     },
 )
 async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
-    """The proposal stays in the list, marked `later`."""
+    """The proposal stays in the list, marked `later`; a rejected one returns to it."""
     return ProposalOut.from_proposal(await mine.decide_proposal(reference, "later"))
 
 

@@ -1,7 +1,8 @@
-"""Live updates: a stream of server-sent events that says when an owner's memories have changed.
+"""Live updates: a stream of server-sent events that says when an owner's memories, the proposals
+about them or the settings have changed.
 
 It carries no text: a page reads again what it shows. The store is asked every few seconds, since
-other processes write to it, too; that is one query that does not depend on how much is stored.
+other processes write to it, too; these are queries that do not depend on how much is stored.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ async def _changes(context: Context, owner: str, stopping: asyncio.Event) -> Asy
     former = object()  # unlike any mark
     for _ in range(_MOST_POLLS):
         try:
-            latest = await context.store.change_mark(owner)
+            latest = await _mark(context, owner)
         except StoreError:
             return
         yield ": still here\n\n" if latest == former else "event: changed\ndata: {}\n\n"
@@ -50,3 +51,13 @@ async def _changes(context: Context, owner: str, stopping: asyncio.Event) -> Asy
                 await stopping.wait()
         if stopping.is_set():
             return
+
+
+async def _mark(context: Context, owner: str) -> object:
+    """Differs after every change of what a page shows."""
+    proposals = None if context.curation is None else await context.curation().counts(owner)
+    return (
+        await context.store.change_mark(owner),
+        dict(await context.settings.read_settings()),
+        proposals,
+    )

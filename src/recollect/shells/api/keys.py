@@ -56,8 +56,10 @@ Reference = Annotated[
     summary="List",
     responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
 )
-async def list_keys(keys: TheKeys) -> KeysOut:
+async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
     """All keys of the server, oldest first, without their text."""
+    if server.key_uses is not None:
+        await server.key_uses.write()  # the caller's own key was just used
     return KeysOut(keys=[KeyOut.from_key(key) for key in await keys.list()])
 
 

@@ -1,8 +1,8 @@
 """The web page: plain files, no build step, nothing from other servers. It uses the REST API.
 
 One folder for each view, `parts` for what they share. A view's files are loaded when it is first
-opened. The categories, which the page must know in advance, are filled in when it is served, so
-that they are listed in one place.
+opened. What the page must know in advance is filled in when it is served: the categories, so that
+they are listed in one place, and the command that serves it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from recollect.shells.asgi.static import file_routes
 _SERVED: Final = (".js", ".css", ".svg")
 
 
-def page_routes() -> list[Route]:
+def page_routes(*, is_local: bool = False) -> list[Route]:
+    """`is_local`: served by `recollect page` for the local store, not by a server."""
     served = {f"/assets/{name}": name for name in _assets(files(__name__))}
-    return file_routes(__name__, {"/": "page.html", **served}, {"categories": " ".join(CATEGORIES)})
+    command = "recollect page" if is_local else "recollect serve"
+    filled = {"categories": " ".join(CATEGORIES), "command": command}
+    return file_routes(__name__, {"/": "page.html", **served}, filled)
 
 
 def _assets(folder: Traversable, prefix: str = "") -> Iterator[str]:

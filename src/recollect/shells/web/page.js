@@ -1,5 +1,5 @@
 // The frame around the views: sign-in, navigation by the address, and live updates.
-import { ask, exchangeLink, hasKey, takeLink, forgetKey, keepKey, Refused, listen } from "./parts/api.js";
+import { ask, exchangeLink, hasKey, howToStart, isLocal, takeLink, forgetKey, keepKey, Refused, listen, unreachable } from "./parts/api.js";
 import { el, fill } from "./parts/dom.js";
 import { clearNotices } from "./parts/notices.js";
 
@@ -59,6 +59,7 @@ function askForKey(problem = "") {
   document.getElementById("sign-out").hidden = true;
   document.getElementById("away").hidden = true;
   clearNotices();
+  if (isLocal()) return askForLink();
   const key = el("input#key", { type: "password", autocomplete: "off", spellcheck: false, required: true, placeholder: "rk_…", "aria-describedby": "key-hint" });
   const form = el("form.card.sign-in", { submit: (event) => { event.preventDefault(); signIn(key.value.trim()); } },
     el("h1", {}, "Open your memory"),
@@ -67,7 +68,12 @@ function askForKey(problem = "") {
     el("div.row", {}, key, el("button", { type: "submit" }, "Open")),
     el("p#key-hint.quiet", {}, "The server printed it once, when it first started. It stays in this tab only."));
   main.replaceChildren(form);
-  key.focus();
+  return key.focus();
+}
+
+function askForLink() {
+  main.replaceChildren(el("div.card.empty", {}, el("h1", {}, "Open your memory"),
+    el("p", {}, "Run ", el("code", {}, "recollect page"), " and open the link that it prints. A link works once, and as long as its command runs.")));
 }
 
 async function openLink(code) {
@@ -121,7 +127,7 @@ function start() {
 
 function showAway(isAway) {
   const banner = document.getElementById("away");
-  banner.textContent = isAway ? "The server cannot be reached. Retrying… If it was stopped, start it with `recollect serve`." : "";
+  banner.textContent = isAway ? `${unreachable()} Retrying… ${howToStart()}` : "";
   banner.hidden = !isAway;
 }
 

@@ -82,11 +82,18 @@ async def accept(
 
 
 async def decide(context: Context, owner: str, reference: str, verdict: Verdict) -> Proposal:
-    """Reject a proposal, or put it off. A rejected pair is not proposed again until it changes."""
-    found = await _find(context, owner, reference)
-    if not await _curation(context).decide(owner, found.id, verdict):
+    """Reject a proposal, or put it off. A rejected pair is not proposed again until it changes,
+    unless its proposal is put off after all.
+    """
+    states = UNDECIDED if verdict == "rejected" else (*UNDECIDED, "rejected")
+    found = await _find(context, owner, reference, states)
+    curation = _curation(context)
+    if not await curation.decide(owner, found.id, verdict):
         raise _void(found)
-    return replace(found, state=verdict)
+    current = await curation.proposal(owner, found.id)
+    if current is None or current.state != verdict:  # its memories changed since it was rejected
+        raise _void(current or found)
+    return current
 
 
 async def undo(context: Context, owner: str, reference: str | None = None) -> JournalEntry:
@@ -146,7 +153,9 @@ async def _visible(context: Context, owner: str, proposals: Sequence[Proposal]) 
     return [each for each in proposals if {each.newer, each.older} <= seen.keys()]
 
 
-async def _find(context: Context, owner: str, reference: str) -> Proposal:
+async def _find(
+    context: Context, owner: str, reference: str, states: Collection[State] = UNDECIDED
+) -> Proposal:
     prefix = IdPrefix.parse(reference)
     if prefix.low == prefix.high:
         exact = await _curation(context).proposal(owner, prefix.low)
@@ -160,7 +169,7 @@ async def _find(context: Context, owner: str, reference: str) -> Proposal:
             f"there is no proposal {reference.strip()[:60]}",
             remedy="Run `recollect proposals` to see those that wait.",
         )
-    if fitting[id].state not in UNDECIDED:
+    if fitting[id].state not in states:
         raise _void(fitting[id])
     return fitting[id]
 
@@ -190,7 +199,7 @@ def _void(proposal: Proposal) -> Conflict:
             f"the proposal {proposal.id} is {proposal.state} already",
             remedy="Run `recollect undo` to revert an acceptance."
             if proposal.state == "accepted"
-            else "It is proposed again once one of its memories changes.",
+            else "Put it off to decide again; it is also proposed again once a memory changes.",
         )
     return Conflict(
         f"the proposal {proposal.id} is void: one of its memories was changed or forgotten",

@@ -1,13 +1,19 @@
-"""Export the memories of a scope, page by page: only one page is held in memory."""
+"""Export the memories of a scope, page by page: only one page is held in memory; or chosen ones."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
 
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.ports.service import Service
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Context
 
 
 @dataclass(slots=True)
@@ -34,3 +40,21 @@ async def export_pages(
         cursor = page.next_cursor
         if cursor is None:
             return
+
+
+async def export_chosen(
+    context: Context, owner: str, ids: Collection[UUID], *, sensitive: bool
+) -> tuple[list[Memory], Taken]:
+    """Those of the memories that exist, forgotten or not, newest first; sensitive ones only on
+    request.
+    """
+    if len(ids) > MAX_PAGE:
+        raise InvalidInput(
+            f"{len(ids)} memories are more than {MAX_PAGE}",
+            field="ids",
+            remedy=f"Export at most {MAX_PAGE} at once.",
+        )
+    found = await context.store.get_many(owner, ids, forgotten=True)
+    chosen = [memory for memory in found.values() if sensitive or not memory.is_sensitive]
+    chosen.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
+    return chosen, Taken(len(chosen), len(found) - len(chosen))

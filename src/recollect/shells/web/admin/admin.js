@@ -4,32 +4,64 @@ import { button, count, date, el, field, figure, fill, percent, said, select, te
 import { attempt, notify, offerUndo } from "../parts/notices.js";
 import { CHOICES, SETTINGS } from "./settings.js";
 
+const POLL_MS = 3000;
+// Each part: its title, what it reads, and how it is drawn.
+const PARTS = {
+  findings: ["Findings", "/status", (view, status) => view.findings(status)],
+  models: ["Embedding models", "/status", (view, status) => view.models(status)],
+  storage: ["Storage and backups", "/status", (_, status) => storage(status)],
+  benchmark: ["Recall on your own memories", "/status", (_, { machine }) => benchmark(machine)],
+  settings: ["Settings", "/settings", (view, settings) => view.settings(settings)],
+  log: ["Change log", "/settings/audit?limit=50", (_, { changes }) => log(changes)],
+  keys: ["Keys", "/keys", (view, { keys }) => view.keys(keys)],
+};
+
 class Admin extends HTMLElement {
   connectedCallback() {
-    this.parts = Object.fromEntries(["findings", "models", "storage", "benchmark", "settings", "log", "keys"].map((name) => [name, el("section.card.stack", { "aria-busy": "true" })]));
+    this.parts = Object.fromEntries(Object.keys(PARTS).map((name) => [name, el("section.card.stack", { "aria-busy": "true" })]));
     const { findings, models, storage, benchmark, settings, log, keys } = this.parts;
     fill(this, [el("h1.unseen", {}, "Admin"), el("div.stack", {}, el("div.columns", {}, findings, el("div.stack", {}, models, storage)), benchmark, settings, keys, log)]);
+    this.onChange = () => this.refresh(Object.keys(PARTS));
+    this.missed = new Set();
+    document.addEventListener("recollect:changed", this.onChange);
+    this.addEventListener("focusout", () => setTimeout(() => this.isConnected && this.missed.size && this.refresh([...this.missed])));
     this.load();
   }
 
-  load() {
-    const status = ask("GET", "/status");
-    return Promise.all([
-      this.part("findings", "Findings", status, (found) => this.findings(found)),
-      this.part("models", "Embedding models", status, (found) => models(found)),
-      this.part("storage", "Storage and backups", status, (found) => storage(found)),
-      this.part("benchmark", "Recall on your own memories", status, (found) => benchmark(found.machine)),
-      this.part("settings", "Settings", ask("GET", "/settings"), (settings) => this.settings(settings)),
-      this.part("log", "Change log", ask("GET", "/settings/audit?limit=50"), ({ changes }) => log(changes)),
-      this.part("keys", "Keys", ask("GET", "/keys"), ({ keys }) => this.keys(keys)),
-    ]);
+  disconnectedCallback() {
+    document.removeEventListener("recollect:changed", this.onChange);
+    clearTimeout(this.polling);
+  }
+
+  load(names = Object.keys(PARTS)) {
+    const answers = {};
+    return Promise.all(names.map((name) => {
+      const [title, path, draw] = PARTS[name];
+      answers[path] ??= ask("GET", path);
+      return this.part(name, title, answers[path], draw);
+    }));
+  }
+
+  // What others changed, except where someone is busy: those parts follow when they are left.
+  refresh(names) {
+    const isBusy = (name) => this.parts[name].contains(document.activeElement)
+      || (name === "keys" && (this.parts.keys.querySelector(".fresh, button.danger") || this.parts.keys.querySelector("input")?.value))
+      || (name === "findings" && this.hasExamined);
+    for (const name of names) {
+      if (isBusy(name)) this.missed.add(name);
+      else this.missed.delete(name);
+    }
+    return this.load(names.filter((name) => !this.missed.has(name)));
   }
 
   // What one key may not see does not keep the rest from being shown.
   async part(name, title, answer, draw) {
     const place = this.parts[name];
     try {
-      fill(place, [el("h2", {}, title), draw(await answer)]);
+      const found = await answer;
+      const label = place.contains(document.activeElement) && document.activeElement.ariaLabel;
+      fill(place, [el("h2", {}, title), draw(this, found)]);
+      if (label) place.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus(); // a changed setting keeps the focus
     } catch (error) {
       if (!(error instanceof Error) || error.status === undefined) throw error;
       fill(place, [el("h2", {}, title), el("p.quiet", {}, error.message)]);
@@ -41,6 +73,7 @@ class Admin extends HTMLElement {
     const place = el("div.stack", { "aria-live": "polite" }, checkList(status.checks));
     const examine = button("Run the doctor", () => attempt(async () => {
       examine.disabled = true;
+      this.hasExamined = true;
       try {
         fill(place, [checkList((await ask("GET", "/doctor")).checks)]);
       } finally {
@@ -48,6 +81,13 @@ class Admin extends HTMLElement {
       }
     }), "plain");
     return [place, el("div.row", {}, examine, el("span.quiet", {}, "checks this installation; takes a few seconds"))];
+  }
+
+  // No event tells of embedding, so the page asks while something waits.
+  models(status) {
+    clearTimeout(this.polling);
+    if (this.isConnected && status.spaces.some((space) => space.waiting)) this.polling = setTimeout(() => this.refresh(["models"]), POLL_MS);
+    return models(status);
   }
 
   settings(current) {
@@ -81,17 +121,19 @@ class Admin extends HTMLElement {
   keys(keys) {
     const label = el("input", { name: "label", placeholder: "who or what will use it" });
     const role = select([["member", "member: read and write"], ["read-only", "read-only"], ["admin", "admin"]], "member", { name: "role" });
-    const fresh = el("div");
     const create = el("form.stack", { submit: (event) => { event.preventDefault(); attempt(async () => {
       const made = await ask("POST", "/keys", { label: label.value.trim(), role: role.value });
       await this.load();
-      fill(this.parts.keys.querySelector(".fresh"), newKey(made));
+      this.showNewKey(made);
     }); } }, el("div.fields", {}, field("Label", label), field("Role", role)), el("div.row", {}, el("button", { type: "submit" }, "Create a key")));
-    fresh.className = "fresh";
     return [el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, ["Label", "Owner", "Role", "Created", "Last used", ""].map((title) => el("th", { scope: "col" }, title)))),
       el("tbody", {}, keys.map((key) => el("tr", {}, el("td", {}, said(key.label || "—"), key.project && [" ", el("span.chip", {}, said(key.project))]), el("td", {}, said(key.owner)), el("td", {}, key.role),
         el("td", {}, date(key.created_at)), el("td", {}, key.last_used_at ? time(key.last_used_at) : "never"),
-        el("td", {}, key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key))))))), fresh, create];
+        el("td", {}, key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key))))))), create];
+  }
+
+  showNewKey(made) {
+    this.parts.keys.append(el("p.fresh", { role: "status" }, "The new key, shown only this once: ", el("code", {}, made.key)));
   }
 
   keyActions(key) {
@@ -101,7 +143,7 @@ class Admin extends HTMLElement {
       button("Rotate", () => ask_first("rotate", async () => {
         const made = await ask("POST", `/keys/${key.id}/rotate`, {});
         await this.load();
-        fill(this.parts.keys.querySelector(".fresh"), newKey(made));
+        this.showNewKey(made);
       }), "link"),
       button("Revoke", () => ask_first("revoke", async () => {
         await ask("DELETE", `/keys/${key.id}`);
@@ -111,10 +153,6 @@ class Admin extends HTMLElement {
     start();
     return place;
   }
-}
-
-function newKey(made) {
-  return [el("p", { role: "status" }, "The new key, shown only this once: ", el("code", {}, made.key))];
 }
 
 function checkList(checks) {
@@ -166,7 +204,7 @@ function plot(stratum, scores, current) {
 }
 
 function models(status) {
-  if (!status.spaces.length) return el("p.quiet", {}, "No model is in use: recall goes by words. Name one in RECOLLECT_EMBEDDER.");
+  if (!status.spaces.length) return el("p.quiet", {}, "No model is in use: recall goes by words. Findings say how to change that.");
   return [el("ul.stack", {}, status.spaces.map((space) => {
     const all = space.embedded + space.waiting + space.parked || 1;
     const bar = el("span");

@@ -1,6 +1,8 @@
-// The drawing: nodes can be dragged, the ground moved, and the wheel or two keys zoom.
+// The drawing: nodes can be dragged, the ground moved, and the wheel or the keys + and - zoom.
 import { el, shortened } from "../parts/dom.js";
 import { Layout } from "./layout.js";
+
+export const STEP = 1.3; // of zooming by a key or a button
 
 export class Canvas {
   constructor({ openNode, openEdge }) {
@@ -11,6 +13,10 @@ export class Canvas {
     this.world = el("g", {}, this.lines, this.dots);
     this.svg = el("svg.canvas", { role: "group", "aria-label": "Concepts and their relationships" }, this.world);
     this.svg.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1); }, { passive: false });
+    this.svg.addEventListener("keydown", (event) => {
+      const factor = { "+": STEP, "=": STEP, "-": 1 / STEP }[event.key]; // = is + without Shift
+      if (factor && !event.ctrlKey && !event.metaKey) this.zoom(factor);
+    });
     this.svg.addEventListener("pointerdown", (event) => this.press(event));
     this.svg.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel"]) this.svg.addEventListener(end, (event) => this.release(event));

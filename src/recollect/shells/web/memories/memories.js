@@ -3,22 +3,25 @@ import { ask, withParams } from "../parts/api.js";
 import { button, categories, count, date, el, field, fill, goTo, said, select, shortened, words } from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
 import { Rows } from "../parts/rows.js";
-import { bulkActions } from "./bulk.js";
+import { bulkBar } from "./bulk.js";
 import { newMemoryForm } from "./form.js";
 
 const FILTERS = ["words", "project", "session", "category", "tag", "since", "until", "sensitive", "captured", "state", "expires"];
 const READ_AT_ONCE = 500;
 const DAY = 24 * 3600 * 1000;
 const SOON = 7;
+const SORTS = [["", "newest first"], ["created asc", "oldest first"], ["importance", "most important first"], ["importance asc", "least important first"],
+  ["updated", "last changed first"], ["updated asc", "longest unchanged first"]];
 const EXPIRES = [["", "any"], [`${SOON}`, `within ${SOON} days`], ["30", "within 30 days"], ["past", "already expired"]];
 
 class Memories extends HTMLElement {
   connectedCallback() {
-    this.filters = Object.fromEntries([...FILTERS, "sort_by", "order"].map((name) => [name, this.params.get(name) ?? ""]));
+    this.takeParams();
     this.chosen = new Map();
     this.revealed = new Set();
+    this.replacedBy = {};
     this.rows = new Rows({
-      read: (offset, limit) => ask("GET", withParams("/table", { ...this.query(), offset, limit })),
+      read: (offset, limit) => this.read(offset, limit),
       makeCells,
       draw: (cells, memory) => drawRow(cells, memory, this),
       open: (memory) => goTo(`memory/${memory.id}`),
@@ -36,10 +39,24 @@ class Memories extends HTMLElement {
     document.removeEventListener("recollect:changed", this.onChange);
   }
 
+  takeParams() {
+    this.filters = Object.fromEntries([...FILTERS, "sort_by", "order"].map((name) => [name, this.params.get(name) ?? ""]));
+  }
+
+  // Another address of this view: what is being written in the form of a new memory stays.
   readParams(params) {
     this.params = params;
-    this.disconnectedCallback();
-    this.connectedCallback();
+    this.takeParams();
+    for (const name of FILTERS) this.form.elements[name].value = this.filters[name];
+    this.showOrder();
+    this.clearChoice();
+    attempt(() => this.rows.refresh({ fromTop: true }));
+  }
+
+  async read(offset, limit) {
+    const table = await ask("GET", withParams("/table", { ...this.query(), offset, limit }));
+    Object.assign(this.replacedBy, Object.fromEntries(table.memories.map((memory) => [memory.id, table.replaced_by[memory.id]])));
+    return table;
   }
 
   build() {
@@ -66,25 +83,41 @@ class Memories extends HTMLElement {
     this.totalText = el("p.quiet", { role: "status" });
     this.bulk = el("div.bulk", { role: "toolbar", "aria-label": "Selected memories" });
     this.emptyPlace = el("div");
-    this.grid = el("div.grid", { role: "grid", "aria-label": "Memories", "aria-multiselectable": "true" }, this.head(), this.rows.body);
-    fill(this, [el("h1.unseen", {}, "Memories"), this.form, this.newPlace, el("div.under", {}, this.totalText, this.bulk), this.grid, this.emptyPlace]);
+    this.headPlace = el("div", { role: "rowgroup" });
+    this.grid = el("div.grid", { role: "grid", "aria-label": "Memories", "aria-multiselectable": "true" }, this.headPlace, this.rows.body);
+    // A narrow screen has no headings to sort by.
+    this.sorting = select(SORTS, "", { "aria-label": "Sorted by", change: (event) => this.sortBy(...event.target.value.split(" ")) });
+    fill(this, [el("h1.unseen", {}, "Memories"), this.form, this.newPlace,
+      el("div.under", {}, this.totalText, el("label.narrow-only", {}, this.sorting), this.bulk), this.grid, this.emptyPlace]);
+    this.showOrder();
     this.showBulk();
   }
 
+  sortBy(name, order = "") {
+    this.filters.order = order;
+    this.filters.sort_by = name === "created" ? "" : name;
+    goTo("memories", this.filters);
+  }
+
+  // A heading that was clicked keeps the focus.
+  showOrder() {
+    const focused = this.headPlace.contains(document.activeElement) && document.activeElement.dataset.sort;
+    fill(this.headPlace, [this.head()]);
+    if (focused) this.headPlace.querySelector(`[data-sort=${focused}]`).focus();
+    const { sort_by: name, order } = this.filters;
+    this.sorting.value = name || order ? [name || "created", order].filter(Boolean).join(" ") : "";
+  }
+
   head() {
-    const sorted = (name, title) => {
+    const sorted = (name, title, before = "") => {
       const isCurrent = (this.filters.sort_by || "created") === name;
       const up = this.filters.order === "asc";
-      return el("span", { role: "columnheader", "aria-sort": isCurrent ? (up ? "ascending" : "descending") : "none" },
-        button(`${title}${isCurrent ? (up ? " ↑" : " ↓") : ""}`, () => {
-          this.filters.order = isCurrent && !up ? "asc" : "";
-          this.filters.sort_by = name === "created" ? "" : name;
-          this.remember();
-        }));
+      return el("span", { role: "columnheader", "aria-sort": isCurrent ? (up ? "ascending" : "descending") : "none" }, before,
+        button(`${title}${isCurrent ? (up ? " ↑" : " ↓") : ""}`, () => this.sortBy(name, isCurrent && !up ? "asc" : ""), "plain", { "data-sort": name }));
     };
     const plain = (title) => el("span", { role: "columnheader" }, title);
     return el("div.grid-head", { role: "row", "aria-rowindex": 1 }, el("span", { role: "columnheader" }, el("span.unseen", {}, "Selected")),
-      sorted("created", "Memory"), plain("Category"), plain("Project"), plain("Tags"), sorted("importance", "Importance"), sorted("updated", "Changed"));
+      sorted("created", "by date stored", "Memory, "), plain("Category"), plain("Project"), plain("Tags"), sorted("importance", "Importance"), sorted("updated", "Changed"));
   }
 
   query() {
@@ -124,10 +157,6 @@ class Memories extends HTMLElement {
     attempt(() => this.rows.refresh({ fromTop: true }));
   }
 
-  remember() {
-    goTo("memories", this.filters);
-  }
-
   toggle(memory, index, isRange) {
     const several = isRange && this.last !== undefined ? this.rows.between(this.last, index) : [memory];
     const adds = !this.chosen.has(memory.id);
@@ -157,14 +186,15 @@ class Memories extends HTMLElement {
 
   showBulk() {
     if (!this.chosen.size) {
+      this.bar = null;
       fill(this.bulk, [button("Select all", () => attempt(() => this.chooseAll()), "link")]);
       return;
     }
-    fill(this.bulk, [
-      el("strong", {}, `${count(this.chosen.size, "memory", "memories")} selected`),
-      bulkActions([...this.chosen.values()], async () => { this.clearChoice(); await this.rows.refresh(); }),
-      button("Clear", () => this.clearChoice(), "link"),
-    ]);
+    if (!this.bar) {
+      this.bar = bulkBar({ after: async () => { this.clearChoice(); await this.rows.refresh(); }, clear: () => this.clearChoice() });
+      fill(this.bulk, this.bar.nodes);
+    }
+    this.bar.show([...this.chosen.values()]);
   }
 
   showTotal(total) {
@@ -204,13 +234,15 @@ function drawRow(cells, memory, view) {
   const isMasked = memory.is_sensitive && !view.revealed.has(memory.id);
   fill(cells.text, isMasked
     ? [el("span.masked", {}, "Sensitive text "), button("Show", () => { view.revealed.add(memory.id); drawRow(cells, memory, view); }, "link")]
-    : [memory.deleted_at && el("span.chip.warn", {}, "forgotten"), lifetimeChip(memory), said(shortened(memory.content, 220))]);
+    : [memory.deleted_at && el("span.chip.warn", {}, "forgotten"), replacedChip(view.replacedBy[memory.id]), lifetimeChip(memory), said(shortened(memory.content, 220))]);
   cells.category.textContent = memory.category;
   fill(cells.project, [said(memory.project ?? "")]);
   fill(cells.tags, [said(memory.tags.join(", "))]);
   cells.importance.textContent = memory.importance.toFixed(2);
   fill(cells.changed, [date(memory.updated_at)]);
 }
+
+const replacedChip = (id) => id && el("a.chip.warn", { href: `#/memory/${id}`, tabindex: -1 }, "Replaced by another");
 
 function lifetimeChip(memory) {
   const now = Date.now();

@@ -3,7 +3,7 @@ import { ask, Refused } from "../parts/api.js";
 import { button, el, fill, goTo, said, shortId, shortened, time } from "../parts/dom.js";
 import { differences, FIELDS, pairTable } from "../parts/diff.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
-import { forgetAll } from "./bulk.js";
+import { forgetAll, restoreAll } from "./bulk.js";
 import { memoryForm } from "./form.js";
 
 const VECTOR = {
@@ -13,7 +13,8 @@ const VECTOR = {
   never: "never embedded: it is sensitive or forgotten",
   off: "this store recalls by words only",
 };
-const EDITED = FIELDS.filter((name) => name !== "deleted_at" && name !== "links");
+const CHANGEABLE = FIELDS.filter((name) => name !== "deleted_at");
+const EDITED = CHANGEABLE.filter((name) => name !== "links"); // in the form
 
 class MemoryView extends HTMLElement {
   connectedCallback() {
@@ -41,17 +42,20 @@ class MemoryView extends HTMLElement {
 
   show() {
     this.isEditing = false;
-    const { memory, history } = this.details;
+    const { memory, history, replaced_by: successor } = this.details;
     const isMasked = memory.is_sensitive && !this.isRevealed;
     const text = isMasked
       ? el("p", {}, el("span.masked", {}, "The text of this memory is sensitive. "), button("Show", () => { this.isRevealed = true; this.show(); }, "link"))
       : el("p.content", {}, said(memory.content));
     const actions = memory.deleted_at
-      ? [button("Restore", () => attempt(() => this.restore()), "primary")]
+      ? [button("Restore", () => attempt(() => restoreAll([memory], () => this.load())), "primary")]
       : [button("Edit", () => this.edit(), "primary"), button("Forget", () => attempt(() => forgetAll([memory], () => this.load())), "plain"),
         el("a", { href: `#/recall?why=${memory.id}` }, "Why is it recalled, or why not?")];
     this.place = el("div.stack", {}, el("article.card.stack", { "aria-label": "Text" },
-      memory.deleted_at && el("p", {}, el("span.chip.warn", {}, "forgotten"), " ", time(memory.deleted_at)), text, el("div.row", {}, actions)));
+      memory.deleted_at && el("p", {}, el("span.chip.warn", {}, "forgotten"), " ", time(memory.deleted_at)),
+      successor && el("p", {}, el("span.chip.warn", {}, "Replaced by"), " ",
+        el("a", { href: `#/memory/${successor.id}` }, successor.is_sensitive ? "a sensitive memory" : said(shortened(successor.content))),
+        el("span.quiet", {}, " Recall shows that one instead.")), text, el("div.row", {}, actions)));
     fill(this, [
       el("div.heading", {}, el("h1", {}, "Memory"), el("a", { href: "#/memories" }, "All memories")),
       el("div.wide-and-narrow", {},
@@ -104,16 +108,26 @@ class MemoryView extends HTMLElement {
   async save(changes, based) {
     const changed = Object.fromEntries(Object.entries(changes).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(based[name])));
     if (!Object.keys(changed).length) return this.show();
+    let saved;
     try {
-      await ask("PATCH", `/memories/${based.id}`, { ...changed, based_on: based.version });
+      saved = await ask("PATCH", `/memories/${based.id}`, { ...changed, based_on: based.version });
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 409) throw error;
       return this.showConflict(changes, based);
     }
     await this.load();
-    const former = Object.fromEntries(Object.keys(changed).map((name) => [name, based[name]]));
-    offerUndo("Saved.", async () => { await ask("PATCH", `/memories/${based.id}`, former); await this.load(); });
+    this.offerBack("Saved.", based, saved);
     return undefined;
+  }
+
+  // The way back to a former state, unless someone changes the memory meanwhile.
+  offerBack(text, former, now) {
+    const values = Object.fromEntries(CHANGEABLE.filter((name) => JSON.stringify(former[name]) !== JSON.stringify(now[name])).map((name) => [name, former[name]]));
+    if (!Object.keys(values).length) return notify(text);
+    return offerUndo(text, async () => {
+      await ask("PATCH", `/memories/${former.id}`, { ...values, based_on: now.version });
+      await this.load();
+    });
   }
 
   // Someone else has changed it meanwhile: both sides, and the choice between them.
@@ -132,15 +146,10 @@ class MemoryView extends HTMLElement {
   }
 
   async bringBack(former) {
-    const now = this.details.memory;
-    const changes = Object.fromEntries(EDITED.filter((name) => JSON.stringify(former[name]) !== JSON.stringify(now[name])).map((name) => [name, former[name]]));
-    if (Object.keys(changes).length) await this.save({ ...now, ...changes }, now);
-  }
-
-  async restore() {
-    await ask("POST", `/memories/${this.details.memory.id}/restore`);
+    const before = this.details.memory;
+    const restored = await ask("POST", `/memories/${before.id}/versions/${former.version}/restore`);
     await this.load();
-    notify("Restored.");
+    this.offerBack(`Version ${former.version} is back.`, before, restored);
   }
 }
 

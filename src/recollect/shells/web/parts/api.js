@@ -3,13 +3,22 @@ const API = "/api/v1";
 const KEY = "recollect-key";
 const LINK = /^#link=([\w-]+)/;
 
+// A request that was not answered as asked. `message` is for people.
 export class Refused extends Error {
-  constructor(problem) {
-    const detail = problem.detail ?? "";
-    super(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${problem.remedy}`);
-    this.status = problem.status;
+  constructor(message, status = 0) {
+    super(message);
+    this.status = status;
   }
 }
+
+function refusal({ detail, remedy, status }) {
+  return new Refused(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${remedy}`, status);
+}
+
+// `recollect page` serves the page of a local store, with a key that only its link has.
+export const isLocal = () => document.body.dataset.command === "recollect page";
+export const unreachable = () => (isLocal() ? "`recollect page` does not answer." : "The server cannot be reached.");
+export const howToStart = () => `If it was stopped, ${isLocal() ? "run it again and open the link that it prints" : "start it with `recollect serve`"}.`;
 
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
@@ -41,13 +50,13 @@ async function answerOf(request) {
   try {
     response = await request;
   } catch {
-    throw new Refused({ status: 0, detail: "the server cannot be reached", remedy: "Is it running? Start it with `recollect serve`." });
+    throw new Refused(`${unreachable()} ${howToStart()}`);
   }
   // A proxy in between answers in its own format.
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   if (response.status === 401) document.dispatchEvent(new Event("recollect:rejected"));
-  throw new Refused(answer?.detail && answer.remedy ? answer : {
+  throw refusal(answer?.detail && answer.remedy ? answer : {
     status: response.status,
     detail: `the answer (status ${response.status}) is not one of Recollect's`,
     remedy: "Try again. If it keeps happening, check the proxy between this page and the server.",

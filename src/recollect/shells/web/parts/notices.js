@@ -22,13 +22,27 @@ function show(kind, text, action, seconds) {
 export const notify = (text) => show("notice", text, null, SECONDS);
 export const showProblem = (text) => show("problem", text, null, 0);
 
-export function offerUndo(text, undo) {
-  const back = button("Undo", () => attempt(async () => {
+// A message with something to do about it.
+export function offer(text, title, action) {
+  show("notice", text, button(title, () => { clearNotices(); attempt(action); }), SECONDS);
+}
+
+// Why a change could not be undone.
+export const undoProblem = (error) => (error.status === 409 ? "It was changed since then. Its history has every version." : error.message);
+
+// `isPartial`: the text also says what failed, so it stays until it is closed.
+export function offerUndo(text, undo, { isPartial = false } = {}) {
+  const back = button("Undo", async () => {
     clearNotices();
-    await undo();
-    notify("Undone.");
-  }), "undo");
-  show("notice", text, back, SECONDS);
+    try {
+      await undo();
+      notify("Undone.");
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (error.status !== 401) showProblem(`Not undone. ${undoProblem(error)}`);
+    }
+  }, "undo");
+  show(isPartial ? "problem" : "notice", text, back, isPartial ? 0 : SECONDS);
 }
 
 // Runs what a person asked for, and shows what went wrong.

@@ -96,7 +96,7 @@ export class Rows {
     node.addEventListener("click", (event) => {
       if (!row.memory) return;
       this.active = row.index;
-      if (event.target.closest("button")) return;
+      if (event.target.closest("a, button")) return;
       if (event.target.closest(".check-cell")) this.toggle(row.memory, row.index, event.shiftKey);
       else this.open(row.memory);
       this.draw_now();

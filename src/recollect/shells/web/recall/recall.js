@@ -3,15 +3,25 @@
 import { ask } from "../parts/api.js";
 import { button, categories, count, el, field, figure, fill, goTo, highlighted, percent, said, select, shortened, shortId, time, words } from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
+import { staleLine } from "../parts/stale.js";
 
-const LEGS = { lexical: ["words", "words"], dense: ["meaning", "meaning"], graph: ["connections", "connections"] };
-const KEPT = ["query", "project", "category", "tag", "as_of", "why"];
+// What people call each kind of search; page.css has its color under the same name.
+const LEGS = { lexical: "words", dense: "meaning", graph: "connections" };
+const KEPT = ["query", "project", "session", "category", "tag", "since", "until", "as_of", "why"];
 
 class Recall extends HTMLElement {
   async connectedCallback() {
     this.asked = 0;
+    // What is being typed or read is left alone: a person asks again when they like.
+    this.stale = staleLine("Memories have changed since.", "Recall again", () => attempt(() => this.run()));
+    this.onChange = () => { if (this.hasAnswer) this.stale.mark(); };
+    document.addEventListener("recollect:changed", this.onChange);
     this.settings = await attempt(() => ask("GET", "/settings"));
     if (this.settings) this.build();
+  }
+
+  disconnectedCallback() {
+    document.removeEventListener("recollect:changed", this.onChange);
   }
 
   readParams(params) {
@@ -29,8 +39,11 @@ class Recall extends HTMLElement {
         el("div.stack", {},
           el("div.fields", {},
             field("Project", el("input", { name: "project", value: get("project") })),
+            field("Session", el("input", { name: "session", value: get("session") })),
             field("Category", select([["", "any"], ...categories().map((name) => [name, name])], get("category"), { name: "category" })),
             field("Tags", el("input", { name: "tag", value: get("tag") })),
+            field("Stored from", el("input", { type: "date", name: "since", value: get("since") })),
+            field("Stored before", el("input", { type: "date", name: "until", value: get("until") })),
             field("As of", el("input", { type: "datetime-local", name: "as_of", value: get("as_of") }), "what was known then"),
             field("Why (not) this memory?", el("input", { name: "why", value: get("why"), placeholder: "its id" }))),
           this.sides.map((weights, number) => this.sliders(weights, number)),
@@ -38,7 +51,9 @@ class Recall extends HTMLElement {
             ? button("Compare with other weights", () => { this.sides.push({ ...this.defaults() }); this.remember(); }, "plain")
             : button("Stop comparing", () => { this.sides.pop(); this.remember(); }, "plain")))));
     this.results = el("div.stack", { "aria-live": "polite" });
-    fill(this, [el("div.stack", {}, el("h1.unseen", {}, "Recall"), this.form, this.results)]);
+    fill(this, [el("div.stack", {}, el("h1.unseen", {}, "Recall"), this.form, el("div", {}, this.stale.line, this.results))]);
+    this.hasAnswer = false;
+    this.stale.clear();
     if (get("query")) attempt(() => this.run());
     else {
       fill(this.results, [el("div.card.empty", {}, el("h2", {}, get("why") ? "Enter a query to see why this memory is recalled, or not" : "What would an agent find?"),
@@ -58,7 +73,7 @@ class Recall extends HTMLElement {
 
   sliders(weights, number) {
     return el("fieldset.weights", {}, el("legend.label", {}, this.sides.length > 1 ? `Weights ${"AB"[number]}` : "Weights"),
-      Object.entries(LEGS).map(([leg, [title]]) => {
+      Object.entries(LEGS).map(([leg, title]) => {
         const shown = el("span", {}, figure(weights[leg]));
         return el("label.field", {}, el("span.label", {}, `${title} `, shown), el("input", {
           type: "range", "aria-label": `Weight of ${title}${this.sides.length > 1 ? ` ${"AB"[number]}` : ""}`, min: 0, max: 3, step: 0.05, value: weights[leg],
@@ -85,7 +100,9 @@ class Recall extends HTMLElement {
     const get = (name) => (this.params.get(name) ?? "").trim();
     const scope = { tags: words(get("tag")) };
     if (get("project")) scope.project = get("project");
+    if (get("session")) scope.sessions = [get("session")];
     if (get("category")) scope.categories = [get("category")];
+    for (const name of ["since", "until"]) if (get(name)) scope[name] = new Date(`${get(name)}T00:00`).toISOString();
     const request = { query: get("query"), scope, weights };
     if (get("as_of")) request.as_of = new Date(get("as_of")).toISOString();
     return request;
@@ -101,18 +118,20 @@ class Recall extends HTMLElement {
       ...this.sides.map((weights) => ask("POST", "/recall", { ...this.request(weights), explain: true })),
     ]);
     if (number !== this.asked) return;
+    this.hasAnswer = true;
+    this.stale.clear();
     const first = answers[0].hits.map((hit) => hit.memory.id);
     fill(this.results, [
       reason && whyCard(reason),
       el("div.sides", {}, answers.map((answer, at) => this.side(answer, at, answers.length > 1 && at > 0 ? first : null))),
-      previewCard(preview),
+      previewCard(preview, project),
     ]);
   }
 
   side(answer, at, before) {
     const best = Math.max(0, ...answer.hits.map((hit) => hit.score));
     const title = this.sides.length > 1 ? `Weights ${"AB"[at]}` : "Recalled";
-    const late = Object.entries(answer.legs).filter(([, leg]) => ["absent", "failed", "late"].includes(leg.status)).map(([leg]) => LEGS[leg][0]);
+    const late = Object.entries(answer.legs).filter(([, leg]) => ["absent", "failed", "late"].includes(leg.status)).map(([leg]) => LEGS[leg]);
     return el("section.stack", { "aria-label": title },
       el("div.heading", {}, el("h2", {}, title), el("p.quiet", {}, `${count(answer.hits.length, "hit")} in ${answer.took_ms.toFixed(0)} ms${late.length ? ` · without ${late.join(" and ")}` : ""}`)),
       answer.hint && el("p.quiet", {}, answer.hint),
@@ -150,11 +169,11 @@ function contributions(hit, best) {
   const entries = Object.entries(legs).filter(([, leg]) => leg.rank !== null);
   const sum = entries.reduce((all, [, leg]) => all + Math.max(0, leg.contribution), 0) || 1;
   for (const [name, leg] of entries) {
-    const [title, kind] = LEGS[name];
-    const piece = el(`span.${kind}`);
+    const title = LEGS[name];
+    const piece = el(`span.${title}`);
     piece.style.width = `${(100 * (hit.score / best) * Math.max(0, leg.contribution)) / sum}%`;
     bar.append(piece);
-    parts.push(el("span", {}, el(`i.${kind}`), plain(name, title, leg, hit.matched_words)));
+    parts.push(el("span", {}, el(`i.${title}`), plain(name, title, leg, hit.matched_words)));
   }
   const path = legs.graph?.path ?? [];
   return el("div.stack", {}, bar,
@@ -169,7 +188,7 @@ function plain(name, title, leg, words) {
 }
 
 // The API says which leg it means; people know them as searches.
-const plainText = (text) => text.replace(/\b(lexical|dense|graph) leg\b/g, (_, leg) => `search by ${LEGS[leg][0]}`);
+const plainText = (text) => text.replace(/\b(lexical|dense|graph) leg\b/g, (_, leg) => `search by ${LEGS[leg]}`);
 
 function whyCard(why) {
   const { memory } = why;
@@ -177,20 +196,22 @@ function whyCard(why) {
     el("h2#why", {}, why.recalled ? `Recalled as #${why.place}` : "Not recalled"),
     el("p", {}, memory.is_sensitive ? el("span.masked", {}, "Sensitive text") : said(shortened(memory.content))),
     why.moved && el("p.quiet", {}, said(why.moved)),
-    why.kept_out.length > 0 && el("ul.findings", {}, why.kept_out.map((obstacle) => el("li", {}, el("span.chip.warn", {}, LEGS[obstacle.leg]?.[0] ?? "all"),
+    why.kept_out.length > 0 && el("ul.findings", {}, why.kept_out.map((obstacle) => el("li", {}, el("span.chip.warn", {}, LEGS[obstacle.leg] ?? "all"),
       el("div", {}, el("p", {}, said(plainText(obstacle.what))), el("p.quiet", {}, said(plainText(obstacle.remedy))))))),
     el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, ["Found by", "Rank", "Added to the score", "Note"].map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, Object.entries(why.legs).map(([name, leg]) => el("tr", {}, el("th", { scope: "row" }, LEGS[name][0]),
+      el("tbody", {}, Object.entries(why.legs).map(([name, leg]) => el("tr", {}, el("th", { scope: "row" }, LEGS[name]),
         el("td", {}, leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`),
         el("td", {}, leg.contribution === null ? "—" : leg.contribution.toPrecision(3)),
         el("td", {}, said(plainText(leg.obstacle?.what ?? leg.note ?? "")))))))));
 }
 
-function previewCard(preview) {
+function previewCard(preview, project) {
   const left = [preview.below && `${preview.below} not relevant enough`, preview.sensitive && `${preview.sensitive} sensitive`, preview.unfit && `${preview.unfit} too long`].filter(Boolean);
   return el("section.card.stack", { "aria-labelledby": "preview" },
     el("div.heading", {}, el("h2#preview", {}, "What a hook would inject for this prompt"),
       el("p.quiet", {}, `${count(preview.memories.length, "memory", "memories")}, about ${count(preview.tokens, "token")}`)),
+    el("p.quiet", {}, project ? ["A hook looks at the project ", said(project), " and at memories without a project; the other filters do not apply to it."]
+      : "A hook looks at the project it runs in and at memories without a project. No project is chosen above, so this preview has only memories without one."),
     preview.text ? el("pre", { tabindex: 0, dir: "auto" }, preview.text) : el("p.quiet", {}, "Nothing: no memory is clearly relevant."),
     left.length > 0 && el("p.quiet", {}, `Of ${preview.found} found, left out: ${left.join(", ")}.`));
 }

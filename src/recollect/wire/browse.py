@@ -80,25 +80,21 @@ class TableIn(ScopeIn):
 
 
 class TableOut(Shape):
-    """Some rows, and how many there are in all. `replaced_by`: of each row that another memory
-    supersedes, the one that recall shows in its place.
-    """
+    """Some rows, and how many there are in all."""
 
     memories: list[MemoryOut]
     total: int
-    replaced_by: dict[UUID, UUID]
 
     @classmethod
     def from_table(cls, table: Table) -> TableOut:
         memories = [MemoryOut.from_memory(memory) for memory in table.memories]
-        return cls(memories=memories, total=table.total, replaced_by={**table.replaced_by})
+        return cls(memories=memories, total=table.total)
 
 
 class DetailsOut(Shape):
     """A memory with its former versions, newest first, the concepts it mentions, and the state of
     its vector: `never` for a sensitive or forgotten memory, `off` where recall goes by words only.
-    `parked` is the error of a text that failed too often. `replaced_by`: the memory that recall
-    shows in its place, because it supersedes it.
+    `parked` is the error of a text that failed too often.
     """
 
     memory: MemoryOut
@@ -106,18 +102,15 @@ class DetailsOut(Shape):
     concepts: list[str]
     vector: VectorState
     parked: str | None
-    replaced_by: MemoryOut | None
 
     @classmethod
     def from_details(cls, details: Details) -> DetailsOut:
-        successor = details.replaced_by
         return cls(
             memory=MemoryOut.from_memory(details.memory),
             history=[MemoryOut.from_memory(memory) for memory in details.history],
             concepts=[*details.concepts],
             vector=details.vector,
             parked=details.parked,
-            replaced_by=None if successor is None else MemoryOut.from_memory(successor),
         )
 
 

@@ -59,17 +59,22 @@ def test_details_have_the_history(mine: httpx.Client, theirs: httpx.Client) -> N
     assert theirs.post(f"memories/{id}/restore").status_code == 404
 
 
+def replacements(client: httpx.Client) -> dict[str, str | None]:
+    rows = client.get("table").json()["memories"]
+    return {memory["id"]: memory["superseded_by"] for memory in rows}
+
+
 def test_a_superseded_memory_says_what_replaced_it(mine: httpx.Client) -> None:
     ids = [stored(mine, "port 8000")["id"]]
     for text in ("port 8001", "port 8002"):
         links = [{"kind": "supersedes", "target": ids[-1]}]
         ids.append(stored(mine, text, links=links)["id"])
     found = mine.get(f"memories/{ids[0]}/details").json()
-    assert found["replaced_by"]["content"] == "port 8002"
-    assert mine.get(f"memories/{ids[2]}/details").json()["replaced_by"] is None
-    assert mine.get("table").json()["replaced_by"] == {ids[0]: ids[2], ids[1]: ids[2]}
+    assert found["memory"]["superseded_by"] == ids[2]
+    assert mine.get(f"memories/{ids[2]}/details").json()["memory"]["superseded_by"] is None
+    assert replacements(mine) == {ids[0]: ids[2], ids[1]: ids[2], ids[2]: None}
     mine.delete(f"memories/{ids[2]}")
-    assert mine.get("table").json()["replaced_by"] == {ids[0]: ids[1]}
+    assert replacements(mine) == {ids[0]: ids[1], ids[1]: None}
 
 
 def test_chosen_memories_are_exported_as_the_command_writes_them(

@@ -330,7 +330,7 @@ def test_concepts_mentioned_together_are_reached_with_the_keyboard(
     with server.client(key) as client:
         store(client, "Ada met Northwind in Lisbon.")
         store(client, "Ada likes tea.")
-    read_graph(server)
+    read_graph(server, key)
     page = open_page(key, "#/graph?name=Ada")
     together = page.get_by_role("button", name="Ada and Northwind")
     together.focus()
@@ -346,12 +346,12 @@ def test_the_graph_offers_to_draw_again_and_keeps_what_is_typed(
     key = server.new_key()
     with server.client(key) as client:
         store(client, "Ada works at Northwind.")
-        read_graph(server)
+        read_graph(server, key)
         page = open_page(key, "#/graph?name=Ada")
         expect(page.get_by_role("button", name="Northwind", exact=True)).to_be_visible()
         page.get_by_label("Concept", exact=True).fill("half a name")
         store(client, "Ada uses Redis.")
-        read_graph(server)
+        read_graph(server, key)
         page.get_by_role("button", name="Draw again").click()
         expect(page.get_by_role("button", name="Redis", exact=True)).to_be_visible()
         expect(page.get_by_label("Concept", exact=True)).to_have_value("half a name")

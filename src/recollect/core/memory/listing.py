@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal
-from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
@@ -65,13 +63,10 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Some rows of a listing, and how many there are in all. `replaced_by`: of each row that
-    another memory supersedes, the one that recall shows in its place.
-    """
+    """Some rows of a listing, and how many there are in all."""
 
     memories: tuple[Memory, ...]
     total: int
-    replaced_by: Mapping[UUID, UUID] = field(default_factory=dict)
 
 
 def holds_words(content: str, words: tuple[str, ...]) -> bool:

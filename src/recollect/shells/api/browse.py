@@ -34,14 +34,13 @@ from recollect.wire.browse import (
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
-_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1, replaced_by={})
+_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
 _DETAILS: Final = DetailsOut(
     memory=examples.LINKED,
     history=[examples.MEMORY],
     concepts=["staging database"],
     vector="embedded",
     parked=None,
-    replaced_by=None,
 )
 _EXPORT: Final = ExportOut.from_memories([examples.MEMORY.to_memory()], Taken(1))
 _GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])

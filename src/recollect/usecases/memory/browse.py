@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Literal
-from uuid import UUID
 
 from recollect.core.errors import Conflict
-from recollect.core.memory.links import last
 from recollect.core.memory.listing import Listing, Table, check_rows, week_of
 from recollect.core.memory.memory import Memory, checked_scope
 from recollect.usecases.memory import find
@@ -26,8 +23,7 @@ MAX_WEEKS: Final = 104
 class Details:
     """A memory, forgotten or not, with its former versions (newest first), the concepts it mentions
     and the state of its vector: a sensitive or forgotten memory never gets one. `parked` is the
-    error of a text that failed too often; `replaced_by` is the memory that recall shows in its
-    place.
+    error of a text that failed too often.
     """
 
     memory: Memory
@@ -35,34 +31,23 @@ class Details:
     concepts: tuple[str, ...]
     vector: VectorState
     parked: str | None = None
-    replaced_by: Memory | None = None
 
 
 async def table(context: Context, owner: str, listing: Listing) -> Table:
     check_rows(listing)
     scope = await resolve_scope(context.store, owner, checked_scope(listing.scope))
     rows = await context.store.table(owner, replace(listing, scope=scope))
-    successors = await _successors(context, owner, [memory.id for memory in rows.memories])
-    return replace(rows, replaced_by={id: memory.id for id, memory in successors.items()})
+    marked = await find.mark_superseded(context, owner, rows.memories)
+    return replace(rows, memories=tuple(marked))
 
 
 async def details(context: Context, owner: str, reference: str) -> Details:
     memory = await find.get(context, owner, reference, forgotten=True)
+    (memory,) = await find.mark_superseded(context, owner, [memory])
     former = await context.store.versions(owner, memory.id)
     concepts = () if context.concepts_of is None else await context.concepts_of(owner, memory.id)
     vector, parked = await _vector(context, memory)
-    successor = (await _successors(context, owner, [id])).get(id)
-    return Details(memory, tuple(reversed(former)), tuple(concepts), vector, parked, successor)
-
-
-async def _successors(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, Memory]:
-    """Of those that another memory supersedes, the last in the chain of their successors."""
-    old = (await context.store.fetch(owner, ids)).superseded
-    if not old:
-        return {}
-    found = await context.store.follow(owner, old, ())
-    ends = {id: found.memories.get(last(id, found.successors)) for id in old}
-    return {id: end for id, end in ends.items() if end is not None and end.id != id}
+    return Details(memory, tuple(reversed(former)), tuple(concepts), vector, parked)
 
 
 async def _vector(context: Context, memory: Memory) -> tuple[VectorState, str | None]:

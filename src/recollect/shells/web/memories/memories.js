@@ -19,7 +19,6 @@ class Memories extends HTMLElement {
     this.takeParams();
     this.chosen = new Map();
     this.revealed = new Set();
-    this.replacedBy = {};
     this.rows = new Rows({
       read: (offset, limit) => this.read(offset, limit),
       makeCells,
@@ -54,9 +53,7 @@ class Memories extends HTMLElement {
   }
 
   async read(offset, limit) {
-    const table = await ask("GET", withParams("/table", { ...this.query(), offset, limit }));
-    Object.assign(this.replacedBy, Object.fromEntries(table.memories.map((memory) => [memory.id, table.replaced_by[memory.id]])));
-    return table;
+    return ask("GET", withParams("/table", { ...this.query(), offset, limit }));
   }
 
   build() {
@@ -234,7 +231,7 @@ function drawRow(cells, memory, view) {
   const isMasked = memory.is_sensitive && !view.revealed.has(memory.id);
   fill(cells.text, isMasked
     ? [el("span.masked", {}, "Sensitive text "), button("Show", () => { view.revealed.add(memory.id); drawRow(cells, memory, view); }, "link")]
-    : [memory.deleted_at && el("span.chip.warn", {}, "forgotten"), replacedChip(view.replacedBy[memory.id]), lifetimeChip(memory), said(shortened(memory.content, 220))]);
+    : [memory.deleted_at && el("span.chip.warn", {}, "forgotten"), replacedChip(memory.superseded_by), lifetimeChip(memory), said(shortened(memory.content, 220))]);
   cells.category.textContent = memory.category;
   fill(cells.project, [said(memory.project ?? "")]);
   fill(cells.tags, [said(memory.tags.join(", "))]);

@@ -31,6 +31,8 @@ class MemoryView extends HTMLElement {
   async load() {
     try {
       this.details = await ask("GET", `/memories/${encodeURIComponent(this.subject)}/details`);
+      const { superseded_by: id } = this.details.memory;
+      this.details.successor = id && await ask("GET", `/memories/${id}`);
     } catch (error) {
       if (!(error instanceof Refused) || ![404, 422].includes(error.status)) throw error;
       fill(this, [el("div.card.empty", {}, el("h1", {}, "This memory does not exist"),
@@ -42,7 +44,7 @@ class MemoryView extends HTMLElement {
 
   show() {
     this.isEditing = false;
-    const { memory, history, replaced_by: successor } = this.details;
+    const { memory, history, successor } = this.details;
     const isMasked = memory.is_sensitive && !this.isRevealed;
     const text = isMasked
       ? el("p", {}, el("span.masked", {}, "The text of this memory is sensitive. "), button("Show", () => { this.isRevealed = true; this.show(); }, "link"))

@@ -41,4 +41,4 @@ async def test_the_figures_are_those_of_the_active_space(context: Context) -> No
     await queue.finish(active, [(job, [1.0, 1.0])])
     await queue.give_back(active, [], "the model is gone")
     told = (await stats(embedding, "me")).embedding
-    assert told == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone")
+    assert told == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone", embedder="m")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.matching import count_matched_words
+from recollect.core.recall.query_coverage import query_coverage
 from recollect.core.recall.request import (
     Hit,
     LegName,
@@ -171,7 +171,7 @@ class HitOut(Shape):
     def from_hit(cls, hit: Hit, *, explain: bool, query: str | None = None) -> HitOut:
         matched = None
         if explain and query is not None:
-            words = count_matched_words(query, hit.memory)
+            words = query_coverage(query, hit.memory)
             matched = MatchedWordsOut(matched=words.matched, asked=words.asked)
         explanation = ExplanationOut(
             fused=hit.fused,

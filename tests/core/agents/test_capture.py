@@ -295,6 +295,28 @@ OTHER_LANGUAGES = [
     ("請記住，部署使用 make release。", "部署使用 make release。", "fact"),
     ("以后请用 pnpm 安装依赖。", "请用 pnpm 安装依赖。", "preference"),
     ("Don’t forget that builds run at night.", "Builds run at night.", "fact"),
+    # As people speak.
+    ("Denk dran, dass der Chef Müller heißt.", "Der Chef Müller heißt.", "fact"),
+    ("Denk mal dran: der Chef heißt Müller.", "Der Chef heißt Müller.", "fact"),
+    ("Nicht vergessen: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
+    (
+        "Künftig nur noch pnpm im Frontend verwenden.",
+        "Nur noch pnpm im Frontend verwenden.",
+        "preference",
+    ),
+    ("Oublie pas que les tests tournent la nuit.", "Les tests tournent la nuit.", "fact"),
+    ("Garde en tête que la base tourne à Lyon.", "La base tourne à Lyon.", "fact"),
+    ("Acuérdate de que el servidor está en Madrid.", "El servidor está en Madrid.", "fact"),
+    ("No te olvides de que el servidor está en Madrid.", "El servidor está en Madrid.", "fact"),
+    ("Не забывай, что сервер стоит в Берлине.", "Сервер стоит в Берлине.", "fact"),
+    ("Возьми на заметку: сервер стоит в Берлине.", "Сервер стоит в Берлине.", "fact"),
+    ("记一下，数据库在5433端口上运行。", "数据库在5433端口上运行。", "fact"),
+    (
+        "データベースは5433番ポートで動いているって覚えといて。",
+        "データベースは5433番ポートで動いている",
+        "fact",
+    ),
+    ("覚えといてね、部署は大阪にある。", "部署は大阪にある。", "fact"),
 ]
 
 
@@ -312,6 +334,19 @@ def test_statements_in_other_languages(said: str, kept: str, category: str) -> N
         "запусти тесты",
         "以后再说这个部署的问题。",
         "Ab jetzt heute nur noch pnpm verwenden.",
+        "Ich denk dran, dass der Chef Müller heißt.",
+        "Denk dran!",
+        "Denk dran, die Tests noch einmal laufen zu lassen.",
+        "Vergiss nicht, die Tests noch einmal laufen zu lassen.",
+        "Das Dranbleiben lohnt sich, dass wissen alle.",
+        "Nicht vergessen wurde der alte Server im Keller.",
+        "N'oublie pas de lancer les tests de nuit.",
+        "Acuérdate de lanzar las pruebas del servidor.",
+        "No te olvides de lanzar las pruebas del servidor.",
+        "Он не забывает, что сервер стоит в Берлине.",
+        "记一下日志文件的位置",
+        "我记得数据库在5433端口上运行。",
+        "彼はデータベースのことを覚えていた。",
     ],
 )
 def test_questions_and_requests_in_other_languages_are_not_kept(said: str) -> None:

@@ -8,7 +8,7 @@ from recollect.core.recall.late import (
     TOKEN_WEIGHT,
     TokenMatch,
     combine,
-    match_words,
+    similar_words,
     widen_to_words,
 )
 from recollect.core.recall.request import RerankPlace, WordMatch
@@ -55,17 +55,17 @@ def test_no_deviation_is_worth_more_than_a_few_times_a_score() -> None:
     assert TOKEN_WEIGHT < 1.0
 
 
-def test_match_words_names_the_most_telling_word_first() -> None:
-    found = match_words(
+def test_similar_words_names_the_most_telling_word_first() -> None:
+    found = similar_words(
         "red dog",
         [TokenMatch(0, 3, 10, 13, 0.9, 0.1), TokenMatch(4, 7, 20, 25, 0.8, 0.9)],
     )
     assert found == (WordMatch("dog", 20, 25, 0.8, 0.9), WordMatch("red", 10, 13, 0.9, 0.1))
 
 
-def test_match_words_joins_the_tokens_of_a_word() -> None:
+def test_similar_words_joins_the_tokens_of_a_word() -> None:
     # "embeddings" as embed + ding + s, matched by the same word in the memory
-    (word,) = match_words(
+    (word,) = similar_words(
         "embeddings",
         [
             TokenMatch(0, 5, 30, 35, 0.9, 0.5),
@@ -78,15 +78,15 @@ def test_match_words_joins_the_tokens_of_a_word() -> None:
     assert word.weight == pytest.approx(1.0)
 
 
-def test_match_words_shows_the_best_token_if_a_word_matches_several_places() -> None:
-    (word,) = match_words(
+def test_similar_words_shows_the_best_token_if_a_word_matches_several_places() -> None:
+    (word,) = similar_words(
         "embeddings", [TokenMatch(0, 5, 30, 35, 0.9, 0.5), TokenMatch(5, 10, 80, 85, 0.3, 0.5)]
     )
     assert (word.start, word.end) == (30, 35)
 
 
-def test_match_words_leaves_out_stop_words_and_marks_and_what_is_not_alike() -> None:
-    found = match_words(
+def test_similar_words_leaves_out_stop_words_and_marks_and_what_is_not_alike() -> None:
+    found = similar_words(
         "dog of war?",
         [
             TokenMatch(0, 3, 10, 13, 0.9, 0.5),
@@ -98,8 +98,42 @@ def test_match_words_leaves_out_stop_words_and_marks_and_what_is_not_alike() -> 
     assert [word.word for word in found] == ["dog"]
 
 
-def test_match_words_of_nothing_is_empty() -> None:
-    assert match_words("", []) == ()
+def tokens(query: str, *pieces: str) -> list[TokenMatch]:
+    found: list[TokenMatch] = []
+    at = 0
+    for piece in pieces:
+        at = query.index(piece, at)
+        found.append(TokenMatch(at, at + len(piece), at, at + len(piece), 0.9, 0.2))
+        at += len(piece)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "pieces", "words"),
+    [
+        (
+            "wer prüft die Rechnungen",
+            ("we", "r", "pr", "üft", "die", "Rechnung", "en"),
+            ["prüft", "Rechnungen"],
+        ),
+        (
+            "was ist das Ziel der Reise",
+            ("was", "ist", "das", "Ziel", "der", "Reise"),
+            ["Ziel", "Reise"],
+        ),
+        ("what do they die of", ("what", "do", "they", "die", "of"), ["die"]),
+    ],
+)
+def test_similar_words_are_whole_and_no_stop_words_of_the_query_s_language(
+    query: str, pieces: tuple[str, ...], words: list[str]
+) -> None:
+    assert sorted(word.word for word in similar_words(query, tokens(query, *pieces))) == sorted(
+        words
+    )
+
+
+def test_similar_words_of_nothing_is_empty() -> None:
+    assert similar_words("", []) == ()
 
 
 def test_a_match_is_widened_to_the_whole_word() -> None:

@@ -18,7 +18,7 @@ from typing import IO, Final
 
 from recollect.adapters.files.pdf import UnreadablePdf, read_pdf
 from recollect.adapters.files.repository import repository_project
-from recollect.core.imports import claude, documents, lines, notes, records
+from recollect.core.imports import claude, json_exports, lines, notes, records
 from recollect.core.imports.detect import (
     document_of,
     is_json,
@@ -269,18 +269,18 @@ def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]
     elif format == "jsonl":
         yield from records.records(_lines(file), reader.most)
     elif document is None and format in ("mem0", "chatgpt-memories"):
-        yield from documents.memory_lines(_lines(file), tag)
+        yield from json_exports.memory_lines(_lines(file), tag)
     elif document is None:
         remedy = f"Omit --format, or use another one: {', '.join(FORMATS)}."
         yield ImportProblem("file", f"it is not JSON, as {format} requires", remedy)
     elif format == "mcp-memory" and isinstance(document, dict):
-        yield from documents.graph(document)
+        yield from json_exports.graph(document)
     elif format == "chatgpt":
-        yield from documents.conversations(document, reader.most)
+        yield from json_exports.conversations(document, reader.most)
     elif format == "claude-ai":
         yield from claude.claude_ai(document, reader.projects, reader.most)
     else:
-        yield from documents.memory_list(document, tag)
+        yield from json_exports.memory_list(document, tag)
 
 
 @cache

@@ -66,25 +66,35 @@ _RULES: Final = (
     ),
     # The same in German, French, Spanish, Russian, Japanese and Chinese.
     _rule(
-        r"(?:bitte )?(?:merke? dir|merken sie sich|denke? (?:bitte )?daran|denken sie daran|"
-        r"vergiss (?:bitte )?nicht|vergessen sie nicht)(?: bitte)?(?:,? dass|:|,)\s*(?P<kept>.+)"
+        r"(?:bitte )?(?:merke? dir(?: mal)?|merken sie sich|denke? (?:bitte |mal )?(?:daran|dran)|"
+        r"denken sie (?:bitte )?(?:daran|dran)|vergiss (?:bitte |mal )?nicht|vergessen sie nicht|"
+        r"nicht vergessen|behalte? im kopf|behalte? im hinterkopf|notiere? dir)"
+        # "Denk dran, die Tests laufen zu lassen" asks for work.
+        r"(?: bitte)?(?:,? dass|:|,(?!.* zu \w+en[.!]?$))\s*(?P<kept>.+)"
         r"|(?:s'il (?:te|vous) pla[iî]t,? )?(?:souviens-toi|souvenez-vous|rappelle-toi|"
-        r"rappelez-vous|retiens|retenez|note|notez|n'oublie pas|n'oubliez pas)"
-        r"(?: bien)?(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
-        r"|(?:por favor,? )?(?:recuerd[ae]|ten en cuenta|tenga en cuenta|anot[ae]|no olvides?)"
+        r"rappelez-vous|retiens|retenez|note|notez|(?:n')?oublie pas|(?:n')?oubliez pas|"
+        r"garde en tête|gardez en tête|sache|sachez)(?: bien)?(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
+        r"|(?:por favor,? )?(?:recuerd[ae]|acuérdate(?: de)?|acuérdese(?: de)?|ten en cuenta|"
+        r"tenga en cuenta|ten presente|apunt[ae]|anot[ae]|no (?:te )?olvides?(?: de)?)"
         r"(?: que|:|,)\s*(?P<kept_es>.+)"
         r"|(?:пожалуйста,? )?(?:запомни(?:те)?|помни(?:те)?|учти(?:те)?|не забудь(?:те)?|"
+        r"не забывай(?:те)?|запиши(?:те)?|возьми(?:те)? на заметку|знай(?:те)?|"
         r"име(?:й|йте) в виду)(?:,? пожалуйста)?(?:,? что|:|,)\s*(?P<kept_ru>.+)"
         r"|[请請]?(?:记住|記住|记得|記得|别忘了|別忘了|请注意|請注意)[，,：:]?\s*(?P<kept_zh>.+)"
-        r"|(?:覚えておいて|覚えて|忘れないで)(?:ください|下さい)?[、,：:。]\s*(?P<kept_ja>.+)"
-        r"|(?P<kept_ja2>.+?)(?:ということ)?[をは](?:覚えておいて|忘れないで)(?:ください|下さい)?。?",
+        # Alone, these are also "write down" and "do not forget to": a comma or colon follows.
+        r"|[请請你]?(?:记一下|記一下|记着|記著|别忘记|別忘記|不要忘记|不要忘記)[，,：:]\s*(?P<kept_zh2>.+)"
+        r"|(?:覚えておいて|覚えといて|覚えて|忘れないで|メモして(?:おいて)?)(?:ください|下さい|ね)?[、,：:。]"
+        r"\s*(?P<kept_ja>.+)"
+        r"|(?P<kept_ja2>.+?)(?:ということ|って)?[をは]?(?<=[をはて])(?:覚えておいて|覚えといて|忘れないで)"
+        r"(?:ください|下さい|ね)?。?",
         "fact",
         0.8,
     ),
     _rule(
-        r"(?:ab jetzt|ab sofort|von nun an|in zukunft)[,:]?\s*(?P<kept>.+)"
-        r"|(?:désormais|dorénavant|à partir de maintenant)[,:]?\s*(?P<kept_fr>.+)"
-        r"|(?:de ahora en adelante|a partir de ahora)[,:]?\s*(?P<kept_es>.+)"
+        r"(?:ab jetzt|ab sofort|von (?:nun|jetzt) an|in zukunft|künftig|zukünftig)[,:]?"
+        r"\s*(?P<kept>.+)"
+        r"|(?:désormais|dorénavant|à partir de maintenant|à l'avenir)[,:]?\s*(?P<kept_fr>.+)"
+        r"|(?:(?:de ahora )?en adelante|a partir de ahora|desde ahora)[,:]?\s*(?P<kept_es>.+)"
         r"|(?:с этого момента|отныне|впредь|теперь всегда)[,:]?\s*(?P<kept_ru>.+)"
         r"|(?:[从從]现在开始|從現在開始|[从從]现在起|從現在起)[，,：:]?\s*(?P<kept_zh>.+)"
         # Alone, these are also "later" and "after": an order follows, or a comma.

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final
 
-from recollect.core.imports import claude, documents
+from recollect.core.imports import claude, json_exports
 from recollect.core.imports.formats import Recognised, unrecognised
 from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
@@ -119,7 +119,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
         )
     if isinstance(document, list) and (found := _record(first)) is not None:
         return found
-    listed = documents.entries(document) or []
+    listed = json_exports.entries(document) or []
     first = next((row for row in listed if isinstance(row, dict)), {})
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")

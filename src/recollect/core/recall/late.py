@@ -15,7 +15,8 @@ from math import exp, sqrt
 from typing import Final, NamedTuple
 
 from recollect.core.recall.request import RerankPlace, WordMatch
-from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import stop_words
+from recollect.core.text.terms import text_languages
 
 # How much a memory's tokens count: one deviation above the mean of the candidates is worth this
 # much of the logarithm of a fused score.
@@ -61,21 +62,25 @@ def combine(fused: Sequence[float], tokens: Sequence[float], trust: float = 1.0)
     ]
 
 
-def match_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch, ...]:
+def similar_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch, ...]:
     """What the query's words found, the most telling first. A word that the model reads as several
-    tokens is one word here, and what it found is everything that these found side by side.
+    tokens is one word here, and what it found is everything that these found side by side. The
+    stop words of the query's language are left out.
     """
     groups: list[list[TokenMatch]] = []
     for match in matches:
-        word = query[match.query_start : match.query_end]
-        if word.lower() in STOP_WORDS or not any(map(str.isalnum, word)):
+        if not any(map(str.isalnum, query[match.query_start : match.query_end])):
             continue
         if groups and groups[-1][-1].query_end == match.query_start:
             groups[-1].append(match)
         else:
             groups.append([match])
+    stopped = frozenset[str]().union(*map(stop_words, text_languages(query)))
+    joined = [_join(query, group) for group in groups]
     found = [
-        joined for group in groups if (joined := _join(query, group)).similarity >= LEAST_SIMILARITY
+        word
+        for word in joined
+        if word.similarity >= LEAST_SIMILARITY and word.word.lower() not in stopped
     ]
     found.sort(key=lambda word: -word.weight * word.similarity)
     return tuple(found[:_MOST_MATCHES])

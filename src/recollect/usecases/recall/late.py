@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.privacy.redaction import safe_message
-from recollect.core.recall.late import Comparison, combine, match_words
+from recollect.core.recall.late import Comparison, combine, similar_words
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport, StageStatus
 from recollect.core.text.analysis import clean_query
@@ -138,7 +138,7 @@ def _rearrange(
         ranked
         if ranked.rerank is None or place >= context.request.limit
         else ranked._replace(
-            rerank=replace(ranked.rerank, words=match_words(query, compared[ranked.id].matches))
+            rerank=replace(ranked.rerank, words=similar_words(query, compared[ranked.id].matches))
         )
         for place, ranked in enumerate(rearrange(first, by_id))
     ]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from recollect.core.memory.memory import Memory
-from recollect.core.recall.matching import count_matched_words
+from recollect.core.recall.query_coverage import query_coverage
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 
@@ -14,6 +14,6 @@ AT = datetime(2026, 3, 4, tzinfo=UTC)
 def test_words_match_in_any_form_and_stop_words_do_not_count() -> None:
     text = "The ferries leave Elba at six."
     memory = Memory(UUID(int=1), "ada", text, AT, AT, tags=("timetable",))
-    assert count_matched_words("when does the ferry leave Corsica?", memory) == (2, 3)
-    assert count_matched_words("timetable", memory) == (1, 1)
-    assert count_matched_words("", memory) == (0, 0)
+    assert query_coverage("when does the ferry leave Corsica?", memory) == (2, 3)
+    assert query_coverage("timetable", memory) == (1, 1)
+    assert query_coverage("", memory) == (0, 0)

@@ -1,4 +1,4 @@
-"""Which words of a query a memory has, for people who ask why it was recalled."""
+"""How many words of a query a memory has, for people who ask why it was recalled."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
 
 
-class MatchedWords(NamedTuple):
+class QueryCoverage(NamedTuple):
     """`matched` of the `asked` words, in any of their forms and without stop words."""
 
     matched: int
     asked: int
 
 
-def count_matched_words(query: str, memory: Memory) -> MatchedWords:
+def query_coverage(query: str, memory: Memory) -> QueryCoverage:
     fields, languages = analyze_fields(
         memory.content, memory.expanded_keywords, memory.tags, memory.category
     )
     has = {form for field in fields for forms in field for form in forms}
     asked = query_forms(query, languages)
-    return MatchedWords(sum(not has.isdisjoint(forms) for forms in asked), len(asked))
+    return QueryCoverage(sum(not has.isdisjoint(forms) for forms in asked), len(asked))

@@ -1,4 +1,4 @@
-"""Formats that are one JSON document: mem0, ChatGPT's memories, ChatGPT's conversations, and the
+"""Exports of other programs in JSON: mem0, ChatGPT's memories, ChatGPT's conversations, and the
 graph of the reference memory server as its tool answers with it.
 """
 

@@ -142,13 +142,15 @@ async def test_a_proposal_about_a_forgotten_memory_is_void(curated: Curated) -> 
     assert await states_of(curated) == ["void"]
 
 
-async def test_a_proposal_can_be_put_off_and_decided_once(curated: Curated) -> None:
+async def test_a_proposal_can_be_put_off_and_a_rejection_taken_back(curated: Curated) -> None:
     await curated.curation.keep_proposals(OWNER, [proposal()])
     assert await curated.curation.decide(OWNER, proposal().id, "later")
     assert await states_of(curated) == ["later"]
     assert await curated.curation.decide(OWNER, proposal().id, "rejected")
-    assert not await curated.curation.decide(OWNER, proposal().id, "later")
+    assert not await curated.curation.decide(OWNER, proposal().id, "rejected")
     assert not await accept(curated, entry())
+    assert await curated.curation.decide(OWNER, proposal().id, "later")
+    assert await states_of(curated) == ["later"]
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -31,7 +31,10 @@ from recollect.usecases.workers.worker import Worker
 
 MODEL = "compatible/x@8"
 BIRD = memory(5, canary("sings"))
-FREE = [memory(number, f"sparrow {number}") for number in range(1, 21) if number != 5]
+# Longer than the bird: short texts are embedded first.
+FREE = [
+    memory(number, f"sparrow {'chirp ' * 20}{number}") for number in range(1, 21) if number != 5
+]
 SAID = memory(1, canary("said"), category=EPISODE, session="chat")
 ANSWERED = memory(2, "and what then", category=EPISODE, session="chat")
 
@@ -125,7 +128,8 @@ def test_text_that_became_sensitive_is_not_sent_again(
 def test_text_that_became_sensitive_before_its_request_is_never_sent(
     database_url: str, hosted: Loopback
 ) -> None:
-    behind = [replace(BIRD, id=UUID(int=99)), *FREE]
+    longest = f"{BIRD.content} {'and sings ' * 20}"
+    behind = [replace(BIRD, id=UUID(int=99), content=longest), *FREE]
     embed_while(database_url, hosted, behind, hide, FAULTS["answered"])
     assert birds_in(hosted.received) == []
     sent = [text for text in texts_since(hosted, 0) if text.startswith("sparrow")]

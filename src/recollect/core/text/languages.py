@@ -1,18 +1,15 @@
 """Which languages a text is in: by its script and, where languages share one, by its stop words and
-letters, and a short text by groups of letters as well. A guess: what is indexed by it is also
-indexed as it is written.
+letters. A guess: what is indexed by it is also indexed as it is written.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache
-from itertools import islice
 from typing import Final
 
 from recollect.core.text.stop_words import listed_languages, stop_words
-from recollect.core.text.trigrams import lead_over
 
 # First and last character of each script, and its languages, of which the first is the guess.
 _SCRIPTS: Final = (
@@ -58,19 +55,6 @@ _PRIOR: Final = 0.5
 """Evidence for English in a text without a single accent."""
 _SHORT: Final = 8
 """Up to so many words, one stop word or letter of a language is enough."""
-_FEW: Final = 64
-"""Up to so many different words, groups of letters count: more have stop words enough."""
-_CLEAR: Final = 7.0
-"""A lead over English with which a language is a text's only one, if most words are for it."""
-_DECISIVE: Final = 14.0
-"""A lead with which it is, however many are."""
-_BY_STOP_WORDS: Final = ("vi", "eu", "ga")
-"""Told better by stop words than by groups of letters, or without such groups."""
-_FEWEST_IN_SENTENCE: Final = 3
-_MOSTLY: Final = 0.6
-"""Words of a sentence that must be in Latin script, for it to be in one of its languages."""
-_USUAL: Final = 0.15
-"""With this share of the stop words of a text's language, a sentence is in it."""
 
 
 # Written without spaces; Chinese, Japanese and Korean are told apart by their segments.
@@ -110,91 +94,27 @@ def share_script(language: str, others: Collection[str]) -> bool:
     return any(other in own for other in others)
 
 
-def guess(
-    words: Iterable[str], named: Collection[str] = (), *, is_minor: bool = False
-) -> tuple[str, ...]:
+def guess(words: Iterable[str], named: Collection[str] = ()) -> tuple[str, ...]:
     """The languages of a text with these words, in lower case; those that are named are believed.
 
-    Not for scripts whose words are written without spaces; `is_minor` says that most of the text is
-    in one of them.
+    Not for scripts whose words are written without spaces.
     """
     by_script: dict[str, Counter[str]] = {}
-    for word, times in Counter(islice(words, _SAMPLE)).items():
+    for word, _ in zip(words, range(_SAMPLE), strict=False):
         # A letter alone is a part of a name: the v of v2, or the s of k8s.
         if not word[0].isdigit() and (len(word) > 1 or not word.isascii()):
-            script = script_of(word)
-            if script not in by_script:
-                by_script[script] = Counter()
-            by_script[script][word] = times
+            by_script.setdefault(script_of(word), Counter())[word] += 1
     found: list[str] = []
     total = sum(counted.total() for counted in by_script.values())
-    largest = max(map(Counter.total, by_script.values()), default=0)
     for script, counted in sorted(by_script.items(), key=lambda each: -each[1].total()):
         known = _LANGUAGES.get(script, ())
         if given := [each for each in known if each in named]:
             found += given
-        elif script == "latin" and not is_minor and counted.total() == largest:
-            found += _best_in_latin(counted)
         elif len(known) > 1:
             found += _best(counted, known)
         elif counted.total() > 1 or total <= _SHORT:  # else a Greek letter, say, or a name
             found += known
     return tuple(found)
-
-
-def foreign_language(words: Sequence[str], own: Collection[str]) -> str | None:
-    """The language of a sentence, by its words in lower case, if it is clearly another one than
-    its text's. In Latin script only: the languages of others are few.
-    """
-    expected = languages_of("latin", own)
-    if not expected or len(words) < _FEWEST_IN_SENTENCE or _is_usual(words, expected):
-        return None
-    if _unusual_words(expected).isdisjoint(words) and all(map(str.isascii, words)):
-        return None
-    told = list(dict.fromkeys(filter(_is_latin, words)))
-    if len(told) < max(_FEWEST_IN_SENTENCE, _MOSTLY * len(words)):
-        return None
-    lead = lead_over(expected, told[:_FEW])
-    is_sure = lead.by >= _DECISIVE and lead.words_for >= _FEWEST_IN_SENTENCE
-    return lead.languages[0] if is_sure and lead.has_most_words else None
-
-
-def _is_latin(word: str) -> bool:
-    return len(word) > 1 and not word[0].isdigit() and script_of(word) == "latin"
-
-
-def _is_usual(words: Collection[str], languages: tuple[str, ...]) -> bool:
-    """Whether enough words are stop words of these languages and of no other."""
-    return len(_usual_words(languages).intersection(words)) >= _USUAL * len(words)
-
-
-@cache
-def _usual_words(languages: tuple[str, ...]) -> frozenset[str]:
-    known = {*languages}
-    return frozenset(word for word, speaking in _by_word().items() if known.issuperset(speaking))
-
-
-@cache
-def _unusual_words(languages: tuple[str, ...]) -> frozenset[str]:
-    """Stop words of other languages."""
-    return frozenset(
-        word for word, speaking in _by_word().items() if not {*languages} & {*speaking}
-    )
-
-
-def _best_in_latin(words: Counter[str]) -> list[str]:
-    found = _best(words, _LANGUAGES["latin"])
-    is_mixed = len(found) > 1 and words.total() > _SHORT
-    if is_mixed or len(words) > _FEW or found[0] in _BY_STOP_WORDS:
-        return found
-    if found == ["en"] and len(words) > _SHORT and _is_usual(words, ("en",)):
-        return found
-    lead = lead_over(("en",), words)
-    is_shown = lead.words_for >= _FEWEST or not all(map(str.isascii, words))
-    if lead.by <= 0.0 or not is_shown:
-        return ["en"]
-    is_clear = lead.by >= _CLEAR and lead.words_for >= _FEWEST and lead.has_most_words
-    return [*(() if is_clear or lead.by >= _DECISIVE else ("en",)), *lead.languages]
 
 
 def _best(words: Counter[str], known: tuple[str, ...]) -> list[str]:

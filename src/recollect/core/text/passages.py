@@ -66,11 +66,6 @@ def cut_passages(text: str, window: int) -> list[Span]:
     return list(_pack(list(_pieces(text, size)), size))
 
 
-def sentences_of(text: str) -> Iterator[Span]:
-    """The sentences of a text, with what separates each from the next."""
-    return _split(text, _SENTENCE_END, Span(0, len(text)))
-
-
 class _Piece(NamedTuple):
     start: int
     end: int
@@ -96,7 +91,7 @@ def _pack(pieces: list[_Piece], size: int) -> Iterator[Span]:
 
 def _pieces(text: str, size: int) -> Iterator[_Piece]:
     """The sentences; those that are too long in parts that fit."""
-    for sentence in sentences_of(text):
+    for sentence in _split(text, _SENTENCE_END, Span(0, len(text))):
         tokens = estimate_tokens(text[sentence.start : sentence.end])
         if tokens <= size:
             yield _Piece(*sentence, tokens)

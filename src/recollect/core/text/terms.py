@@ -1,9 +1,8 @@
 """The one analyzer: what a text is found by, the same in every store.
 
 A word is indexed as it is written (in lower case), without its accents, and as the stem it has in
-each language of the text, and in that of its sentence if this is another; all at one position. A
-query asks for a word in any of these forms, in every language that its owner's memories are in, and
-scores the best one: never two for one word.
+each language of the text; all at one position. A query asks for a word in any of these forms, in
+every language that its owner's memories are in, and scores the best one: never two for one word.
 Scripts without spaces are indexed in pairs of characters. Names such as `OrderService`,
 `make_release` or `src/app.py` are indexed whole and by their words.
 
@@ -19,19 +18,11 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from recollect.core.text.languages import (
-    UNKNOWN,
-    foreign_language,
-    guess,
-    languages_of,
-    script_of,
-    unspaced_language,
-)
-from recollect.core.text.passages import sentences_of
+from recollect.core.text.languages import UNKNOWN, guess, languages_of, script_of, unspaced_language
 from recollect.core.text.segments import MAX_WORD, Segment, segments, segments_except
 from recollect.core.text.stop_words import stop_words
 
-VERSION: Final = 3
+VERSION: Final = 2
 
 Forms = tuple[str, ...]
 """What one word is found by, the word as it is written first."""
@@ -84,10 +75,9 @@ class Analyzed(NamedTuple):
 
 def analyze(text: str) -> tuple[list[Forms], tuple[str, ...]]:
     """The terms of a text, by position, and its languages."""
-    sentences = _sentences(text)
-    languages = _text_languages(sentences)
-    indexed = [*languages]
-    return list(_sentence_forms(sentences, languages, indexed)), tuple(indexed)
+    found = segments(text)
+    languages = _languages(found)
+    return list(_forms(found, languages)), languages
 
 
 def analyze_fields(
@@ -101,47 +91,15 @@ def analyze_fields(
     the language, which is then not guessed.
     """
     tags = list(tags)
-    sentences = _sentences(content)
-    labels = [_Sentence.of("\n".join(each)) for each in (expanded_keywords, tags)]
-    languages = _text_languages([*sentences, *labels], named_languages(tags))
+    texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
+    found = [segments(text) for text in texts]
+    languages = _languages([each for field in found[:-1] for each in field], named_languages(tags))
     room = _Room(MAX_BYTES)
     # The content comes last: however long it is, its tags find it.
-    fields = (segments(category), *(each.found for each in reversed(labels)))
-    last, third, second = (list(room.fitting(_forms(each, languages))) for each in fields)
-    indexed = [*languages]
-    first = list(room.fitting(_sentence_forms(sentences, languages, indexed)))
-    return Analyzed((first, second, third, last), tuple(indexed))
-
-
-class _Sentence(NamedTuple):
-    """What a sentence is made of, and its words in lower case."""
-
-    found: list[Segment]
-    words: list[str]
-
-    @classmethod
-    def of(cls, text: str) -> _Sentence:
-        found = segments(text)
-        return cls(found, _lower_words(found))
-
-
-def _sentences(text: str) -> list[_Sentence]:
-    return [_Sentence.of(text[slice(*span)]) for span in sentences_of(text)]
-
-
-def _sentence_forms(
-    sentences: Sequence[_Sentence], languages: tuple[str, ...], indexed: list[str]
-) -> Iterator[Forms]:
-    """The forms of a text's words. To `indexed` go the languages of single sentences."""
-    for found, words in sentences:
-        own = languages
-        other = foreign_language(words, languages) if len(sentences) > 1 else None
-        # In a sentence with characters in pairs, words are names.
-        if other is not None and not any(each.classes for each in found):
-            own = (*languages, other)
-            if other not in indexed:
-                indexed.append(other)
-        yield from _forms(found, own)
+    last, third, second, first = (
+        list(room.fitting(_forms(each, languages))) for each in reversed(found)
+    )
+    return Analyzed((first, second, third, last), languages)
 
 
 def named_languages(tags: Iterable[str]) -> list[str]:
@@ -243,38 +201,16 @@ class _Room:
             yield forms
 
 
-def _text_languages(sentences: Sequence[_Sentence], named: Collection[str] = ()) -> tuple[str, ...]:
-    words = chain.from_iterable(each.words for each in sentences)
-    return _languages_by(chain.from_iterable(each.found for each in sentences), words, named)
-
-
 def _languages(found: Sequence[Segment], named: Collection[str] = ()) -> tuple[str, ...]:
-    return _languages_by(found, _lower_words(found), named)
-
-
-def _languages_by(
-    found: Iterable[Segment], words: Iterable[str], named: Collection[str]
-) -> tuple[str, ...]:
-    marked = [each for each in found if each.classes]
-    kinds = frozenset[str]().union(*(each.classes for each in marked))
+    kinds = frozenset[str]().union(*(each.classes for each in found))
+    words = (each.text.lower() for each in found if each.kind == "word")
     unspaced = [name for kind, name in (("k", "ja"), ("g", "ko")) if kind in kinds]
     if "w" in kinds:
-        texts = (each.text for each in marked if "w" in each.classes)
+        texts = (each.text for each in found if "w" in each.classes)
         unspaced += dict.fromkeys(filter(None, map(unspaced_language, chain.from_iterable(texts))))
     if "h" in kinds and not unspaced:
         unspaced = ["zh"]
-    return (*guess(words, named, is_minor=bool(unspaced)), *unspaced)
-
-
-def _lower_words(found: Iterable[Segment]) -> list[str]:
-    """The words as lists of stop words have them."""
-    words = [each.text for each in found if each.kind == "word"]
-    return [*filter(None, (w.lower() if w.isascii() else _lowered(w) for w in words))]
-
-
-@lru_cache(maxsize=_CACHED)
-def _lowered(word: str) -> str:
-    return unicodedata.normalize("NFC", "".join(filter(_is_seen, word))).lower()
+    return (*guess(words, named), *unspaced)
 
 
 def _forms(

@@ -194,8 +194,8 @@ def keys(known: Sequence[Key], now: datetime) -> Table:
             Text(one_line(key.label)),
             key.role,
             Text(one_line(key.project or "")),
-            local_time(key.created_at),
-            local_time(key.last_used_at) if key.last_used_at else "",
+            local_date(key.created_at),
+            local_date(key.last_used_at) if key.last_used_at else "",
             _end(key, now),
         )
     return table
@@ -205,7 +205,7 @@ def _end(key: Key, now: datetime) -> str:
     if key.revoked_at is not None:
         return f"{'revoked' if key.is_revoked(now) else 'valid until'} {local_time(key.revoked_at)}"
     if key.expires_at is not None:
-        return f"{'expired' if key.is_expired(now) else 'expires'} {local_time(key.expires_at)}"
+        return f"{'expired' if key.is_expired(now) else 'expires'} {local_date(key.expires_at)}"
     return ""
 
 

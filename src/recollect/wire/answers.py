@@ -39,7 +39,7 @@ class MemoryOut(Shape):
     changed_by: str | None = Field(default=None, description="Who made this version, if known.")
     superseded_by: UUID | None = Field(
         default=None,
-        description="Read alone or listed: the memory that recall shows in its place, if any.",
+        description="When read or listed: the memory that recall shows in its place.",
     )
 
     @classmethod

@@ -37,8 +37,8 @@ _NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
 _TOKENS: Final = """
 SELECT m.id, t.block FROM json_each(?) p
 CROSS JOIN memories m ON m.owner = ? AND m.id = json_extract(p.value, '$[0]')
-JOIN embeddings e ON e.owner = m.owner AND e.memory = m.number
-JOIN token_vectors t ON t.embedding = e.id
+CROSS JOIN embeddings e ON e.owner = m.owner AND e.memory = m.number
+CROSS JOIN token_vectors t ON t.embedding = e.id
 WHERE e.space_id = ? AND e.vector IS NOT NULL AND e.start_char IS json_extract(p.value, '$[1]')
 """
 _MEMORIES: Final = """

@@ -84,7 +84,7 @@ class DeleteArguments(Input):
 
     id: str = Field(description=_REFERENCE)
     forever: bool = Field(
-        default=False, description="Erase it permanently; only if the user asked for that."
+        default=False, description="Erase it permanently; only if the user asked to."
     )
 
 

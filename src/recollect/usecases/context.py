@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recollect.ports.sync import RevisionStore
 
 
-async def no_hint(_owner: str) -> str | None:
+def no_hint(_owner: str) -> str | None:
     return None
 
 
@@ -64,7 +64,7 @@ class Context:
     has_vector: Callable[[str, UUID], Awaitable[bool]] | None = None
     concepts_of: Callable[[str, UUID], Awaitable[Sequence[str]]] | None = None
     reading: Callable[[], AbstractContextManager[None]] = nullcontext
-    hint: Callable[[str], Awaitable[str | None]] = no_hint
+    hint: Callable[[str], str | None] = no_hint
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS
     actor: str | None = None

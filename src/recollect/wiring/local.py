@@ -307,10 +307,7 @@ async def open_context(
     if settings.embedder != NO_EMBEDDER:  # how far its space is can be told without the model
         context = replace(context, queue=store.vectors)
 
-    async def hint(_owner: str) -> str | None:
-        return words_only_hint(settings)
-
-    yield replace(context, reranker=reranker, hint=hint)
+    yield replace(context, reranker=reranker, hint=lambda _owner: words_only_hint(settings))
 
 
 @asynccontextmanager

@@ -143,7 +143,7 @@ class Resident:
             open_model=self._open_model,
         )
 
-    async def _hint(self, _owner: str) -> str | None:
+    def _hint(self, _owner: str) -> str | None:
         """Why a recall went by words."""
         if self._is_elsewhere:
             return _NO_ANSWER

@@ -65,10 +65,6 @@ _NO_MODEL: Final = (
 _BY_WORKER: Final = "The server's worker embeds them; `recollect status` shows its progress."
 
 
-async def _no_model(_owner: str) -> str | None:
-    return _NO_MODEL
-
-
 @dataclass(frozen=True, slots=True)
 class Server:
     """What the shells of a server share. `database` says, for people, which Postgres it is.
@@ -194,7 +190,7 @@ async def open_server(
             second_phase=second_phase,
         )
         if settings.embedder == NO_EMBEDDER:
-            context = replace(context, hint=_no_model)
+            context = replace(context, hint=lambda _owner: _NO_MODEL)
         embedding = None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:

@@ -1,19 +1,17 @@
-"""Know how many memories are not embedded yet, without making a recall wait for the count.
+"""Know how many memories are not embedded yet, without making a recall count them.
 
 Until a memory is embedded it is found by words alone, and a recall should say so. Counting goes
-over all vectors, so it runs in the background, at most once in a while; a recall reads the last
-count. Where that says that memories wait and was quickly made, the recall counts again: nobody
-should be told to wait for what is done.
+over all vectors, so it runs in the background, and the less often the longer it takes; a recall
+reads the last count.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Final, NamedTuple, Self
 
-from recollect.core.errors import RecollectError
 from recollect.core.privacy.redaction import safe_message
 from recollect.ports.embedding import EmbeddingQueue
 from recollect.usecases.memory.stats import embedding_stats
@@ -21,15 +19,15 @@ from recollect.usecases.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 30.0
-# A count that was made in this time is repeated by a recall, which waits a little longer for it.
-_QUICK_SECONDS: Final = 0.02
-_WAIT_SECONDS: Final = 0.1
+# A short count is repeated sooner, so that nobody is told to wait for what is done: never sooner
+# than this, and so that counting takes a hundredth of the time.
+_LEAST_SECONDS: Final = 1.0
+_COUNTING_SHARE: Final = 0.01
 
 
 class _Count(NamedTuple):
     embedded: int
     waiting: int
-    took: float  # seconds
 
 
 class Backlog:
@@ -56,35 +54,31 @@ class Backlog:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def hint(self, owner: str) -> str | None:
+    def hint(self, owner: str) -> str | None:
         """What to tell an owner about the backlog, by the last count; None where there is none."""
         self._owners.add(owner)
+        self._wanted.set()
         last = self._last.get(owner)
-        if last is not None and last.waiting and last.took <= _QUICK_SECONDS:
-            with suppress(RecollectError, TimeoutError):  # the last count will do
-                async with asyncio.timeout(_WAIT_SECONDS):
-                    last = await self.count(owner)
-        else:
-            self._wanted.set()
         if last is None or not last.waiting:
             return None
         done = f"{last.embedded:,} of {last.embedded + last.waiting:,} memories are embedded"
         others = "the other one is" if last.waiting == 1 else f"the other {last.waiting:,} are"
         return f"{done}; {others} found by words only so far. {self._remedy}"
 
-    async def count(self, owner: str) -> _Count:
+    async def count(self, owner: str) -> None:
         """Count for an owner, now."""
-        clock = asyncio.get_running_loop().time
-        begun = clock()
         stats = await embedding_stats(self._queue, owner)
-        embedded, waiting = (0, 0) if stats is None else (stats.embedded, stats.waiting)
-        self._last[owner] = count = _Count(embedded, waiting, clock() - begun)
-        return count
+        if stats is None:
+            self._last.pop(owner, None)
+        else:
+            self._last[owner] = _Count(stats.embedded, stats.waiting)
 
     async def _count_when_wanted(self) -> None:
         """Count for the owners who asked since the last time; the others are forgotten."""
+        clock = asyncio.get_running_loop().time
         while True:
             await self._wanted.wait()
+            begun = clock()
             self._wanted.clear()
             owners, self._owners = self._owners, set()
             for owner in self._last.keys() - owners:
@@ -94,4 +88,5 @@ class Backlog:
                     await self.count(owner)
             except Exception as error:  # noqa: BLE001  # the next count may succeed
                 log.warning("the embedding backlog was not counted: %s", safe_message(error))
-            await asyncio.sleep(self._refresh_seconds)
+            pause = max(_LEAST_SECONDS, (clock() - begun) / _COUNTING_SHARE)
+            await asyncio.sleep(min(pause, self._refresh_seconds))

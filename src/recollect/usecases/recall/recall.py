@@ -72,7 +72,7 @@ async def recall(
         elapsed_ms(started),
         ranking.rerank,
         scope=scope,
-        hint=await context.hint(owner) or _nothing_embedded(reports),
+        hint=context.hint(owner) or _nothing_embedded(reports),
     )
 
 

@@ -20,6 +20,8 @@ def found(content: str, kind: str) -> list[str]:
         ("the University of Copenhagen, in Denmark", ["University of Copenhagen", "Denmark"]),
         ("Anna works at Siemens.", ["Anna", "Siemens"]),
         ("When Anna left, Tom stayed.", ["Anna", "Tom"]),
+        ("Ada works at Northwind.", ["Ada", "Northwind"]),
+        ("Ada likes Postgres. Mia likes Redis.", ["Ada", "Postgres", "Mia", "Redis"]),
         ("Alterations of the brain", []),
         ("I read about Alterations. Alterations came later.", ["Alterations"]),
         ("He served in the U.S. Navy", ["U.S. Navy"]),

@@ -108,6 +108,10 @@ tuesday wednesday thursday friday saturday sunday mr mrs ms dr prof sir st i am 
 """
 _NO_NAMES: Final = _FILLERS | frozenset(_NO_NAMES_TEXT.split())
 
+# Stop words of other languages that open an English sentence as given names: "Ada prefers tea".
+_GIVEN_NAMES_TEXT: Final = "ada ben dan dina ella hans kai kim mia mina ned theo tom uma una"
+_GIVEN_NAMES: Final = frozenset(_GIVEN_NAMES_TEXT.split())
+
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _POSSESSIVE: Final = re.compile(r"['’]s?(?!\w)")
 _APART: Final = re.compile(r"[^\w+#./:~-]+")
@@ -130,7 +134,8 @@ def fillers(languages: tuple[str, ...]) -> frozenset[str]:
 @cache
 def no_names(languages: tuple[str, ...]) -> frozenset[str]:
     """What is capitalised, in a text in these languages, and no name by itself."""
-    return _NO_NAMES | fillers(languages)
+    plain = fillers(languages) - _GIVEN_NAMES if "en" in languages else fillers(languages)
+    return _NO_NAMES | plain
 
 
 def concept_key(label: str) -> str:

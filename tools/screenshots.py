@@ -55,6 +55,8 @@ FACTS = (
     "Postgres is hosted in Frankfurt. Redis is hosted in Dublin.",
     "Ada maintains the Billing Service. The Billing Service uses Postgres.",
 )
+# The curator proposes the second in place of the first.
+UPDATE = ("The staging API runs on port 8000.", "The staging API moved to port 9000.")
 # Each with neighbours of its own: more than the 60 concepts that the graph shows at once.
 SERVICES = [
     f"{color} {animal}"
@@ -111,6 +113,7 @@ def take_all(browser: Browser) -> None:
         home.chmod(0o711)  # as root, Postgres runs as another account
         with running_server(home) as server, connect(server.url, server.key) as client:
             fill(client)
+            wait_for_proposal(client)
             add_conflict(client)
             client.post("recall", json={"query": QUERY}).raise_for_status()  # loads the model
             take(browser, server.url, server.key, home)
@@ -133,7 +136,7 @@ def fill(client: httpx.Client) -> None:
             "project": PROJECTS[number % len(PROJECTS)],
         }
         client.post("memories", json=sent).raise_for_status()
-    for fact in FACTS:
+    for fact in (*FACTS, *UPDATE):
         client.post("memories", json={"content": fact, "project": "shop"}).raise_for_status()
     secret = {"content": "The door code of the server room is 4711.", "is_sensitive": True}
     client.post("memories", json=secret).raise_for_status()
@@ -155,6 +158,14 @@ def wait_for_worker(client: httpx.Client) -> None:
         has_read = stats["graph"] and stats["graph"]["extracted"] >= len(MEMORIES)
         if has_read and not any(part["waiting"] for part in parts):
             return
+        time.sleep(0.5)
+
+
+def wait_for_proposal(client: httpx.Client) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while not client.get("proposals").raise_for_status().json()["proposals"]:
+        if time.monotonic() > until:
+            sys.exit("The curator proposed nothing for the pictures: see UPDATE")
         time.sleep(0.5)
 
 

@@ -37,6 +37,7 @@ def test_curation_reports_pairs_and_the_order_before_and_after(tmp_path: Path) -
     arguments = ["curation", "--data", tmp_path / "sets", "--json", report, "--sample", sample]
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
+    assert "…" not in result.output, "the tables fit 80 columns"
     (found,) = json.loads(report.read_text())
     assert (found["pairs"], found["pairs_proposed"]) == (1, 1)
     assert (found["proposals"], found["by_kind"]) == (1, {"supersedes": 1})

@@ -75,7 +75,7 @@ def curation(
             for model in models
         ]
     reports = [report for report, _ in measured]
-    Console(highlight=False).print(build_table(reports))
+    Console(highlight=False).print(*build_tables(reports), sep="\n\n")
     if sample is not None:
         chance = random.Random(seed)
         rows = [
@@ -98,38 +98,33 @@ async def _measure(
             return await curate(stage, seed, progress, model)
 
 
-def build_table(reports: Sequence[CurationReport]) -> Table:
-    table = Table(
-        "set",
-        "decided by",
-        "memories",
-        "asked",
-        "updates found",
-        "duplicates found",
-        "per 1,000",
-        "newer first",
-        "after",
-        "R@10",
-        "nDCG@10",
-        box=None,
-        pad_edge=False,
+def build_tables(reports: Sequence[CurationReport]) -> list[Table]:
+    """What is proposed, and recall before and after; both fit a terminal of 80 columns."""
+    proposed = _table(
+        "set", "decided by", "memories", "asked", "updates", "duplicates", "per 1,000"
     )
+    recall = _table("set", "decided by", "recall", "before", "after")
     for report in reports:
-        before, after = report.quality_before, report.quality_after
-        table.add_row(
-            report.name,
-            report.decided_by,
+        named = report.name, report.decided_by
+        proposed.add_row(
+            *named,
             f"{report.memories:,}",
             f"{report.asked:,}" if report.asked else "-",
             _share(report.pairs_proposed, report.pairs),
             _share(report.duplicates_proposed, report.duplicates),
             f"{report.per_thousand:g}",
-            _percent(report.newer_first_before),
-            _percent(report.newer_first_after),
-            f"{before.recall_at_10:.3f} → {after.recall_at_10:.3f}",
-            f"{before.ndcg_at_10:.3f} → {after.ndcg_at_10:.3f}",
         )
-    return table
+        first = report.newer_first_before, report.newer_first_after
+        if first[0] is not None:
+            recall.add_row(*named, f"newer first, n={first[0].count}", *map(_percent, first))
+        quality = report.quality_before, report.quality_after
+        recall.add_row(*named, "R@10", *(f"{each.recall_at_10:.3f}" for each in quality))
+        recall.add_row(*named, "nDCG@10", *(f"{each.ndcg_at_10:.3f}" for each in quality))
+    return [proposed, recall]
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=None, pad_edge=False)
 
 
 def _share(part: int, whole: int) -> str:
@@ -140,7 +135,7 @@ def _percent(found: Interval | None) -> str:
     if found is None:
         return "-"
     value, low, high = (round(100 * share) for share in (found.value, found.low, found.high))
-    return f"{value}% ({low} to {high}, n={found.count})"
+    return f"{value}% ({low} to {high})"
 
 
 def _write_sample(file: Path, rows: Sequence[tuple[str, ProposedPair]]) -> None:

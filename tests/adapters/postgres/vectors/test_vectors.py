@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, LiteralString
 from uuid import UUID
 
 import pytest
+from psycopg import AsyncConnection
 from tests.conformance.places import EAST, NORTH, SOUTH, SPACE, embed_all, embed_as, nearest, opened
 from tests.conformance.samples import OWNER, ids, memory
 from tests.conftest import Cluster
 from tests.strategies import MOMENT
 
 from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.pipeline import Session, execute_many
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors import search
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.space import Space
 from recollect.ports.recall import VectorQuery
@@ -139,3 +144,37 @@ async def test_store_works_without_pgvector_and_explains_it(
         assert "create extension vector" in store.vector_note
         await store.add(memory(1, "still found by words"))
         assert await store.get(OWNER, UUID(int=1)) is not None
+
+
+async def test_comparing_passages_looks_up_the_nearest_memories_only(
+    emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the planner sees it: not every memory of the owner, compared with each of the nearest."""
+    plans: list[str] = []
+
+    async def with_plan(
+        connection: Session,
+        params: Mapping[str, object],
+        *statements: LiteralString,
+        settings: Mapping[LiteralString, str],
+    ) -> list[list[Any]]:
+        explained = (f"explain analyze {statement}" for statement in statements)
+        found = await execute_many(connection, params, *explained, settings=settings)
+        plans.extend("\n".join(line for (line,) in rows) for rows in found)
+        return await execute_many(connection, params, *statements, settings=settings)
+
+    draw = random.Random(5)
+    vectors_of = {UUID(int=n): [draw.random(), draw.random()] for n in range(1, 3001)}
+    async with opened(emptied_database_url) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await store.add_many(memory(id.int) for id in vectors_of)
+        await embed_as(vectors, space, vectors_of)
+        async with await AsyncConnection.connect(emptied_database_url, autocommit=True) as admin:
+            await admin.execute("analyze")
+        monkeypatch.setattr(search, "execute_many", with_plan)
+        query = VectorQuery(space, NORTH, depth=50, has_passages=True)
+        for scope in (EVERYWHERE, Scope(since=MOMENT)):
+            assert len(await vectors.nearest(OWNER, scope, query)) == 50
+    assert len(plans) == 2
+    for plan in plans:
+        assert "Rows Removed by Join Filter" not in plan, plan

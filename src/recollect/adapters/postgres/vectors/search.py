@@ -35,10 +35,12 @@ WALK_PER_ROW: Final = 2
 """Rows that a walk collects for each row asked for, because it meets them only nearly in order."""
 
 # For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
-# than reading on; compiling costs more than it saves; where the index has the order, take it.
-_SETTINGS: Final[Mapping[LiteralString, str]] = {
-    "jit": "off",
-    "random_page_cost": "1.1",
+# than reading on; compiling costs more than it saves.
+_SETTINGS: Final[Mapping[LiteralString, str]] = {"jit": "off", "random_page_cost": "1.1"}
+# The index has the order, so take it. Not where vectors are compared: there, the planner would
+# rather read all memories in order than sort the nearest.
+_WALK_SETTINGS: Final[Mapping[LiteralString, str]] = {
+    **_SETTINGS,
     "enable_sort": "off",
     "hnsw.iterative_scan": "relaxed_order",
 }
@@ -167,8 +169,8 @@ class VectorSearch(PostgresComponent):
             "dense_exclude": list(query.exclude),
             "dense_at": scope.valid_at,
         }
-        settings: dict[LiteralString, str] = {
-            **_SETTINGS,
+        walking: dict[LiteralString, str] = {
+            **_WALK_SETTINGS,
             "hnsw.ef_search": str(min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX)),
             "hnsw.max_scan_tuples": str(limits.max_scan),
         }
@@ -176,13 +178,17 @@ class VectorSearch(PostgresComponent):
         compared = _ALL_COMPARED if scope.is_everywhere else _COMPARED
         async with self._pool.reading(owner) as connection:
 
-            async def search(statement: LiteralString, most: int | None) -> list[Any]:
+            async def search(
+                statement: LiteralString,
+                most: int | None,
+                settings: Mapping[LiteralString, str] = _SETTINGS,
+            ) -> list[Any]:
                 values["dense_walk"] = most
                 return await _search(connection, statement, query, condition, values, settings)
 
             if depth <= EF_MAX and query.use_index:
                 walk = WALK_PER_ROW * depth * per_memory
-                rows = await search(_WALKED, walk)
+                rows = await search(_WALKED, walk, walking)
                 if len(rows) == depth and rows[0][-1] == walk:
                     return _to_candidates(rows)
             most = depth * per_memory
@@ -212,9 +218,7 @@ async def compare_vectors(
         "dense_depth": query.depth,
         "dense_walk": None,
     }
-    return _to_candidates(
-        await _search(connection, _COMPARED, query, where, values, {"jit": "off"})
-    )
+    return _to_candidates(await _search(connection, _COMPARED, query, where, values, _SETTINGS))
 
 
 def _to_candidates(rows: Sequence[Any]) -> list[Candidate]:

@@ -62,6 +62,20 @@ async def test_calls_beside_a_session_are_answered_by_meaning(home_with_model: P
     assert (result.answered, result.by_session, result.nonzero_exits) == (3, 3, 0)
 
 
+def test_every_state_is_measured(
+    home_with_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_HOME", str(home_with_model))
+    monkeypatch.setenv("RECOLLECT_HOOK_BUDGET_MS", "10000")
+    report = tmp_path / "report.json"
+    arguments = ["hook", "--calls", "1", "--rows", "20", "--json", str(report)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    states = {each["state"]: each for each in json.loads(report.read_text())["results"]}
+    assert list(states) == ["cold", "warm", "resident", "server", "stopped", "stalled"]
+    assert states["resident"]["by_session"] == 1
+
+
 def test_the_report_has_the_shape_that_is_documented() -> None:
     made = [Call(float(ms), 0, answered=ms < 300) for ms in range(100, 401)] + [Call(1.0, 2, True)]
     result = summarize("cold", made, 300)

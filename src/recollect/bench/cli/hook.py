@@ -78,8 +78,9 @@ def hook(
         measure(_State("cold", local, lambda: forget_pages(package, folder / "local")))
         measure(_State("warm", local))
         if is_available(load(), load().embedder):
-            model = {**local, "RECOLLECT_MODELS": str(load().models_folder)}
-            asyncio.run(embed_all(load(home=folder / "local", api_url=None)))
+            models = load().models_folder
+            model = {**local, "RECOLLECT_MODELS": str(models)}
+            asyncio.run(embed_all(load(home=folder / "local", api_url=None, models=models)))
             with session(_variables(model, budget)):
                 measure(_State("resident", model))
         else:

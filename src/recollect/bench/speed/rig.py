@@ -93,7 +93,9 @@ class Dense:
     ) -> list[Candidate]:
         """The dense leg without its model."""
         survey = await self.vectors.survey(OWNER, scope)
-        query = VectorQuery(self.space, vector, survey.use_index, depth)
+        query = VectorQuery(
+            self.space, vector, survey.use_index, depth, has_passages=survey.has_passages
+        )
         return await self.vectors.nearest(OWNER, scope, query)
 
 

@@ -1,0 +1,56 @@
+"""Words on SQLite: common ones are scored among the holders of rarer ones only."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.conformance.samples import OWNER, ids, memory
+
+from recollect.adapters.sqlite.lexical import search
+from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.memory.memory import EVERYWHERE
+from recollect.core.recall.settings import WordQuery
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    """All memories have `common`, every third `usual`, some others `other`, and one `single`."""
+    async with SqliteStore(tmp_path / "memories.db") as store:
+        await store.add_all([memory(number, _text(number)) for number in range(1, 301)])
+        yield store
+
+
+def _text(number: int) -> str:
+    words = ["common"] * (number % 4 + 1)
+    words += ["usual"] * (number % 3 == 0)
+    words += ["other"] * (number % 30 == 1)
+    words += ["single"] * (number == 7)
+    return " ".join(words)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_MAX_RARE", 10)
+    monkeypatch.setattr(search, "_RARE_PER_HIT", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["common single", "common usual", "usual other", "common usual other single", "common"]
+)
+async def test_the_order_is_that_of_an_exhaustive_search(store: SqliteStore, text: str) -> None:
+    query = WordQuery(text, depth=5)
+    found = await store.search_words(OWNER, EVERYWHERE, query)
+    assert len(found) == 5, "a word that few memories hold does not leave out the others"
+    exhaustive = replace(query, is_exhaustive=True)
+    assert found == await store.search_words(OWNER, EVERYWHERE, exhaustive)
+
+
+async def test_every_word_counts_more_than_rare_words_that_were_added(store: SqliteStore) -> None:
+    query = WordQuery("common usual", "other", depth=5)
+    found = await store.search_words(OWNER, EVERYWHERE, query)
+    assert {hit.id for hit in found} & set(ids(*range(3, 301, 3)))

@@ -25,7 +25,7 @@ def test_load_classifies_answers() -> None:
 
 def test_each_step_is_compared_with_the_best() -> None:
     plan = Plan((1, 8), 1.0, 0.0, 100, neighbour=False, polite=False)
-    slow, best = (Step(1, rate, 0, None, None, 0, 0, 0, 0, 0, None) for rate in (10.0, 40.0))
+    slow, best = (Step(1, rate, 0, None, None, 0, 0, 0, 0, 0, None, ()) for rate in (10.0, 40.0))
     report = LoadReport(plan, (slow, best))
     assert [report.share_of_best(step) for step in report.steps] == [0.25, 1.0]
 
@@ -38,3 +38,4 @@ def test_load_command_runs(tmp_path: Path) -> None:
     steps = json.loads(file.read_text())["steps"]
     assert [step["clients"] for step in steps] == [1, 2]
     assert all(step["quiet_asked"] >= 1 for step in steps)
+    assert all(len(step["memory_mb"]) == 4 and min(step["memory_mb"]) > 10 for step in steps)

@@ -47,8 +47,8 @@ def load(
         Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Measure good answers per second as clients with one key increase, and whether a quiet owner
-    is still served, on a temporary server.
+    """Measure good answers per second as clients with one key increase, whether a quiet owner is
+    still served, and the server's memory, on a temporary server.
     """
     if json_file is not None:
         check_writable([json_file])
@@ -57,11 +57,11 @@ def load(
     embedder = yours.embedder if dense else NO_EMBEDDER
     with temporary_home() as home:
         variables = variables_of(home, yours, embedder)
-        with run_server(home, variables) as (_, ready), progress_bar() as progress:
+        with run_server(home, variables) as (process, ready), progress_bar() as progress:
             if embedder != NO_EMBEDDER:
                 wait_for_dense(ready["url"], ready["key"])
             quiet_key = new_key(variables, "quiet")
-            target = Target(ready["url"], ready["key"], quiet_key)
+            target = Target(ready["url"], ready["key"], quiet_key, process.pid)
             report = asyncio.run(measure(target, plan, corpus, progress))
     Console(highlight=False, width=110).print(_table(report))
     if json_file is not None:
@@ -82,7 +82,8 @@ def _parse_clients(text: str) -> tuple[int, ...]:
 
 def _table(report: LoadReport) -> Table:
     titles = ("clients", "recalls/s", "of best", "p50 ms", "p95 ms", "writes/s")
-    table = Table(*titles, "refused", "late", "failed", "quiet owner", box=None, pad_edge=False)
+    more = ("refused", "late", "failed", "memory MB", "quiet owner")
+    table = Table(*titles, *more, box=None, pad_edge=False)
     for step in report.steps:
         table.add_row(
             str(step.clients),
@@ -94,6 +95,7 @@ def _table(report: LoadReport) -> Table:
             str(step.refused),
             str(step.late),
             str(step.failed),
+            f"{min(step.memory_mb):.0f}–{max(step.memory_mb):.0f}",
             _format_quiet(step),
         )
     return table

@@ -20,6 +20,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from recollect.bench.speed.corpus import KINDS, Corpus
+from recollect.bench.speed.server import resident_mb
 
 # A recall's default deadline, and what a client adds for the way.
 DEADLINE: Final = 2.5
@@ -52,6 +53,7 @@ class Target:
     url: str
     key: str
     quiet_key: str
+    pid: int
 
 
 @dataclass(slots=True)
@@ -83,7 +85,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One number of clients. Rates are per second; `quiet_*` is the owner beside them."""
+    """One number of clients. Rates are per second; `quiet_*` is the owner beside them. `memory_mb`
+    is that of the server after each quarter of the time.
+    """
 
     clients: int
     recalls_per_s: float
@@ -96,6 +100,7 @@ class Step:
     quiet_asked: int
     quiet_served: int
     quiet_p95_ms: float | None
+    memory_mb: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ async def _step(target: Target, plan: Plan, clients: int, questions: Sequence[st
     ]
     if plan.neighbour:
         work.append(_ask_quietly(_Client(target.url, target.quiet_key), questions, quiet, until))
-    await asyncio.gather(*work)
+    memory, _ = await asyncio.gather(_watch_memory(target.pid, plan.seconds), asyncio.gather(*work))
     p50, p95 = _percentiles(noisy.good)
     return Step(
         clients=clients,
@@ -211,7 +216,16 @@ async def _step(target: Target, plan: Plan, clients: int, questions: Sequence[st
         quiet_asked=quiet.asked,
         quiet_served=len(quiet.good),
         quiet_p95_ms=_percentiles(quiet.good)[1],
+        memory_mb=memory,
     )
+
+
+async def _watch_memory(pid: int, seconds: float) -> tuple[float, ...]:
+    found = []
+    for _ in range(4):
+        await asyncio.sleep(seconds / 4)
+        found.append(resident_mb(pid))
+    return tuple(found)
 
 
 async def _ask(

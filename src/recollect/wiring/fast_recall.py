@@ -24,7 +24,6 @@ from recollect.core.memory.owner import check_owner
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
 
 if TYPE_CHECKING:
     from recollect.adapters.resident.client import Question
@@ -32,11 +31,13 @@ if TYPE_CHECKING:
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
+# The same for the process that holds the model, until this one searches by words as well.
+_SHARE_FOR_SESSION: Final = 0.45
 # A process that holds the model and is well reads a question at once.
 _SEND_SECONDS: Final = 0.02
 # Kept of the budget to choose and print an answer, whatever was waited for. A machine that is too
 # busy for the other process to answer needs longer for this as well.
-_SHARE_FOR_PRINTING: Final = 0.15
+_SHARE_FOR_PRINTING: Final = 0.1
 _PRINT_SECONDS: Final = 0.03
 
 
@@ -135,23 +136,32 @@ class FastRecall:
         if not chosen.sqlite_path.exists():
             self.note = "no store yet"
             return []
-        # The process that holds the model answers while this one finds its own answer, by words.
+        # The process that holds the model has the processors for itself at first. If it does not
+        # answer soon, this one finds an answer by words, and then looks again.
         question = self._ask_resident(request)
-        error, words = None, []
+        by_meaning = self._read_resident(question, request, _SHARE_FOR_SESSION)
+        if by_meaning is not None:
+            return by_meaning
+        words: list[Hit] | RecollectError
         try:
-            with self._open_store() as store:
-                deadline = self._deadline()
-                words = run_directly(
-                    recall_by_words(store, chosen.owner, request, deadline, datetime.now(UTC))
-                )
-        except RecollectError as failed:
-            error = failed
+            words = self._recall_by_words(request)
+        except RecollectError as error:
+            words = error
         by_meaning = self._read_resident(question, request)
         if by_meaning is not None:
             return by_meaning
-        if error is not None:
-            raise error
+        if isinstance(words, RecollectError):
+            raise words
         return words
+
+    def _recall_by_words(self, request: RecallRequest) -> list[Hit]:
+        from recollect.usecases.recall.words import recall_by_words, run_directly
+
+        with self._open_store() as store:
+            now = datetime.now(UTC)
+            return run_directly(
+                recall_by_words(store, self.settings.owner, request, self._deadline(), now)
+            )
 
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
@@ -159,6 +169,8 @@ class FastRecall:
 
         def ask_server(request: RecallRequest) -> list[Hit]:
             return self._ask_server(request, _SHARE_FOR_SERVER)
+
+        from recollect.usecases.recall.words import recall_offline_first, run_directly
 
         with self._open_store() as store:
             hits, error = run_directly(
@@ -192,7 +204,10 @@ class FastRecall:
         line = json.dumps(question, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         return send_question(home, line, min(_SEND_SECONDS, self._left()))
 
-    def _read_resident(self, question: Question | None, request: RecallRequest) -> list[Hit] | None:
+    def _read_resident(
+        self, question: Question | None, request: RecallRequest, share: float = 1.0
+    ) -> list[Hit] | None:
+        """The answer, if it comes within this share of the time that is left."""
         self.note = "by words"
         if question is None:
             return None
@@ -202,7 +217,7 @@ class FastRecall:
 
         budget = self.settings.hook_budget_ms / 1000
         reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * budget)
-        line = question.read_answer(self._left() - reserved)
+        line = question.read_answer(share * (self._left() - reserved))
         if line is None:
             self.note = "by words: the session did not answer"
             return None

@@ -9,7 +9,13 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    closing,
+    suppress,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
@@ -153,7 +159,10 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
     def ask() -> bytes | None:
         until = time.monotonic() + settings.timeouts.resident
         sent = send_question(home, line, settings.timeouts.resident)
-        return None if sent is None else sent.read_answer(until - time.monotonic())
+        if sent is None:
+            return None
+        with closing(sent):
+            return sent.read_answer(until - time.monotonic())
 
     answer = await asyncio.to_thread(ask)
     try:

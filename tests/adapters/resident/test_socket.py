@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,10 @@ def mode_of_socket(home: Path) -> int | None:
 async def ask(home: Path, line: bytes) -> bytes | None:
     def work() -> bytes | None:
         sent = send_question(str(home), line, 60)
-        return None if sent is None else sent.read_answer(60)
+        if sent is None:
+            return None
+        with closing(sent):
+            return sent.read_answer(60)
 
     return await asyncio.to_thread(work)
 

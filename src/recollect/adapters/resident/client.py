@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from _socket import AF_UNIX, SOCK_STREAM, socket
-from contextlib import closing, suppress
+from contextlib import suppress
 
 from recollect.adapters.resident.address import (
     MAX_ANSWER,
@@ -20,23 +20,27 @@ from recollect.adapters.resident.address import (
 
 
 class Question:
-    """A question that was sent; the answer can be read once."""
+    """A question that was sent. Close it when its answer is of no more use."""
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
+        self._answer = bytearray()
 
     def read_answer(self, seconds: float) -> bytes | None:
-        """The answer as JSON, if it comes in time and complete."""
+        """The answer as JSON, if all of it comes in time; if not, it can be read later."""
         until = time.monotonic() + seconds
-        answer = bytearray()
-        with closing(self._connection) as connection, suppress(OSError):
+        answer = self._answer
+        with suppress(OSError):
             while (left := until - time.monotonic()) > 0 and len(answer) < MAX_ANSWER:
-                connection.settimeout(left)
-                part = connection.recv(1 << 18)
+                self._connection.settimeout(left)
+                part = self._connection.recv(1 << 18)
                 if not part:
                     break
                 answer += part
         return bytes(answer) if answer.endswith(b"\n") else None
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 def send_question(home: str, question: bytes, seconds: float) -> Question | None:

@@ -123,7 +123,8 @@ class Rig:
     async def search_vectors(self, question: Question, *, exactly: bool = False) -> list[UUID]:
         vector = await self.clusters.embed_query(question.text)
         survey = await self.vectors.survey(question.owner, EVERYWHERE)
-        query = VectorQuery(self.space, vector, survey.use_index and not exactly, DEPTH)
+        use_index = survey.use_index and not exactly
+        query = VectorQuery(self.space, vector, use_index, DEPTH, has_passages=survey.has_passages)
         found = await self.vectors.nearest(question.owner, EVERYWHERE, query)
         return [hit.id for hit in found]
 

@@ -30,12 +30,15 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
         block(RECALL_SENTENCE, injection.memories),
         as_text=as_text,
     )
-    if wall.answer(answer) and injection.memories:
-        shown = tuple(memory.id for memory in injection.memories)
-        session.note_injected(shown)
-        note_recalls(settings, shown)  # the answer is out
-    return (
+    outcome = (
         f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
         f" sensitive={injection.sensitive} unfit={injection.unfit}"
         + (f" ({find.note})" if find.note else "")
     )
+    if wall.answer(answer):
+        wall.outcome = outcome
+        shown = tuple(memory.id for memory in injection.memories)
+        if shown:
+            session.note_injected(shown)
+            note_recalls(settings, shown)
+    return outcome

@@ -44,7 +44,7 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     log = open_hook_log(environ)
 
     def late(ms: float) -> None:
-        log.write(name, "gave up to stay within its budget", ms)
+        log.write(name, wall.outcome or "gave up to stay within its budget", ms)
 
     wall = Wall(wanted_ms(name, environ), late)
     try:

@@ -20,7 +20,7 @@ BUDGET_MS = 300
 START_MS = 2_000
 # The share of a budget reserved for what a process cannot see of itself: starting, exiting, and its
 # parent noticing. On a busy machine each of these has to be scheduled.
-_TO_BEGIN_AND_END = 0.2
+_TO_BEGIN_AND_END = 0.15
 # The typical start time of the interpreter, if the kernel does not report it.
 _USUAL_START = 0.03
 _ANSWERING = 0.05
@@ -37,12 +37,15 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Wall:
-    """Counts from its creation. `on_timeout` is called once when the process ends at the limit."""
+    """Counts from its creation. `on_timeout` is called once when the process ends at the limit.
+    `outcome` is what came of the hook, as soon as its answer is out.
+    """
 
     def __init__(self, budget_ms: float, on_timeout: Callable[[float], None]) -> None:
         self.started = time.monotonic() - process_age()
         seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
+        self.outcome: str | None = None
         self._on_timeout = on_timeout
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()

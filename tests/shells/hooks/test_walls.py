@@ -101,6 +101,27 @@ def test_a_stdin_that_is_never_closed_ends_at_the_wall(home: Path) -> None:
     assert "recall gave up to stay within its budget" in log(home)
 
 
+def test_an_answer_that_is_out_is_logged_even_if_the_time_ends_before_the_rest(home: Path) -> None:
+    code = """if True:
+        import time
+        from recollect.shells.hooks import recall, run
+        recall.note_recalls = lambda *_: time.sleep(600)
+        run.run(["recall"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(EVENT).encode(),
+        capture_output=True,
+        env=environment(RECOLLECT_HOME=str(home), RECOLLECT_HOOK_BUDGET_MS="4000"),
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "read-only on Fridays" in done.stdout.decode()
+    assert "recall injected=1" in log(home)
+    assert "gave up" not in log(home)
+
+
 def test_a_locked_store_ends_at_the_wall_or_before(home: Path) -> None:
     with closing(sqlite3.connect(home / "memories.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")

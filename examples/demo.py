@@ -145,18 +145,19 @@ def main() -> None:
 
 
 @contextmanager
-def running_server(home: Path) -> Iterator[Connection]:
+def running_server(home: Path, **settings: str) -> Iterator[Connection]:
     """`recollect serve` as a user would start it, on a free port."""
     ready, log = home / "ready.json", home / "server.log"
     command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
     command += ["--ready-file", str(ready)]
     inherited = {name: os.environ[name] for name in os.environ if "RECOLLECT_" not in name}
+    places = {"RECOLLECT_HOME": str(home), "RECOLLECT_MODELS": str(MODELS)}
     console.print("Starting a server on an embedded Postgres …")
     started = time.perf_counter()
     with log.open("w") as output:
         process = subprocess.Popen(
             command,
-            env={**inherited, "RECOLLECT_HOME": str(home), "RECOLLECT_MODELS": str(MODELS)},
+            env={**inherited, **places, **settings},
             stdout=output,
             stderr=output,
             start_new_session=True,

@@ -111,7 +111,10 @@ def take_all(browser: Browser) -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-page-") as folder:
         home = Path(folder)
         home.chmod(0o711)  # as root, Postgres runs as another account
-        with running_server(home) as server, connect(server.url, server.key) as client:
+        with (
+            running_server(home, RECOLLECT_CURATION="propose") as server,
+            connect(server.url, server.key) as client,
+        ):
             fill(client)
             wait_for_proposal(client)
             add_conflict(client)

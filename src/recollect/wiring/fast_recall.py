@@ -218,6 +218,8 @@ class FastRecall:
         budget = self.settings.hook_budget_ms / 1000
         reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * budget)
         line = question.read_answer(share * (self._left() - reserved))
+        if line is not None or share == 1.0:
+            question.close()
         if line is None:
             self.note = "by words: the session did not answer"
             return None

@@ -31,8 +31,9 @@ class Question:
         until = time.monotonic() + seconds
         answer = self._answer
         with suppress(OSError):
-            while (left := until - time.monotonic()) > 0 and len(answer) < MAX_ANSWER:
-                self._connection.settimeout(left)
+            while len(answer) < MAX_ANSWER:
+                # What has come is read even if no time is left.
+                self._connection.settimeout(max(until - time.monotonic(), 0.0))
                 part = self._connection.recv(1 << 18)
                 if not part:
                     break

@@ -75,7 +75,9 @@ def curation(
             for model in models
         ]
     reports = [report for report, _ in measured]
-    Console(highlight=False).print(*build_tables(reports), sep="\n\n")
+    console = Console(highlight=False)
+    for table in build_tables(reports):
+        console.print(table, end="\n\n")
     if sample is not None:
         chance = random.Random(seed)
         rows = [

@@ -63,7 +63,7 @@ def load(
             quiet_key = new_key(variables, "quiet")
             target = Target(ready["url"], ready["key"], quiet_key, process.pid)
             report = asyncio.run(measure(target, plan, corpus, progress))
-    Console(highlight=False, width=110).print(_table(report))
+    Console(highlight=False, width=125).print(_table(report))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 

@@ -35,10 +35,8 @@ def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: boo
         f" sensitive={injection.sensitive} unfit={injection.unfit}"
         + (f" ({find.note})" if find.note else "")
     )
-    if wall.answer(answer):
-        wall.outcome = outcome
+    if wall.answer(answer, outcome) and injection.memories:
         shown = tuple(memory.id for memory in injection.memories)
-        if shown:
-            session.note_injected(shown)
-            note_recalls(settings, shown)
+        session.note_injected(shown)
+        note_recalls(settings, shown)
     return outcome

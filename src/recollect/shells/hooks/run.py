@@ -43,8 +43,8 @@ def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> No
 def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     log = open_hook_log(environ)
 
-    def late(ms: float) -> None:
-        log.write(name, wall.outcome or "gave up to stay within its budget", ms)
+    def late(ms: float, outcome: str | None) -> None:
+        log.write(name, outcome or "gave up to stay within its budget", ms)
 
     wall = Wall(wanted_ms(name, environ), late)
     try:

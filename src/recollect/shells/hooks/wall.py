@@ -37,15 +37,15 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Wall:
-    """Counts from its creation. `on_timeout` is called once when the process ends at the limit.
-    `outcome` is what came of the hook, as soon as its answer is out.
+    """Counts from its creation. When the process ends at the limit, `on_timeout` is called with
+    the milliseconds it ran and what came of the hook, if its answer is out.
     """
 
-    def __init__(self, budget_ms: float, on_timeout: Callable[[float], None]) -> None:
+    def __init__(self, budget_ms: float, on_timeout: Callable[[float, str | None], None]) -> None:
         self.started = time.monotonic() - process_age()
         seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
-        self.outcome: str | None = None
+        self._outcome: str | None = None
         self._on_timeout = on_timeout
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()
@@ -57,14 +57,15 @@ class Wall:
         """Milliseconds since the process started."""
         return (time.monotonic() - self.started) * 1000
 
-    def answer(self, text: str) -> bool:
-        """Print the complete answer; False if it is too late."""
+    def answer(self, text: str, outcome: str) -> bool:
+        """Print the complete answer, which comes to this outcome; False if it is too late."""
         if not self._answering.acquire(blocking=False):
             return False
         try:
             data = text.encode("utf-8", "replace")
             while data:
                 data = data[os.write(1, data) :]
+            self._outcome = outcome
         finally:
             self._answering.release()
         return True
@@ -74,7 +75,7 @@ class Wall:
         # An answer that is being written gets out, unless no one reads it.
         self._answering.acquire(timeout=_ANSWERING)
         try:
-            self._on_timeout(self.ms)
+            self._on_timeout(self.ms, self._outcome)
         finally:
             os._exit(0)
 

@@ -9,15 +9,17 @@ block in front / this order: LoCoMo 61.9 / 61.8, LongMemEval oracle turns 58.6 /
 scores cannot use.
 
 `bm25()` looks up the length of each memory it scores, so a word of most memories takes long. Its
-holders are scored only if they also hold one of the rarer words. The first ten are the same; of the
-first 50 up to two differ, and a search of 100,000 memories takes a fifth to an eighth of the time.
+holders are therefore scored only if they also hold one of the rarer words. If that gives fewer hits
+than asked for, or a memory that was left out could be among the first ten by its common words, more
+words count as rare.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import log
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -73,6 +75,12 @@ _MAX_FORMS: Final = 400
 # least enough for several times the hits that are asked for.
 _MAX_RARE: Final = 5_000
 _RARE_PER_HIT: Final = 10
+# So many times as many, if some of the first hits could be missing.
+_MORE_RARE: Final = 5
+# As many hits are sure to be those of an exhaustive search.
+_FIRST: Final = 10
+# FTS5 multiplies a word's rarity by at most k1 + 1, however often a memory holds it.
+_BM25_MOST: Final = 2.2
 # A scan compares every text with every pattern: a few short ones are enough for a last resort.
 _MAX_PATTERNS: Final = 8
 _MAX_PATTERN_CHARS: Final = 200
@@ -121,8 +129,31 @@ def _match(
         _count_holders(connection, forms) if place in places else 0
         for place, forms in enumerate(words)
     ]
-    enough = sum(holders) if is_exhaustive else _RARE_PER_HIT * parameters["depth"]
-    rare = _rare(holders, parameters["every"], enough)
+    every, depth = parameters["every"], parameters["depth"]
+    most = sum(holders) if is_exhaustive else _MAX_RARE
+    while True:
+        rare = _rare(holders, every, _RARE_PER_HIT * depth, most)
+        rows = _score(connection, condition, parameters, asked, rare)
+        common = [words[place] for place in places - rare]
+        if not common or _is_sure(connection, rows, common, depth):
+            break
+        most *= _MORE_RARE
+    evidence = _evidence(rows, holders, every)
+    found = [
+        candidate._replace(evidence=share)
+        for candidate, share in zip(_candidates(rows), evidence, strict=True)
+    ]
+    return sorted(found, key=lambda candidate: (-candidate.score, candidate.id))
+
+
+def _score(
+    connection: sqlite3.Connection,
+    condition: str,
+    parameters: Parameters,
+    asked: Sequence[tuple[int, str]],
+    rare: Collection[int],
+) -> list[sqlite3.Row]:
+    """The best memories of a scope among the holders of the words at these places."""
     searches: tuple[list[str], list[str]] = [], []
     for number, (place, _) in enumerate(asked):
         search = _FORM.format(place=place, number=number)
@@ -134,13 +165,7 @@ def _match(
         condition=condition,
     )
     matches = {f"form{number}": f'"{form}"' for number, (_, form) in enumerate(asked)}
-    rows = connection.execute(statement, {**parameters, **matches}).fetchall()
-    evidence = _evidence(rows, holders, parameters["every"])
-    found = [
-        candidate._replace(evidence=share)
-        for candidate, share in zip(_candidates(rows), evidence, strict=True)
-    ]
-    return sorted(found, key=lambda candidate: (-candidate.score, candidate.id))
+    return connection.execute(statement, {**parameters, **matches}).fetchall()
 
 
 def _count_holders(connection: sqlite3.Connection, forms: Forms) -> int:
@@ -149,7 +174,7 @@ def _count_holders(connection: sqlite3.Connection, forms: Forms) -> int:
     return int(holders)
 
 
-def _rare(holders: Sequence[int], asked: int, enough: int) -> set[int]:
+def _rare(holders: Sequence[int], asked: int, enough: int, most: int) -> set[int]:
     """The places of the words whose holders are all scored. With the rarest of the query's own
     words among them, no memory that holds every word is missed.
     """
@@ -159,11 +184,28 @@ def _rare(holders: Sequence[int], asked: int, enough: int) -> set[int]:
     for place in rarest_first:
         if place in found:
             continue
-        if total >= enough and total + holders[place] > _MAX_RARE:
+        if total >= enough and total + holders[place] > most:
             break
         found.add(place)
         total += holders[place]
     return found
+
+
+def _is_sure(
+    connection: sqlite3.Connection, rows: Sequence[sqlite3.Row], common: Sequence[Forms], depth: int
+) -> bool:
+    """Whether no memory that holds only common words could be one of the first hits, even if it
+    got the highest score that `bm25()` gives for each of them.
+    """
+    if len(rows) < depth:
+        return False
+    stored = rows[0][5]
+    highest = 0.0
+    for forms in common:
+        rarest = min(filter(None, (_count_holders(connection, (form,)) for form in forms)))
+        highest += _BM25_MOST * max(log((stored - rarest + 0.5) / (rarest + 0.5)), 0.0)
+    scores = sorted((row[1] for row in rows), reverse=True)
+    return bool(scores[min(depth, _FIRST) - 1] >= highest)
 
 
 def _evidence(rows: Sequence[sqlite3.Row], holders: Sequence[int], asked: int) -> list[float]:

@@ -172,6 +172,15 @@ def test_where_every_word_is_too_common_the_short_rows_are_taken() -> None:
     assert common.max_length in LENGTHS
 
 
+def test_words_that_are_too_common_even_together_all_drive() -> None:
+    """Together they are in 9,000 rows. Without the commonest the index would be quicker, and
+    30,000 rows would have to be read.
+    """
+    (arm,) = planned(1_000_000, 150_000, 200_000, 300_000).arms
+    assert arm.match == "('w0' & 'w1' & 'w2')"
+    assert arm.max_length in LENGTHS
+
+
 def test_where_lengths_are_unknown_so_is_the_limit() -> None:
     assert plan(asked(90_000), Statistics(100_000), 100_000).arms == (Arm("'w0'"),)
 

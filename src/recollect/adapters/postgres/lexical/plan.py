@@ -196,8 +196,8 @@ def _weighed_together(rest: Sequence[Word], rows: int, scope_rows: int) -> tuple
         enough = _enough(chances, BUDGET / scope_rows)
         expression = _at_least([each.match for each in words], weights, enough)
         expected = chances[-1] * scope_rows
-        if cheapest is not None and cheapest[2] <= BUDGET < expected:
-            break  # so few words are too common: rows that hold every word would be lost
+        if cheapest is not None and expected > BUDGET:
+            break  # so few words are too common: reading their rows costs more than the index
         work = _index_work(words, weights, enough, expression)
         if cheapest is None or work < cheapest[0]:
             cheapest = (work, expression, expected)

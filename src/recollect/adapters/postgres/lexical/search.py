@@ -48,8 +48,9 @@ _TABLE: Final = "memories"
 # Blanks are no words, so these are in no text.
 _ABSENT: Final = "' ' & '  '"
 
-# Compiling a search would take longer than running it.
-_UNCOMPILED: Final[Mapping[LiteralString, str]] = {"jit": "off"}
+# Compiling a search would take longer than running it. With less memory, the bitmap of a million
+# short texts names pages instead of rows, and all of their rows are read.
+_SETTINGS: Final[Mapping[LiteralString, str]] = {"jit": "off", "work_mem": "16MB"}
 
 # One step of the index per language, however many memories it has.
 _LANGUAGES: Final[LiteralString] = """
@@ -232,7 +233,7 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
         candidates=candidates,
         depth=bind(wanted.depth),
     )
-    (rows,) = await execute_many(conn, values, statement, settings=_UNCOMPILED)
+    (rows,) = await execute_many(conn, values, statement, settings=_SETTINGS)
     found = [Candidate(*row) for row in rows]
     return [
         candidate for candidate in found if candidate.score >= MIN_SHARE_OF_BEST * found[0].score

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+from tests.waiting import wait_until
 from typer.testing import CliRunner
 
 from recollect.bench.cli.app import app
 from recollect.bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
+from recollect.bench.speed.server import resident_mb
 
 
 def test_load_classifies_answers() -> None:
@@ -28,6 +32,14 @@ def test_each_step_is_compared_with_the_best() -> None:
     slow, best = (Step(1, rate, 0, None, None, 0, 0, 0, 0, 0, None, ()) for rate in (10.0, 40.0))
     report = LoadReport(plan, (slow, best))
     assert [report.share_of_best(step) for step in report.steps] == [0.25, 1.0]
+
+
+def test_a_server_that_has_ended_has_no_memory() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        wait_until(lambda: resident_mb(process.pid) > 0)
+        process.kill()
+        wait_until(lambda: resident_mb(process.pid) == 0)
+    assert resident_mb(process.pid) == 0
 
 
 def test_load_command_runs(tmp_path: Path) -> None:

@@ -34,21 +34,12 @@ def test_speed_reports_an_unwritable_file_before_measuring(cli: Cli, tmp_path: P
     assert b"cannot write" in done.stderr
 
 
-def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path: Path) -> None:
-    file = tmp_path / "speed.json"
-    sizes = ",".join(map(str, SIZES))
+@pytest.mark.parametrize("passages", [1, 3])
+def test_a_run_reports_every_part_and_its_ratios(
+    home_with_model: Path, tmp_path: Path, passages: int
+) -> None:
     before = sorted(home_with_model.iterdir())
-    options = ("--rows", sizes, "--queries", "2", "--seed", "5", "--json", str(file))
-    done = subprocess.run(
-        [*COMMAND, "bench", "speed", *options],
-        env=environment(RECOLLECT_HOME=str(home_with_model)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "110 rows" in done.stdout
-    report = json.loads(file.read_text())
+    report = _measure_speed(home_with_model, tmp_path, "--passages", str(passages))
     timings = {(row["rows"], row["part"], row["query_kind"]): row for row in report["results"]}
     assert timings.keys() == {(size, *part) for size in SIZES for part in PARTS}
     assert len(report["results"]) == len(timings)
@@ -62,9 +53,46 @@ def test_a_run_reports_every_part_and_its_ratios(home_with_model: Path, tmp_path
     assert report["server"]["with_postgres_mb"] > 100, "and Postgres beside it"
     assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
     assert [row["rows"] for row in report["filling"]] == list(SIZES)
+    assert all(row["size_mb"] > 0 for row in report["filling"])
     about = report["about"]
     assert (about["seed"], about["sizes"], about["embedder"]) == (5, list(SIZES), "minilm")
+    assert about["passages"] == passages
     assert sorted(home_with_model.iterdir()) == before, "nothing of the user's is written"
+
+
+def test_a_local_run_reports_every_part_and_the_size_of_a_vector(
+    home_with_model: Path, tmp_path: Path
+) -> None:
+    short, long = (
+        _measure_speed(home_with_model, tmp_path, "--store", "sqlite", "--passages", passages)
+        for passages in ("1", "3")
+    )
+    parts = ("lexical", "embed", "dense", "dense in a project", "fused", "whole")
+    for report in (short, long):
+        measured = {(row["rows"], row["part"], row["query_kind"]) for row in report["results"]}
+        assert measured == {*product(SIZES, parts, KINDS)}
+        assert [row["rows"] for row in report["footprints"]] == list(SIZES)
+        assert all(row["findable_ms"] > 0 for row in report["footprints"])
+    few, many = (report["footprints"][-1] for report in (short, long))
+    assert many["matrix_mb"] > 2 * few["matrix_mb"], "a long text has more vectors"
+    assert many["vector_bytes"] < 2 * few["vector_bytes"], "of about the same size"
+
+
+def _measure_speed(home: Path, folder: Path, *options: str) -> dict[str, Any]:
+    file = folder / "speed.json"
+    sizes = ",".join(map(str, SIZES))
+    asked = ("--rows", sizes, "--queries", "2", "--seed", "5", "--json", str(file))
+    done = subprocess.run(
+        [*COMMAND, "bench", "speed", *asked, *options],
+        env=environment(RECOLLECT_HOME=str(home)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "110 rows" in done.stdout
+    report: dict[str, Any] = json.loads(file.read_text())
+    return report
 
 
 def _ratios_follow_from_the_timings(

@@ -40,6 +40,10 @@ def speed(
         str, typer.Option(help="Store sizes to measure, in memories, ascending.")
     ] = "5000,50000",
     queries: Annotated[int, typer.Option(min=2, help="Number of queries of each kind.")] = 100,
+    passages: Annotated[
+        int,
+        typer.Option(min=1, max=100, help="Passages in each memory: its text and vectors."),
+    ] = 1,
     seed: Annotated[int, typer.Option(help="Random seed for memories and queries.")] = 1,
     data: Data = None,
     dense: Annotated[
@@ -61,8 +65,8 @@ def speed(
     sizes = _parse_sizes(rows)
     if json_file is not None:
         check_writable([json_file])
-    corpus, yours = Corpus.seeded(seed), load()
-    subjects = Subjects.made_up(corpus, sizes[-1])
+    corpus, yours = Corpus.seeded(seed, passages), load()
+    subjects = Subjects.made_up(replace(corpus, passages=1), sizes[-1])
     if data is not None and dense:
         subjects = Subjects.of_sets(select_sets(data, ALL), seed)
     if store == "sqlite":
@@ -80,7 +84,7 @@ def speed(
             measured, embedder = asyncio.run(measuring)
         # Its Postgres is stopped, so the server starts it as usual.
         server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
-    report = SpeedReport(measured, server, tuple(sizes), queries, seed)
+    report = SpeedReport(measured, server, tuple(sizes), queries, seed, passages)
     show(report, Console(highlight=False))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
@@ -106,7 +110,9 @@ def _speed_of_local(
         measured = asyncio.run(measuring)
     show_local(measured, Console(highlight=False))
     if json_file is not None:
-        json_file.write_text(json.dumps(measured.as_dict(), indent=2) + "\n")
+        about = {"passages": corpus.passages, "seed": corpus.seed, "embedder": yours.embedder}
+        document = {**measured.as_dict(), "about": {**about, "queries_per_kind": queries}}
+        json_file.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def _parse_sizes(text: str) -> list[int]:

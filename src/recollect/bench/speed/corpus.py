@@ -44,21 +44,24 @@ def vocabulary() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Memories in a fixed order: the first n of a corpus are the same whatever its size."""
+    """Memories in a fixed order: the first n of a corpus are the same whatever its size. Each is as
+    long as `passages` short ones.
+    """
 
     seed: int
     words: tuple[str, ...]
     owner: str = OWNER
+    passages: int = 1
 
     @classmethod
-    def seeded(cls, seed: int) -> Corpus:
-        return cls(seed, tuple(vocabulary()))
+    def seeded(cls, seed: int, passages: int = 1) -> Corpus:
+        return cls(seed, tuple(vocabulary()), passages=passages)
 
     def memories(self, first: int, last: int) -> Iterator[Memory]:
         weights = _weights(len(self.words))
         for number in range(first, last):
             random = Random(self.seed * 1_000_003 + number)
-            length = random.randint(SHORTEST, LONGEST)
+            length = self.passages * random.randint(SHORTEST, LONGEST)
             content = " ".join(random.choices(self.words, cum_weights=weights, k=length))
             moment = _BEGINNING + timedelta(seconds=number)
             yield Memory(

@@ -19,8 +19,9 @@ from recollect.adapters.sqlite.store import SqliteStore
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.recall import FUSED, ROUNDS, TOP, WHOLE, Timing, timing
 from recollect.bench.speed.rig import DEPTH, Progress
-from recollect.bench.speed.vectors import Samples, Subjects, make_samples, scattered
+from recollect.bench.speed.vectors import Samples, Subjects, make_samples, scattered, spans
 from recollect.core.memory.memory import EVERYWHERE, Draft, Scope
+from recollect.core.recall.passages import PassageVector
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.space import StoredSpace
@@ -44,7 +45,7 @@ _SMALL: Final = Scope(project="small")
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a store of a size takes. `vector_bytes` are those of a memory's row and its share of the
+    """What a store of a size takes. `vector_bytes` are those of a vector's row and its share of the
     indexes; `load_ms` is what the first search of a process reads; `findable_ms` is the time from
     the call of `remember` until a recall by meaning finds it, with a loaded model and a worker.
     """
@@ -114,7 +115,8 @@ async def measure_local(
                 results += await _time(store, space, embedder, services, size, kind, questions)
             step = EmbeddingStep(EmbeddingContext(store.vectors, embedders, yours.embedder))
             found = await _time_until_findable(recollect, Worker(step), size)
-            footprints.append(await _footprint(mine.sqlite_path, space, size, found))
+            vectors = size * corpus.passages
+            footprints.append(await _footprint(mine.sqlite_path, space, size, vectors, found))
     return LocalSpeed(tuple(results), tuple(footprints))
 
 
@@ -130,16 +132,28 @@ async def _grow(
     for start in range(first, last, _BATCH):
         memories = list(corpus.memories(start, min(start + _BATCH, last)))
         await store.add_all(memories)
-        vectors = scattered(samples.vectors, memories)
-        made = dict(zip([memory.id for memory in memories], vectors, strict=True))
+        each = corpus.passages
+        vectors = scattered(samples.vectors, memories, each)
+        made = {
+            memory.id: vectors[each * place : each * (place + 1)].tolist()
+            for place, memory in enumerate(memories)
+        }
         known = {memory.id: memory for memory in memories}
         while jobs := await store.vectors.claim(space, _BATCH):
-            done = [(job, made[job.memory_id].tolist()) for job in jobs]
+            done = [(job, made[job.memory_id][0]) for job in jobs]
+            passages = {job: _passages(job.text, made[job.memory_id]) for job in jobs if each > 1}
             tokens = {
-                job: [samples.block_of(known[job.memory_id])] for job in jobs if samples.blocks
+                job: [samples.block_of(known[job.memory_id], number) for number in range(each)]
+                for job in jobs
+                if samples.blocks
             }
-            await store.vectors.finish(space, done, tokens=tokens)
+            await store.vectors.finish(space, done, passages=passages, tokens=tokens)
         progress(f"storing {last:,} memories", start + len(memories) - first, last - first)
+
+
+def _passages(text: str, vectors: Sequence[Sequence[float]]) -> list[PassageVector]:
+    cut = zip(spans(text, len(vectors)), vectors, strict=True)
+    return [PassageVector(span, vector) for span, vector in cut if span is not None]
 
 
 async def _time(
@@ -193,7 +207,9 @@ async def _time_until_findable(recollect: LocalService, worker: Worker, rows: in
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def _footprint(path: Path, space: StoredSpace, rows: int, findable_ms: float) -> Footprint:
+async def _footprint(
+    path: Path, space: StoredSpace, rows: int, vectors: int, findable_ms: float
+) -> Footprint:
     """Seen from a process that has just begun."""
     file_bytes = await asyncio.to_thread(lambda: path.stat().st_size)
     async with SqliteStore(path) as store:
@@ -205,8 +221,8 @@ async def _footprint(path: Path, space: StoredSpace, rows: int, findable_ms: flo
     return Footprint(
         rows=rows,
         file_mb=round(file_bytes / 1e6, 1),
-        vector_bytes=round(size / rows),
-        matrix_mb=round(rows * (4 * space.space.dimension + 28) / 1e6, 1),
+        vector_bytes=round(size / vectors),
+        matrix_mb=round(vectors * (4 * space.space.dimension + 28) / 1e6, 1),
         load_ms=round(load_ms, 1),
         findable_ms=round(findable_ms, 1),
     )

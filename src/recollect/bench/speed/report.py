@@ -46,6 +46,7 @@ class SpeedReport:
     sizes: tuple[int, ...]
     queries: int
     seed: int
+    passages: int = 1
 
     @property
     def bars(self) -> list[Bar]:
@@ -92,6 +93,7 @@ class SpeedReport:
                 "cores": os.cpu_count(),
                 "embedder": self.server.embedder,
                 "sizes": list(self.sizes),
+                "passages": self.passages,
                 "queries_per_kind": self.queries,
                 "rounds": ROUNDS,
                 "seed": self.seed,
@@ -107,6 +109,11 @@ def show(report: SpeedReport, out: Console) -> None:
     out.print(_timings(report))
     out.print(_agreement(report.measured))
     out.print(_overhead(report.measured))
+    for filling in report.measured.filling:
+        out.print(
+            f"{filling.rows:,} rows: {filling.size_mb:,.0f} MB on disk, stored in "
+            f"{filling.store_s:,.0f} s, indexed in {filling.index_s:,.0f} s"
+        )
     for storing in report.measured.storing:
         out.print(f"{storing.rows:,} rows: storing takes {storing.ratio:.2f} × with a worker (p95)")
     for leg, times in report.measured.degraded.items():

@@ -36,17 +36,19 @@ DEPTH: Final = RecallSettings().depth
 _BATCH: Final = 5_000
 # To Postgres a retired space is none: what is stored meanwhile leaves no work for a worker.
 _SET_STATE: Final = "update spaces set state = %s where id = %s"
+_SIZE: Final = "select pg_database_size(current_database())"
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What it took to bring the store to a size."""
+    """What it took to bring the store to a size, and the database's size on disk."""
 
     rows: int
     store_s: float
     index_s: float
+    size_mb: float
 
 
 class Documents:
@@ -133,17 +135,28 @@ class Rig:
             progress(f"indexing {last:,} vectors", 0, 1)
             await self.dense.vectors.build_indexes(self.dense.space)
         indexed = perf_counter()
-        return Filling(last, round(stored - started, 1), round(indexed - stored, 1))
+        return Filling(
+            last,
+            store_s=round(stored - started, 1),
+            index_s=round(indexed - stored, 1),
+            size_mb=await self._size_mb(),
+        )
+
+    async def _size_mb(self) -> float:
+        row = await (await self.connection.execute(_SIZE)).fetchone()
+        return 0.0 if row is None else round(row[0] / 1e6, 1)
 
     async def _add(self, corpus: Corpus, first: int, last: int) -> None:
         memories = list(corpus.memories(first, last))
         await self.store.add_many(memories)
         if self.dense is not None:
             samples = self.dense.samples
-            vectors = scattered(samples.vectors, memories)
+            vectors = scattered(samples.vectors, memories, corpus.passages)
             await copy_vectors(self.connection, self.dense.space, memories, vectors)
             if samples.blocks:
-                await copy_tokens(self.connection, self.dense.space, memories, samples)
+                await copy_tokens(
+                    self.connection, self.dense.space, memories, samples, corpus.passages
+                )
 
     @asynccontextmanager
     async def embedding_off(self) -> AsyncIterator[None]:

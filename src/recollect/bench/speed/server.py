@@ -161,15 +161,17 @@ def _until_dense_answers(client: httpx.Client, question: str) -> None:
 
 
 def resident_mb(pid: int) -> float:
-    """As Linux tells it itself; elsewhere `ps` does."""
-    status = Path(f"/proc/{pid}/status")
-    if status.exists():
-        found = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
-        kilobytes = found.split()[1]
+    """As Linux tells it itself; elsewhere `ps` does. 0 for a process that has ended."""
+    if Path("/proc/self/status").exists():
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            lines = []
+        kilobytes = next((line.split()[1] for line in lines if line.startswith("VmRSS:")), "0")
     else:
         command = ["ps", "-o", "rss=", "-p", str(pid)]
-        kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  # a number of our own
-    return round(int(kilobytes) / 1024, 1)
+        kilobytes = subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603  # a number of our own
+    return round(int(kilobytes or 0) / 1024, 1)
 
 
 def postgres_pids(home: Path) -> list[int]:

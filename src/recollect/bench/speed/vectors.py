@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
@@ -27,7 +28,9 @@ from psycopg.types.numeric import Int2, Int4
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.speed.corpus import Corpus
 from recollect.core.memory.memory import Memory
+from recollect.core.recall.passages import FIRST_SHARE
 from recollect.core.recall.space import StoredSpace
+from recollect.core.text.passages import Span
 from recollect.ports.embedding import Embedder, TokenEmbedder
 
 _MADE_UP_TEXTS: Final = 1_000
@@ -38,7 +41,8 @@ _BATCH: Final = 500
 _OWN: Final = 0.5
 
 _COPY: Final = """
-copy embeddings (owner, space_id, memory_id, content_hash, vector) from stdin (format binary)
+copy embeddings (owner, space_id, memory_id, passage, start_char, end_char, content_hash, vector)
+from stdin (format binary)
 """
 
 _COPY_TOKENS: Final = """
@@ -83,9 +87,9 @@ class Samples:
     vectors: Matrix
     blocks: Sequence[bytes] = ()
 
-    def block_of(self, memory: Memory) -> bytes:
-        """The tokens of one of the texts, for the same memory always the same."""
-        return self.blocks[memory.id.int % len(self.blocks)]
+    def block_of(self, memory: Memory, passage: int = 0) -> bytes:
+        """The tokens of one of the texts, for the same passage always the same."""
+        return self.blocks[(memory.id.int + passage) % len(self.blocks)]
 
 
 async def make_samples(
@@ -110,9 +114,20 @@ async def make_samples(
     return Samples(np.asarray(vectors, dtype=np.float32), blocks)
 
 
-def scattered(among: Matrix, memories: Sequence[Memory]) -> Matrix:
-    """A vector for each memory: the same one in every run, because it follows from the memory."""
-    return _of_length_one(np.stack([_between(among, memory.id.int) for memory in memories]))
+def scattered(among: Matrix, memories: Sequence[Memory], passages: int = 1) -> Matrix:
+    """Vectors for the passages of each memory, one memory after the other: the same ones in every
+    run, because they follow from the memory.
+    """
+    made = [_passages(among, memory.id.int, passages) for memory in memories]
+    return _of_length_one(np.concatenate(made))
+
+
+def spans(text: str, passages: int) -> list[Span | None]:
+    """The passages of a text, all of a length; a short text is not cut."""
+    if passages == 1:
+        return [None]
+    ends = [len(text) * number // passages for number in range(passages + 1)]
+    return [Span(*pair) for pair in pairwise(ends)]
 
 
 async def copy_vectors(
@@ -121,12 +136,19 @@ async def copy_vectors(
     memories: Sequence[Memory],
     vectors: Matrix,
 ) -> None:
-    """Put vectors in as a worker would leave them; the memories must have no row in this space."""
+    """Put vectors in as a worker would leave them, as many for each memory; the memories must have
+    no row in this space.
+    """
     connection.adapters.register_dumper(np.ndarray, _Halfvec)
+    each = len(vectors) // len(memories)
     async with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
-        for memory, vector in zip(memories, vectors, strict=True):
-            digest = sha256(memory.content.encode()).digest()
-            await copy.write_row((memory.owner, Int4(space.id), memory.id, digest, vector))
+        for place, memory in enumerate(memories):
+            digest: bytes | None = sha256(memory.content.encode()).digest()
+            for number, span in enumerate(spans(memory.content, each)):
+                key = (memory.owner, Int4(space.id), memory.id, Int2(number))
+                start, end = (None, None) if span is None else map(Int4, span)
+                await copy.write_row((*key, start, end, digest, vectors[place * each + number]))
+                digest = None  # the row of the first passage is the job
 
 
 async def copy_tokens(
@@ -134,12 +156,14 @@ async def copy_tokens(
     space: StoredSpace,
     memories: Sequence[Memory],
     samples: Samples,
+    passages: int,
 ) -> None:
     """Tokens for memories that have their vectors."""
     async with connection.cursor() as cursor, cursor.copy(_COPY_TOKENS) as copy:
         for memory in memories:
-            key = (memory.owner, Int4(space.id), memory.id, Int2(0))
-            await copy.write_row((*key, samples.block_of(memory)))
+            for number in range(passages):
+                key = (memory.owner, Int4(space.id), memory.id, Int2(number))
+                await copy.write_row((*key, samples.block_of(memory, number)))
 
 
 class _Halfvec(Dumper):
@@ -149,6 +173,13 @@ class _Halfvec(Dumper):
 
     def dump(self, obj: Matrix) -> bytes:
         return struct.pack(">hh", len(obj), 0) + obj.astype(">f2").tobytes()
+
+
+def _passages(among: Matrix, seed: int, count: int) -> Matrix:
+    """The vectors of one memory's passages, each with its share of the first."""
+    vectors = np.stack([_between(among, seed + number) for number in range(count)])
+    vectors[1:] = (1 - FIRST_SHARE) * vectors[1:] + FIRST_SHARE * vectors[0]
+    return vectors
 
 
 def _between(among: Matrix, seed: int) -> Matrix:

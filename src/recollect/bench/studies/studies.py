@@ -92,9 +92,9 @@ STUDIES: Final[tuple[Study, ...]] = (
         "year. How good is recall there, compared with each leg alone?",
         configs="default,lexical,dense",
         baseline="default",
-        verdict="On stores of 30, 100 and 300 memories fusion is at or above the better leg. Words "
-        "count by the share of the question that they carry, so that a single shared word does "
-        "not outrank a near meaning.",
+        verdict="On stores of 30, 100 and 300 memories fusion is above the better leg by 0.6 to "
+        "4.5 points of nDCG@10, except on 30 agent memories, where the dense leg is 0.8 higher "
+        "(not significant).",
         metrics=("nDCG@10", "R@3", "R@1"),
         sets=("agentmem_dev", "hotpot_train100", "locomo", "musique_train100_openie", "scifact"),
         stores_of=(30, 100, 300),

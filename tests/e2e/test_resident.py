@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import socket
 import sqlite3
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -102,17 +104,40 @@ def wait_for_model(home: Path, memories: int) -> None:
     wait_until(lambda: embedded(home) == memories)
 
 
-def hook(home: Path, prompt: str = QUERY, **settings: str) -> str:
-    """What the hook prints."""
+def hook(
+    home: Path,
+    prompt: str = QUERY,
+    cwd: str | None = None,
+    session_id: str | None = None,
+    called_in: str | None = None,
+    **settings: str,
+) -> str:
+    """What the hook prints, called in a folder with what else its event says."""
+    event = {"prompt": prompt, "cwd": cwd, "session_id": session_id}
     done = subprocess.run(
         [*COMMAND, "hook", "recall", "--text"],
-        input=json.dumps({"prompt": prompt}).encode(),
+        input=json.dumps(event).encode(),
         capture_output=True,
+        cwd=called_in,
         env=environment(RECOLLECT_HOME=str(home), **{**UNHURRIED, **settings}),
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
+
+
+def started_hook(home: Path, prompt: str, **settings: str) -> subprocess.Popen[bytes]:
+    """A hook that is watched while it runs."""
+    process = subprocess.Popen(
+        [*COMMAND, "hook", "recall", "--text"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(RECOLLECT_HOME=str(home), **settings),
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"prompt": prompt}).encode())
+    process.stdin.close()
+    return process
 
 
 def last_log(home: Path) -> str:
@@ -214,18 +239,10 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
     with session(home) as mcp:
         wait_for_model(home, 3)
         mcp.process.send_signal(signal.SIGSTOP)
-        with subprocess.Popen(
-            [*COMMAND, "hook", "recall", "--text"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment(RECOLLECT_HOME=str(home), **UNHURRIED),
-        ) as asking:
-            assert asking.stdin is not None
-            assert asking.stdout is not None
-            asking.stdin.write(json.dumps({"prompt": "Where is the violin in the study?"}).encode())
-            asking.stdin.close()
+        with started_hook(home, "Where is the violin in the study?", **UNHURRIED) as asking:
             wait_until(lambda: has_socket(asking.pid))
             mcp.process.kill()
+            assert asking.stdout is not None
             assert VIOLIN in asking.stdout.read().decode()
             assert asking.wait() == 0
     assert "by words: the session did not answer" in last_log(home)
@@ -248,6 +265,127 @@ def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
         assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="20000")
         assert "by words: the session did not answer" in last_log(home)
         mcp.process.send_signal(signal.SIGCONT)
+
+
+def test_an_answer_that_comes_while_the_hook_searches_by_words_is_printed(home: Path) -> None:
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        mcp.process.send_signal(signal.SIGSTOP)
+        with started_hook(home, QUERY, RECOLLECT_HOOK_BUDGET_MS="20000") as asking:
+            wait_until(lambda: "_sqlite3" in Path(f"/proc/{asking.pid}/maps").read_text())
+            mcp.process.send_signal(signal.SIGCONT)
+            assert asking.stdout is not None
+            assert CAR in asking.stdout.read().decode()
+    assert "by meaning" in last_log(home)
+
+
+def test_a_memory_is_injected_once_by_a_session_too(home: Path) -> None:
+    def ask(name: str) -> str:
+        printed = hook(home, session_id=name)
+        assert "by meaning" in last_log(home)
+        return printed
+
+    with session(home):
+        wait_for_model(home, 3)
+        assert CAR in ask("one")
+        wait_until(lambda: any((home / "hooks" / "sessions").glob("*.jsonl")))
+        assert CAR not in ask("one")
+        assert CAR in ask("two")
+
+
+def git_repository(folder: Path, name: str) -> Path:
+    (folder / name / ".git").mkdir(parents=True)
+    config = f'[remote "origin"]\n\turl = git@example.org:ada/{name}.git\n'
+    (folder / name / ".git" / "config").write_text(config)
+    return folder / name
+
+
+def test_a_relative_folder_is_that_of_the_hook_not_of_the_session(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = (git_repository(tmp_path, name) for name in ("here", "there"))
+    Cli(home)("remember", "The cellar key is under the mat", "--project", "example.org/ada/there")
+    monkeypatch.chdir(there)
+    with session(home):
+        wait_for_model(home, 4)
+
+        def ask(folder: Path, cwd: str) -> str:
+            return hook(home, "Where is the cellar key?", cwd, called_in=str(folder))
+
+        assert "cellar" not in ask(here, ".")
+        assert "cellar" in ask(there, ".")
+        assert "cellar" in ask(here, "../there")
+        assert "cellar" in ask(here, str(there))
+        assert "by meaning" in last_log(home)
+
+
+def test_a_hook_in_a_folder_that_was_removed_is_answered(home: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with session(home):
+        wait_for_model(home, 3)
+        script = f'rmdir "{gone}"; exec "$@"'
+        done = subprocess.run(
+            ["sh", "-c", script, "sh", *COMMAND, "hook", "recall", "--text"],
+            input=json.dumps({"prompt": QUERY, "cwd": str(tmp_path)}).encode(),
+            capture_output=True,
+            cwd=gone,
+            env=environment(RECOLLECT_HOME=str(home), **UNHURRIED),
+            check=True,
+        )
+        assert CAR in done.stdout.decode()
+        assert "by meaning" in last_log(home)
+
+
+def test_hostile_events_do_not_hold_up_the_session(home: Path, tmp_path: Path) -> None:
+    """A pipe instead of git's file, and a prompt of almost a megabyte."""
+    repository = git_repository(tmp_path, "shop")
+    (repository / ".git" / "config").unlink()
+    os.mkfifo(repository / ".git" / "config")
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        hook(home, cwd=str(repository))
+        assert "by meaning" in last_log(home)
+        hook(home, f"{QUERY} {'Ada and Bob ' * 70_000}")
+        assert "by meaning" in last_log(home)
+        assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
+
+
+@pytest.mark.parametrize("reply", [b"\n", b'{"hits": []}\n', b"cut off"])
+def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(socket_path(str(home)))
+        other.listen()
+
+        def answer() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(reply)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert VIOLIN in hook(home, "Where is the violin in the study?")
+        thread.join()
+    assert "by words: the session" in last_log(home)
+
+
+def test_a_sensitive_memory_is_not_injected_by_a_session(home: Path) -> None:
+    Cli(home)("remember", "Has a mechanic fixed her car? The PIN is 4711.", "--sensitive")
+    with session(home):
+        wait_for_model(home, 3)
+        assert "4711" not in hook(home)
+        assert "by meaning" in last_log(home)
+
+
+def test_the_settings_of_the_hook_count_not_those_of_the_session(home: Path) -> None:
+    with session(home):
+        wait_for_model(home, 3)
+        assert CAR not in hook(home, RECOLLECT_OWNER="someone-else")
+        assert CAR not in hook(home, RECOLLECT_HOOK_MEANING_FLOOR="2")
+        assert CAR in hook(home)
+        assert hook(home, RECOLLECT_HOOK_TOKENS="none") == ""
+        assert "failed: InvalidInput" in last_log(home)
 
 
 @pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])

@@ -5,6 +5,7 @@ and its log is opened before anything else is imported (ADR 0020).
 from __future__ import annotations
 
 from recollect.adapters.files.hook_log import HookLog, home_path
+from recollect.adapters.resident import socket_path
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
@@ -13,14 +14,32 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from recollect.adapters.files.hook_files import HookFiles
+    from recollect.adapters.resident.client import Question as Question
     from recollect.core.agents.capture import Statement
     from recollect.settings import Settings
     from recollect.wiring.fast_recall import FastSettings
+
+# A process that holds the model and is well reads a question at once.
+_SEND_SECONDS = 0.02
 
 
 def open_hook_log(environ: Mapping[str, str]) -> HookLog:
     """The log of this environment's home."""
     return HookLog(f"{home_path(environ)}/hooks")
+
+
+def ask_session(environ: Mapping[str, str], call: bytes, seconds: float) -> Question | None:
+    """Send a hook's call to the process that holds the model of this environment's home; None if
+    there is none, or the hook recalls by words only.
+    """
+    import os
+
+    home = home_path(environ)
+    if environ.get("RECOLLECT_EMBEDDER") == "none" or not os.path.exists(socket_path(home)):  # noqa: PTH110  # imports nothing
+        return None
+    from recollect.adapters.resident.client import send_question
+
+    return send_question(home, call, min(_SEND_SECONDS, seconds))
 
 
 def open_hook_files(home: Path) -> HookFiles:

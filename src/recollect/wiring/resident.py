@@ -37,12 +37,20 @@ from recollect.wiring.local import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from pathlib import Path
+
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.ports.service import Service
     from recollect.settings import Settings
     from recollect.usecases.context import Context
     from recollect.usecases.workers.worker import Step
+    from recollect.wire.hook_call import HookCall, HookReply
+
+    Recall = Callable[[str, RecallRequest], Awaitable[Recollection]]
+    AnswerCall = Callable[[HookCall, Path, Recall], Awaitable[tuple[HookReply, Callable[[], None]]]]
+    """The reply to a hook of this home, with that recall, and what to do once it is shown."""
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +72,11 @@ _NO_ANSWER: Final = (
 
 
 @asynccontextmanager
-async def open_session(settings: Settings) -> AsyncIterator[Service]:
+async def open_session(
+    settings: Settings, answer_call: AnswerCall | None = None
+) -> AsyncIterator[Service]:
     """The memory for a process that lives as long as an agent's session. On a local store it holds
-    the model, unless another process of this home does.
+    the model, unless another process of this home does, and answers hooks with `answer_call`.
     """
     if settings.mode == "remote" or settings.embedder == NO_EMBEDDER:
         async with open_service(settings, syncing=True, actor=_ACTOR) as service:
@@ -77,7 +87,7 @@ async def open_session(settings: Settings) -> AsyncIterator[Service]:
             cached.syncing(),
             _open_words(cached.store, settings) as words,
             _open_resident(
-                cached.store, settings, replace(words, revisions=cached.sync)
+                cached.store, settings, replace(words, revisions=cached.sync), answer_call
             ) as resident,
         ):
             yield replace(cached.service, local=resident.service())
@@ -87,7 +97,9 @@ async def open_session(settings: Settings) -> AsyncIterator[Service]:
             recalls_of(store) as shown,
             open_reranker(settings) as reranker,
             _open_words(store, settings) as words,
-            _open_resident(store, settings, replace(words, reranker=reranker)) as resident,
+            _open_resident(
+                store, settings, replace(words, reranker=reranker), answer_call
+            ) as resident,
         ):
             yield resident.service(shown.note)
 
@@ -122,7 +134,14 @@ class Resident:
     the process works with while it does not.
     """
 
-    def __init__(self, store: SqliteStore, settings: Settings, words: Context) -> None:
+    def __init__(
+        self,
+        store: SqliteStore,
+        settings: Settings,
+        words: Context,
+        answer_call: AnswerCall | None = None,
+    ) -> None:
+        self._answer_call = answer_call
         self._store = store
         self._settings = settings
         self._words = words
@@ -192,8 +211,11 @@ class Resident:
     async def _listen(self, stack: AsyncExitStack) -> None:
         from recollect.adapters.resident.listener import listening
 
+        answer_hook = None if self._answer_call is None else self._answer_hook
         try:
-            await stack.enter_async_context(listening(self._settings.home, self._answer))
+            await stack.enter_async_context(
+                listening(self._settings.home, self._answer, answer_hook)
+            )
         except OSError as error:  # this session still recalls by meaning
             log.warning("no socket for other processes: %s", safe_message(error))
 
@@ -210,6 +232,11 @@ class Resident:
             raise RuntimeError("the model was released")
         return await LocalService(self._held, owner).recall(request)
 
+    async def _answer_hook(self, call: HookCall) -> tuple[HookReply, Callable[[], None]]:
+        if self._answer_call is None:
+            raise RuntimeError("this process answers no hooks")
+        return await self._answer_call(call, self._settings.home, self._answer)
+
     @asynccontextmanager
     async def _open_model(self) -> AsyncIterator[Context]:
         if self._held is not None:
@@ -222,9 +249,9 @@ class Resident:
 
 @asynccontextmanager
 async def _open_resident(
-    store: SqliteStore, settings: Settings, words: Context
+    store: SqliteStore, settings: Settings, words: Context, answer_call: AnswerCall | None
 ) -> AsyncIterator[Resident]:
-    resident = Resident(store, settings, words)
+    resident = Resident(store, settings, words, answer_call)
     running = asyncio.create_task(resident.run(), name="resident")
     try:
         yield resident

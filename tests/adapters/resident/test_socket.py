@@ -9,11 +9,13 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.conformance.samples import memory
+from tests.waiting import wait_until
 
 from recollect.adapters.resident import socket_path
 from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST
@@ -23,6 +25,7 @@ from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
 from recollect.wire.fast_recall import read_hits, write_request
+from recollect.wire.hook_call import SHOWN, HookCall, HookReply
 from recollect.wire.recall import RecollectionOut
 
 pytestmark = pytest.mark.anyio
@@ -119,6 +122,77 @@ async def test_only_recalls_are_answered(tmp_path: Path, line: bytes) -> None:
         assert await ask(tmp_path, line) is None
         assert answer.requests == []
         assert await ask(tmp_path, question()) is not None
+
+
+class Hooks:
+    """Answers every hook in the same way, and counts what was shown."""
+
+    def __init__(self) -> None:
+        self.calls: list[HookCall] = []
+        self.shown = 0
+
+    async def __call__(self, call: HookCall) -> tuple[HookReply, Callable[[], None]]:
+        self.calls.append(call)
+
+        def note_shown() -> None:
+            self.shown += 1
+
+        return HookReply("one\n\ntwo\n", "injected=2", "by meaning"), note_shown
+
+
+async def call_as_hook(home: Path, data: bytes, *, is_shown: bool) -> bytes | None:
+    def work() -> bytes | None:
+        sent = send_question(str(home), data, 60)
+        assert sent is not None
+        with closing(sent):
+            answer = sent.read_answer(60)
+            if is_shown:
+                sent.confirm(SHOWN)
+            return answer
+
+    return await asyncio.to_thread(work)
+
+
+async def test_a_hook_gets_all_that_it_prints_and_says_when_it_has(tmp_path: Path) -> None:
+    hooks = Hooks()
+    environ = {"RECOLLECT_OWNER": "ada", "RECOLLECT_API_KEY": "secret"}
+    call = HookCall(b'{"prompt":\n"ships"}', "/srv/shop", environ, as_text=True)
+    async with listening(tmp_path, Asked(), hooks):
+        for is_shown in (False, True):
+            data = await call_as_hook(tmp_path, call.to_bytes(), is_shown=is_shown)
+            assert data is not None
+            reply = HookReply.from_bytes(data)
+            assert (reply.text, reply.outcome) == ("one\n\ntwo\n", "injected=2 (by meaning)")
+        await asyncio.to_thread(wait_until, lambda: hooks.shown == 1)
+    assert [(each.event, each.folder, each.as_text) for each in hooks.calls] == [
+        (call.event, "/srv/shop", True)
+    ] * 2
+    assert hooks.calls[0].environ == {"RECOLLECT_OWNER": "ada"}, "no key leaves the hook"
+    assert hooks.shown == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"hook \n",
+        b"hook many\n",
+        b"hook -1\n",
+        b"hook 4\ntext",
+        b"hook %d\n" % (MAX_REQUEST + 1),
+    ],
+)
+async def test_what_is_no_call_of_a_hook_is_not_answered(tmp_path: Path, data: bytes) -> None:
+    hooks = Hooks()
+    async with listening(tmp_path, Asked(), hooks):
+        assert await call_as_hook(tmp_path, data, is_shown=False) is None
+        assert await ask(tmp_path, question()) is not None
+    assert hooks.calls == []
+
+
+async def test_a_process_that_answers_no_hooks_says_so_at_once(tmp_path: Path) -> None:
+    call = HookCall(b"{}", "/srv", {}, as_text=False)
+    async with listening(tmp_path, Asked()):
+        assert await call_as_hook(tmp_path, call.to_bytes(), is_shown=False) is None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from threading import Thread
 import pytest
 from tests.serving import Running, running
 from tests.shells.cli.commands import unhurried_home
+from tests.usecases.agents.injecting import inject
 
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.http.fast_recall import recall as recall_there
@@ -27,7 +28,6 @@ from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import ORDERS, Hit, RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
-from recollect.usecases.agents.inject import inject
 from recollect.wiring import open_cached, open_service
 from recollect.wiring.fast_recall import FastRecall, read_settings
 
@@ -104,7 +104,7 @@ async def test_fast_recall_injects_no_memory_outside_its_lifetime(tmp_path: Path
         find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
         request = RecallRequest("staging database")
         assert shown(find(request)) == shown([*(await recollect.recall(request)).hits])
-    injected = inject(find, "what about the staging database?", None).memories
+    injected = inject(find, "what about the staging database?").memories
     assert [memory.content for memory in injected] == [now]
 
 
@@ -121,7 +121,7 @@ async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) ->
     find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
 
     def injected(prompt: str) -> list[str]:
-        return [memory.content for memory in inject(find, prompt, None).memories]
+        return [memory.content for memory in inject(find, prompt).memories]
 
     assert injected("which port does staging have?") == ["the staging port is 7001"]
     assert injected("why is the nightly export of invoices slow?") == [slow.content, index.content]
@@ -177,7 +177,7 @@ async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
     assert [hit.memory.content for hit in alone(request)] == [
         "the staging database moves on Friday"
     ]
-    assert alone.note == "without the server: StoreUnavailable, by words"
+    assert (alone.note, alone.by_words) == ("without the server: StoreUnavailable", True)
 
 
 async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches(

@@ -22,10 +22,13 @@ def test_a_recall_on_the_local_store_imports_nothing_slow() -> None:
     assert done.stdout.split() == []
 
 
-def test_the_time_limit_starts_before_other_imports() -> None:
+def test_a_hook_that_a_session_answers_imports_next_to_nothing() -> None:
+    """Also before the time limit starts."""
     code = (
         "import sys, recollect.main, recollect.shells.hooks.run\n"
-        "print(*{'dataclasses', 'typing'} & {*sys.modules})"
+        "import recollect.adapters.resident.client\n"
+        "print(*{'contextlib', 'dataclasses', 'enum', 'json', 'pathlib', 're', 'typing'}"
+        " & {*sys.modules})"
     )
     # Isolated: what is installed beside it may import at the start of every process.
     done = subprocess.run(

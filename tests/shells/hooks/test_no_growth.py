@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.usecases.agents.injecting import inject
 
 from recollect.core.agents.capture import statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
@@ -19,7 +20,6 @@ from recollect.core.agents.transcript import own_words
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.settings import load
 from recollect.usecases.agents.capture import capture
-from recollect.usecases.agents.inject import inject
 from recollect.wiring import open_service
 from recollect.wiring.fast_recall import FastRecall, read_settings
 
@@ -64,7 +64,7 @@ async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path
         for seed in SEEDS:
             await recollect.remember(Draft(seed))
         for number in range(ROUNDS):
-            injection = inject(find, PROMPT, None)
+            injection = inject(find, PROMPT)
             assert len(injection.memories) == len(SEEDS)
             context = block(RECALL_SENTENCE, injection.memories)
             said = own_words(transcript(context, number))

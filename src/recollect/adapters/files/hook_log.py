@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ _MAX_OUTCOME = 300
 def home_path(environ: Mapping[str, str]) -> str:
     """RECOLLECT_HOME, else the user's data directory; `settings.py` reads the same."""
     if named := environ.get("RECOLLECT_HOME", ""):
-        return os.path.join(os.getcwd(), os.path.expanduser(named))  # noqa: PTH109, PTH111, PTH118  # pathlib takes too long here
+        home = os.path.expanduser(named)  # noqa: PTH111  # pathlib takes too long here
+        # Of an absolute path nothing is asked: the working folder may be gone.
+        return home if os.path.isabs(home) else os.path.join(os.getcwd(), home)  # noqa: PTH109, PTH117, PTH118  # as above
     data = environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(data):  # noqa: PTH117  # as above
         data = os.path.expanduser("~/.local/share")  # noqa: PTH111  # as above
@@ -38,10 +39,12 @@ class HookLog:
         """One line. A log that cannot be written must not stop a hook."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
-        with suppress(OSError):
+        try:
             append(self._path, line.encode("ascii", "backslashreplace"))
             if os.stat(self._path).st_size > MAX_BYTES:  # noqa: PTH116  # as above
                 os.replace(self._path, f"{self._path}.1")  # noqa: PTH105  # as above
+        except OSError:
+            return
 
     def last_lines(self, count: int) -> list[str]:
         try:
@@ -71,5 +74,7 @@ def _make(folder: str) -> None:
     """
     if not os.path.isdir(folder):  # noqa: PTH112  # as above
         _make(os.path.dirname(folder))  # noqa: PTH120  # as above
-        with suppress(FileExistsError):  # two hooks at once
+        try:
             os.mkdir(folder, 0o700)  # noqa: PTH102  # as above
+        except FileExistsError:  # two hooks at once
+            return

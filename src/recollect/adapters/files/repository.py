@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -78,5 +79,9 @@ def _remote(config: str) -> str | None:
 
 
 def _text(file: Path) -> str:
-    with file.open("rb") as stream:
+    """Nothing but a regular file is read: a pipe would be waited for."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
         return stream.read(_MAX_FILE).decode("utf-8", "replace")

@@ -3,8 +3,8 @@
 The socket has mode 0600, and each end also asks the kernel for the user of the other: a file mode
 says nothing about who listens.
 
-Hooks import this, so it uses the part of `socket` that is written in C: importing the rest takes a
-tenth of a hook's time.
+Hooks import this, so it imports next to nothing, and uses the part of `socket` that is written in
+C: importing the rest takes a tenth of a hook's time.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ import os
 import struct
 import sys
 from _socket import SOL_SOCKET, socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
 
 from recollect.adapters.resident import socket_path
 
-MAX_REQUEST: Final = 1_000_000
-MAX_ANSWER: Final = 4_000_000
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_REQUEST = 1_000_000
+MAX_ANSWER = 4_000_000
 # `sun_path` has room for 104 bytes on macOS and 108 on Linux, with the zero at its end.
-_MOST_BYTES: Final = 103
+_MOST_BYTES = 103
 # From sys/un.h of macOS, where `socket` has no names for them.
-_SOL_LOCAL: Final = 0
-_LOCAL_PEERCRED: Final = 1
+_SOL_LOCAL = 0
+_LOCAL_PEERCRED = 1
 
 
-@contextmanager
-def socket_address(home: str) -> Iterator[str]:
-    """The address of the socket in a home. Linux reaches one that is too long for an address
-    through its open folder; elsewhere that is an OSError.
+def use_address(home: str, use: Callable[[str], None]) -> None:
+    """Connect or bind to the socket in a home. Linux reaches one whose path is too long for an
+    address through its open folder; elsewhere that is an OSError.
     """
     path = socket_path(home)
     if len(os.fsencode(path)) <= _MOST_BYTES or sys.platform != "linux":
-        yield path
+        use(path)
         return
     folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield socket_path(f"/proc/self/fd/{folder}")
+        use(socket_path(f"/proc/self/fd/{folder}"))
     finally:
         os.close(folder)
 

@@ -1,4 +1,4 @@
-"""Ask the process that holds the model, with a socket and little more: a hook has no time for it.
+"""Ask the process that holds the model. Hooks import this, so it imports next to nothing.
 
 Every failure is the same to the caller, no answer: it answers itself, by words or with a model of
 its own.
@@ -6,17 +6,10 @@ its own.
 
 from __future__ import annotations
 
-import os
 import time
 from _socket import AF_UNIX, SOCK_STREAM, socket
-from contextlib import suppress
 
-from recollect.adapters.resident.address import (
-    MAX_ANSWER,
-    MAX_REQUEST,
-    is_same_user,
-    socket_address,
-)
+from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST, is_same_user, use_address
 
 
 class Question:
@@ -27,32 +20,42 @@ class Question:
         self._answer = bytearray()
 
     def read_answer(self, seconds: float) -> bytes | None:
-        """The answer as JSON, if all of it comes in time; if not, it can be read later."""
+        """The answer, if all of it comes in time; if not, it can be read later."""
         until = time.monotonic() + seconds
         answer = self._answer
-        with suppress(OSError):
+        try:
             while len(answer) < MAX_ANSWER:
                 # What has come is read even if no time is left.
                 self._connection.settimeout(max(until - time.monotonic(), 0.0))
                 part = self._connection.recv(1 << 18)
                 if not part:
-                    break
+                    return bytes(answer) if answer.endswith(b"\n") else None
                 answer += part
-        return bytes(answer) if answer.endswith(b"\n") else None
+        except OSError:
+            return None
+        return None
+
+    def confirm(self, data: bytes) -> None:
+        """Say what became of the answer."""
+        try:
+            self._connection.sendall(data)
+        except OSError:  # it is gone
+            return
 
     def close(self) -> None:
         self._connection.close()
 
 
 def send_question(home: str, question: bytes, seconds: float) -> Question | None:
-    """Send a question, a line of JSON; None when no process of this user listens."""
+    """Send a question, a line of JSON or a hook's call; None when no process of this user
+    listens.
+    """
     if len(question) > MAX_REQUEST:
         return None
     connection = socket(AF_UNIX, SOCK_STREAM)
     try:
         connection.settimeout(seconds)
-        with socket_address(os.fspath(home)) as address:
-            connection.connect(address)
+        use_address(home, connection.connect)
         if is_same_user(connection):
             connection.sendall(question)
             return Question(connection)

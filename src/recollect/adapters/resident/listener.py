@@ -1,7 +1,8 @@
-"""Answer recalls of other processes of this home: one line of JSON in, one line of JSON out.
+"""Answer the recalls and hooks of other processes of this home.
 
-A connection is for one question. Invalid or failed requests get no answer: the connection is
-closed, and the process that asked answers itself.
+A connection is for one question: a recall is one line of JSON in and one line of JSON out, a hook
+sends its call and gets what it prints (`wire/hook_call.py`). Invalid or failed requests get no
+answer: the connection is closed, and the process that asked answers itself.
 """
 
 from __future__ import annotations
@@ -16,14 +17,10 @@ from socket import AF_UNIX, SOCK_STREAM, socket
 from typing import Final
 
 from recollect.adapters.resident import socket_path
-from recollect.adapters.resident.address import (
-    MAX_ANSWER,
-    MAX_REQUEST,
-    is_same_user,
-    socket_address,
-)
+from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST, is_same_user, use_address
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.wire.hook_call import PREFIX, SHOWN, HookCall, HookReply
 from recollect.wire.recall import RecollectionOut
 from recollect.wire.recall_inputs import ResidentIn
 
@@ -32,21 +29,27 @@ log = logging.getLogger(__name__)
 Answer = Callable[[str, RecallRequest], Awaitable[Recollection]]
 """The recall of an owner's request."""
 
+AnswerHook = Callable[[HookCall], Awaitable[tuple[HookReply, Callable[[], None]]]]
+"""The reply to a hook, and what to do once it is shown."""
+
 # A question is sent as soon as its connection is open, and its answer read at once.
 _READ_SECONDS: Final = 5.0
 _HANDLE_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
-async def listening(home: Path, answer: Answer) -> AsyncIterator[None]:
-    """While entered, recalls are answered. Only one process of a home may enter at a time: it
-    replaces the socket of one that was killed. OSError when the home takes no socket.
+async def listening(
+    home: Path, answer: Answer, answer_hook: AnswerHook | None = None
+) -> AsyncIterator[None]:
+    """While entered, recalls are answered, and hooks if there is `answer_hook`. Only one process of
+    a home may enter at a time: it replaces the socket of one that was killed. OSError when the home
+    takes no socket.
     """
     connection = _bind(home)
     bound = _path(home).stat().st_ino
     try:
         server = await asyncio.start_unix_server(
-            _handler(answer), sock=connection, limit=MAX_REQUEST
+            _handler(answer, answer_hook), sock=connection, limit=MAX_REQUEST
         )
     except BaseException:
         connection.close()
@@ -64,8 +67,7 @@ def _bind(home: Path) -> socket:
     _remove(home)
     connection = socket(AF_UNIX, SOCK_STREAM)
     try:
-        with socket_address(os.fspath(home)) as address:
-            connection.bind(address)
+        use_address(os.fspath(home), connection.bind)
         _path(home).chmod(0o600)  # no one can connect before it listens
     except BaseException:
         connection.close()
@@ -83,14 +85,19 @@ def _path(home: Path) -> Path:
 
 
 def _handler(
-    answer: Answer,
+    answer: Answer, answer_hook: AnswerHook | None
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if is_same_user(writer.get_extra_info("socket")):
                 async with asyncio.timeout(_HANDLE_SECONDS):
-                    writer.write(await _answer(reader, answer))
-                    await writer.drain()
+                    line = await _read(reader.readline())
+                    if not line.startswith(PREFIX):
+                        writer.write(await _answer(line, answer))
+                        await writer.drain()
+                    elif answer_hook is not None:
+                        call = await _read(reader.readexactly(_length(line)))
+                        await _answer_call(call, answer_hook, reader, writer)
         except TimeoutError:
             writer.transport.abort()
         except Exception as error:  # noqa: BLE001  # the process that asked answers itself
@@ -101,9 +108,34 @@ def _handler(
     return handle
 
 
-async def _answer(reader: asyncio.StreamReader, answer: Answer) -> bytes:
+async def _read(reading: Awaitable[bytes]) -> bytes:
     async with asyncio.timeout(_READ_SECONDS):
-        question = ResidentIn.model_validate_json(await reader.readline())
+        return await reading
+
+
+def _length(line: bytes) -> int:
+    length = int(line.removeprefix(PREFIX))
+    if not 0 < length <= MAX_REQUEST:
+        raise ValueError("the call is too long")
+    return length
+
+
+async def _answer_call(
+    call: bytes,
+    answer_hook: AnswerHook,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """A hook that printed the reply says so; one that ran out of time does not."""
+    reply, on_shown = await answer_hook(HookCall.from_bytes(call))
+    writer.write(reply.to_bytes())
+    writer.write_eof()
+    if await reader.readline() == SHOWN:
+        await asyncio.to_thread(on_shown)
+
+
+async def _answer(line: bytes, answer: Answer) -> bytes:
+    question = ResidentIn.model_validate_json(line)
     recollection = await answer(question.owner, question.recall.to_request())
     found = RecollectionOut.from_recollection(recollection)
     data = found.model_dump_json().encode() + b"\n"

@@ -81,7 +81,8 @@ def hook(
             models = load().models_folder
             model = {**local, "RECOLLECT_MODELS": str(models)}
             asyncio.run(embed_all(load(home=folder / "local", api_url=None, models=models)))
-            with session(_variables(model, budget)):
+            # All is embedded: what is measured is a session that has nothing else to do.
+            with session({**_variables(model, budget), "RECOLLECT_WORKER": "off"}):
                 measure(_State("resident", model))
         else:
             Console(stderr=True).print(

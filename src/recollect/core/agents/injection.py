@@ -103,7 +103,10 @@ def fitting(
     chosen: list[Memory] = []
     for memory in memories:
         for form in (memory, excerpts.get(memory.id)):
-            if form is not None and (cost := tokens(entry(form) + "\n\n")) <= left:
+            # An entry is hardly shorter than its text, so a long one needs no rendering.
+            if form is None or tokens(form.content) > 2 * left:
+                continue
+            if (cost := tokens(entry(form) + "\n\n")) <= left:
                 chosen.append(form)
                 left -= cost
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Final
 
@@ -11,12 +10,11 @@ from fastapi import APIRouter, Query
 
 from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
 from recollect.core.errors import Conflict
-from recollect.core.recall.request import Hit, RecallRequest
 from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, Mine, Reference, TheKey, TheServer, TheShell
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.usecases.agents.inject import inject
+from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
 from recollect.usecases.memory.export import Taken, export_chosen
 from recollect.wire.answers import MemoryOut
@@ -150,11 +148,9 @@ async def growth(server: TheServer, key: TheKey) -> GrowthOut:
 )
 async def preview_injection(sent: InjectIn, mine: Mine) -> InjectOut:
     """What a hook with default settings would add to this prompt in a new session."""
-    loop = asyncio.get_running_loop()
-
-    def find(request: RecallRequest) -> Sequence[Hit]:
-        return asyncio.run_coroutine_threadsafe(mine.recall(request), loop).result().hits
-
-    injection = await asyncio.to_thread(inject, find, sent.prompt, sent.project)
+    injection = Injection()
+    if (request := request_for(sent.prompt, sent.project)) is not None:
+        found = await mine.recall(request)
+        injection = await asyncio.to_thread(choose, request.query, found.hits)
     text = block(RECALL_SENTENCE, injection.memories)
     return InjectOut.from_injection(injection, text, tokens(text))

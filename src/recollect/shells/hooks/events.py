@@ -10,9 +10,9 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-MAX_EVENT_BYTES: Final = 4_000_000
+from recollect.shells.hooks.stdin import MAX_EVENT_BYTES
 
 
 class BadEvent(ValueError):
@@ -36,19 +36,10 @@ class Event:
         return self.session or (None if self.transcript is None else str(self.transcript))
 
 
-def read_event(descriptor: int = 0) -> Event:
-    """Read all of stdin as an event."""
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := os.read(descriptor, 1 << 16):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAX_EVENT_BYTES:
-            raise BadEvent("the event is too long")
-    return parse_event(b"".join(chunks))
-
-
-def parse_event(data: bytes) -> Event:
+def parse_event(data: bytes, working_folder: str | None = None) -> Event:
+    """Paths are relative to the hook's working folder: that of this process, unless it is named."""
+    if len(data) > MAX_EVENT_BYTES:
+        raise BadEvent("the event is too long")
     try:
         said: Any = json.loads(data.decode("utf-8", "replace") or "{}")
     except (ValueError, RecursionError) as error:
@@ -62,15 +53,18 @@ def parse_event(data: bytes) -> Event:
                 return value
         return ""
 
+    def path(text: str) -> Path:
+        found = Path(text)
+        return found if found.is_absolute() else Path(working_folder or Path.cwd()) / found
+
     transcript = text("transcript_path")
-    folder = text("cwd")
     return Event(
         name=text("hook_event_name"),
         session=text("session_id") or None,
         prompt=text("prompt", "user_prompt"),
-        folder=Path(folder) if folder else Path.cwd(),
+        folder=path(text("cwd")),
         source=text("source", "trigger"),
-        transcript=Path(transcript).expanduser() if transcript else None,
+        transcript=path(os.path.expanduser(transcript)) if transcript else None,  # noqa: PTH111  # any text may come
     )
 
 

@@ -1,42 +1,89 @@
-"""`recollect hook recall`: before each prompt, the memories that it needs."""
+"""`recollect hook recall`: before each prompt, the memories that it needs.
+
+Beside a process that holds the model, a hook only prints what that one answers (`answer_call.py`).
+This is the rest: the prompt from its event to the reply, and the hook's own search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from recollect.core.agents.injection import RECALL_SENTENCE, block
+from recollect.core.errors import RecollectError
+from recollect.core.recall.request import Hit
 from recollect.shells.hooks.events import Event, rendered
+from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.wall import Wall
-from recollect.usecases.agents.inject import inject
+from recollect.usecases.agents.inject import Injection, choose, request_for
+from recollect.wire.hook_call import HookReply
 from recollect.wiring.fast_recall import FastRecall, read_settings
 from recollect.wiring.hooks import note_recalls, open_hook_files
 from recollect.wiring.project import current_project
 
 
-def recall(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
-    """Print the answer, remember what was in it, and say for the log what came of it."""
-    settings = read_settings(environ)
-    session = open_hook_files(settings.home).session(event.session_key)
-    find = FastRecall(settings, wall.until)
-    injection = inject(
-        find,
-        event.prompt,
-        current_project(event.folder, environ),
-        session.state().injected,
-        settings.measure,
-    )
-    answer = rendered(
-        event.name or "UserPromptSubmit",
-        block(RECALL_SENTENCE, injection.memories),
-        as_text=as_text,
-    )
-    outcome = (
-        f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
-        f" sensitive={injection.sensitive} unfit={injection.unfit}"
-        + (f" ({find.note})" if find.note else "")
-    )
-    if wall.answer(answer, outcome) and injection.memories:
-        shown = tuple(memory.id for memory in injection.memories)
-        session.note_injected(shown)
-        note_recalls(settings, shown)
-    return outcome
+class Prompt:
+    """A prompt, from its event to the reply. `request` is None where it asks nothing."""
+
+    def __init__(self, event: Event, environ: Mapping[str, str], *, as_text: bool) -> None:
+        self.settings = read_settings(environ)
+        self._event = event
+        self._as_text = as_text
+        self._file = open_hook_files(self.settings.home).session(event.session_key)
+        self._injection = Injection()
+        self.request = request_for(
+            event.prompt, current_project(event.folder, environ), self._file.state().injected
+        )
+
+    def reply(self, hits: Sequence[Hit], note: str) -> HookReply:
+        """What to print and to log. `note` says where the hits come from."""
+        if self.request is not None:
+            self._injection = choose(self.request.query, hits, self.settings.measure)
+        injection = self._injection
+        text = rendered(
+            self._event.name or "UserPromptSubmit",
+            block(RECALL_SENTENCE, injection.memories),
+            as_text=self._as_text,
+        )
+        counts = (
+            f"injected={len(injection.memories)} found={injection.found} below={injection.below}"
+            f" sensitive={injection.sensitive} unfit={injection.unfit}"
+        )
+        return HookReply(text, counts, note)
+
+    def note_shown(self) -> None:
+        """The reply was printed: these memories are not injected into this session again."""
+        shown = tuple(memory.id for memory in self._injection.memories)
+        if shown:
+            self._file.note_injected(shown)
+            note_recalls(self.settings, shown)
+
+
+def recall(
+    event: Event,
+    environ: Mapping[str, str],
+    wall: Wall,
+    resident: SessionAnswer,
+    *,
+    as_text: bool,
+) -> str:
+    """Print the reply, note what was in it, and return the outcome for the log."""
+    prompt = Prompt(event, environ, as_text=as_text)
+    find = FastRecall(prompt.settings, wall.until)
+    reply: HookReply | RecollectError
+    try:
+        hits = [] if prompt.request is None else find(prompt.request)
+        # Rendered before the wait below, which leaves little more time than printing takes.
+        reply = prompt.reply(hits, find.note)
+    except RecollectError as error:
+        reply = error
+    if find.by_words:
+        notes = [find.note] if find.note else []
+        if (outcome := resident.print_late(notes)) is not None:
+            return outcome
+        if isinstance(reply, HookReply):
+            reply.note = ", ".join([*notes, resident.note])
+    if isinstance(reply, RecollectError):
+        raise reply
+    wall.answer(reply.text, reply.outcome)
+    prompt.note_shown()
+    return reply.outcome

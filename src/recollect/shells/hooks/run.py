@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from recollect.shells.hooks.session_answer import SessionAnswer
+from recollect.shells.hooks.stdin import read_stdin
 from recollect.shells.hooks.wall import Wall, wanted_ms
 from recollect.wiring.hooks import open_hook_log
 
@@ -17,8 +19,6 @@ TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NoReturn
-
-    from recollect.shells.hooks.events import Event
 
 NAMES = ("recall", "brief", "capture", "compact")
 # Set for processes that a hook starts: an agent's own command, run to extract, has hooks too.
@@ -55,16 +55,22 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
 
 
 def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
-    from recollect.shells.hooks.events import BadEvent, read_event
+    data = read_stdin()
+    if name == "recall":
+        answer = SessionAnswer(data, environ, wall, as_text=as_text)
+        if (outcome := answer.print_soon()) is not None:
+            return outcome
+    from recollect.shells.hooks.events import BadEvent, parse_event
 
     try:
-        event: Event = read_event()
+        event = parse_event(data)
     except BadEvent as error:
         return f"refused: {error}"
     if name == "recall":
         from recollect.shells.hooks.recall import recall
 
-        return recall(event, environ, wall, as_text=as_text)
+        outcome = answer.print_now()
+        return outcome or recall(event, environ, wall, answer, as_text=as_text)
     from recollect.shells.hooks import session
 
     if name == "brief":

@@ -47,12 +47,12 @@ def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool
     text = rendered(event.name or "SessionStart", told, as_text=as_text)
     files = open_hook_files(home_folder(environ))
     outcome = f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
-    if wall.answer(text, outcome):
-        session = files.session(event.session_key)
-        if event.source in _EMPTIED:
-            session.note_emptied()
-        if memories:
-            session.note_injected(tuple(memory.id for memory in memories))
+    wall.answer(text, outcome)
+    session = files.session(event.session_key)
+    if event.source in _EMPTIED:
+        session.note_emptied()
+    if memories:
+        session.note_injected(tuple(memory.id for memory in memories))
     files.forget_old_sessions()
     return outcome
 

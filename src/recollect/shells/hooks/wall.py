@@ -43,7 +43,8 @@ class Wall:
 
     def __init__(self, budget_ms: float, on_timeout: Callable[[float, str | None], None]) -> None:
         self.started = time.monotonic() - process_age()
-        seconds = budget_ms / 1000 * (1 - _TO_BEGIN_AND_END)
+        self.budget = budget_ms / 1000
+        seconds = self.budget * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
         self._outcome: str | None = None
         self._on_timeout = on_timeout
@@ -57,18 +58,20 @@ class Wall:
         """Milliseconds since the process started."""
         return (time.monotonic() - self.started) * 1000
 
-    def answer(self, text: str, outcome: str) -> bool:
-        """Print the complete answer, which comes to this outcome; False if it is too late."""
-        if not self._answering.acquire(blocking=False):
-            return False
-        try:
+    @property
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return max(self.until - time.monotonic(), 0.001)
+
+    def answer(self, text: str, outcome: str) -> None:
+        """Print the complete answer, which comes to this outcome. If it is too late, the process
+        ends here.
+        """
+        with self._answering:
             data = text.encode("utf-8", "replace")
             while data:
                 data = data[os.write(1, data) :]
             self._outcome = outcome
-        finally:
-            self._answering.release()
-        return True
 
     def _wait(self) -> None:
         self._never.acquire(timeout=max(self.until - time.monotonic(), 0.0))

@@ -50,9 +50,11 @@ class OnFirstCall:
         async with self._opening:
             if self._recollect is None:
                 from recollect.settings import load
+                from recollect.shells.hooks.answer_call import answer_call
                 from recollect.wiring.resident import open_session
 
-                self._recollect = await self._stack.enter_async_context(open_session(load()))
+                opening = open_session(load(), answer_call)
+                self._recollect = await self._stack.enter_async_context(opening)
             return self._recollect
 
     async def open_for_hooks(self) -> None:

@@ -1,12 +1,12 @@
 """The memories for a prompt: the relevant ones of its project, then global ones.
 
-Synchronous, unlike the other use cases: it runs in a hook, which starts again for every prompt and
-has no time to import an event loop (ADR 0020).
+Recall itself is left to the caller: a hook that starts again for every prompt has no time to import
+an event loop (ADR 0020), and a session has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -15,9 +15,7 @@ from recollect.core.agents.injection import fitting, without_injections
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.relevance import Measure, is_relevant
 from recollect.core.recall.request import Hit, RecallRequest
-
-Find = Callable[[RecallRequest], Sequence[Hit]]
-"""Recall, wherever the memories are."""
+from recollect.core.text.analysis import clean_query
 
 # More than fit the budget: some are below the floor, and some are too long.
 LIMIT: Final = 30
@@ -36,21 +34,25 @@ class Injection:
     unfit: int = 0
 
 
-def inject(
-    find: Find,
-    prompt: str,
-    project: str | None,
-    exclude: frozenset[UUID] = frozenset(),
+def request_for(
+    prompt: str, project: str | None, exclude: frozenset[UUID] = frozenset()
+) -> RecallRequest | None:
+    """What to recall for a prompt; None where it asks nothing."""
+    asked = clean_query(without_injections(prompt))
+    if not asked or asked.startswith("/"):  # a command to the agent, not a question
+        return None
+    scope = Scope(project=project, with_global=True)
+    return RecallRequest(asked, limit=LIMIT, scope=scope, exclude=exclude)
+
+
+def choose(
+    asked: str,
+    hits: Sequence[Hit],
     measure: Measure = Measure(),  # noqa: B008  # frozen
 ) -> Injection:
     """The memories for a prompt, best first, the project's before global ones. What is injected
     goes to the agent's model, usually on another machine: no sensitive memory is included.
     """
-    asked = without_injections(prompt).strip()
-    if not asked or asked.startswith("/"):  # a command to the agent, not a question
-        return Injection()
-    scope = Scope(project=project, with_global=True)
-    hits = find(RecallRequest(asked, limit=LIMIT, scope=scope, exclude=exclude))
     open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
     clear = [
         hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.meaning_floor)

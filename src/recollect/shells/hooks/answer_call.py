@@ -1,0 +1,39 @@
+"""Answer a hook of another process in full, in the process that holds the model.
+
+Files are read, and texts rendered, beside the event loop: a slow disk or a long text holds up the
+hook that asked, and no one else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.shells.hooks.events import parse_event
+from recollect.shells.hooks.recall import Prompt
+from recollect.wire.hook_call import HookCall, HookReply
+
+Recall = Callable[[str, RecallRequest], Awaitable[Recollection]]
+"""The recall of an owner's request."""
+
+
+async def answer_call(
+    call: HookCall, home: Path, recall: Recall
+) -> tuple[HookReply, Callable[[], None]]:
+    """The reply, and what to do once it is printed."""
+    prompt = await asyncio.to_thread(_read, call, home)
+    if prompt.request is None:
+        return prompt.reply((), ""), prompt.note_shown
+    found = await recall(prompt.settings.owner, prompt.request)
+    dense = found.legs.get("dense")
+    has_meaning = dense is not None and dense.status == "ran"
+    note = "by meaning" if has_meaning else "by words, from the session"
+    return await asyncio.to_thread(prompt.reply, found.hits, note), prompt.note_shown
+
+
+def _read(call: HookCall, home: Path) -> Prompt:
+    environ = {**call.environ, "RECOLLECT_HOME": str(home)}
+    event = parse_event(call.event, call.folder)
+    return Prompt(event, environ, as_text=call.as_text)

@@ -168,3 +168,25 @@ async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
         between = replace(one.service, remote=cast("Service", SentMeanwhile()))
         answer = await between.recall(RecallRequest("harbour"))
         assert [hit.memory.content for hit in answer.hits] == ["the harbour of one"]
+
+
+async def test_what_was_not_pulled_yet_is_changed_on_the_server(
+    server: Running, tmp_path: Path
+) -> None:
+    async with cached(tmp_path, server.url, server.new_key()) as one:
+        there, here = one.service.remote, one.service
+        id = str((await there.remember(Draft("the harbour"))).id)
+        other = str((await there.remember(Draft("the lighthouse"))).id)
+        await here.update(id, {"content": "the old harbour"})
+        assert [former.content for former in await here.history(id)] == [
+            "the old harbour",
+            "the harbour",
+        ]
+        assert (await here.restore(id, 1)).content == "the harbour"
+        assert (await here.link(id, "see_also", other)).links
+        assert not (await here.unlink(id, "see_also", other)).links
+        await here.forget(id)
+        with pytest.raises(NotFound):
+            await there.get(id)
+        with pytest.raises(NotFound):
+            await one.service.local.get(other)

@@ -182,32 +182,15 @@ class OfflineFirstService:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        try:
-            memory = await self.local.update(reference, changes, based_on=based_on)
-        except NotFound as unknown:
-            return await self._elsewhere(
-                unknown, lambda: self.remote.update(reference, changes, based_on=based_on)
-            )
-        self.wake()
-        return memory
+        return await self._change(
+            lambda service: service.update(reference, changes, based_on=based_on)
+        )
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
-        try:
-            memory = await self.local.link(reference, kind, target)
-        except NotFound as unknown:
-            return await self._elsewhere(unknown, lambda: self.remote.link(reference, kind, target))
-        self.wake()
-        return memory
+        return await self._change(lambda service: service.link(reference, kind, target))
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
-        try:
-            memory = await self.local.unlink(reference, kind, target)
-        except NotFound as unknown:
-            return await self._elsewhere(
-                unknown, lambda: self.remote.unlink(reference, kind, target)
-            )
-        self.wake()
-        return memory
+        return await self._change(lambda service: service.unlink(reference, kind, target))
 
     async def history(self, reference: str) -> list[Memory]:
         """As far as this store knows it: what others changed came with a sync, not each step."""
@@ -217,19 +200,10 @@ class OfflineFirstService:
             return await self._elsewhere(unknown, lambda: self.remote.history(reference))
 
     async def restore(self, reference: str, version: int) -> Memory:
-        memory = await self.local.restore(reference, version)
-        self.wake()
-        return memory
+        return await self._change(lambda service: service.restore(reference, version))
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
-        try:
-            id = await self.local.forget(reference, forever=forever)
-        except NotFound as unknown:
-            return await self._elsewhere(
-                unknown, lambda: self.remote.forget(reference, forever=forever)
-            )
-        self.wake()
-        return id
+        return await self._change(lambda service: service.forget(reference, forever=forever))
 
     async def resolve_project(self, name: str, here: str | None = None) -> str:
         return await self.local.resolve_project(name, here)
@@ -286,6 +260,15 @@ class OfflineFirstService:
 
     async def status(self) -> SyncStatus:
         return await self.sync.status()
+
+    async def _change(self, change: Callable[[Service], Awaitable[T]]) -> T:
+        """Change a memory here or, if this store does not have it, on the server."""
+        try:
+            changed = await change(self.local)
+        except NotFound as unknown:
+            return await self._elsewhere(unknown, lambda: change(self.remote))
+        self.wake()
+        return changed
 
     async def _elsewhere(self, unknown: NotFound, ask: Callable[[], Awaitable[T]]) -> T:
         """What was not pulled yet may be on the server; without it, it is not found."""

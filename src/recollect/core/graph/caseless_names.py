@@ -108,7 +108,7 @@ _SPACED: Final = ("ar", "fa", "he", "hi", "ne", "bn", "ta", "ko")
 
 def caseless_names(text: str) -> Iterator[Found]:
     """Where names stand, and in Japanese and Korean other nouns."""
-    if text.isascii() or not _CASELESS.search(text):
+    if not _CASELESS.search(text):
         return
     names = [_TITLE_QUOTES, _KATAKANA, _KOREAN_TITLED, _THAI_TITLED]
     if _HIRAGANA.search(text):

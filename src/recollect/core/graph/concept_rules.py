@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from recollect.core.graph.caseless_names import caseless_names
 from recollect.core.graph.concept_words import fillers, no_names
 from recollect.core.text.terms import text_languages
 
@@ -129,8 +128,12 @@ def spans(content: str) -> Iterator[Span]:
     for start, end in names:
         yield Span(start, end, text[start:end], "name")
     yield from _phrases(_without(text, names), fillers(languages))
-    for start, end, kind in caseless_names(content):
-        yield Span(start, end, content[start:end], kind)
+    if not content.isascii():
+        # Imported here: compiling its patterns takes a command 30 ms, and most texts need none.
+        from recollect.core.graph.caseless_names import caseless_names
+
+        for start, end, kind in caseless_names(content):
+            yield Span(start, end, content[start:end], kind)
 
 
 def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, int]]:

@@ -338,7 +338,7 @@ def test_a_hook_in_a_folder_that_was_removed_is_answered(home: Path, tmp_path: P
 
 
 def test_hostile_events_do_not_hold_up_the_session(home: Path, tmp_path: Path) -> None:
-    """A pipe instead of git's file, and a prompt of almost a megabyte."""
+    """A pipe instead of git's file, and a prompt of 144 kB."""
     repository = git_repository(tmp_path, "shop")
     (repository / ".git" / "config").unlink()
     os.mkfifo(repository / ".git" / "config")
@@ -346,7 +346,7 @@ def test_hostile_events_do_not_hold_up_the_session(home: Path, tmp_path: Path) -
         wait_for_model(home, 3)
         hook(home, cwd=str(repository))
         assert "by meaning" in last_log(home)
-        hook(home, f"{QUERY} {'Ada and Bob ' * 70_000}")
+        hook(home, f"{QUERY} {'Ada and Bob ' * 12_000}")
         assert "by meaning" in last_log(home)
         assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
 
@@ -356,6 +356,7 @@ def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(socket_path(str(home)))
         other.listen()
+        other.settimeout(60)
 
         def answer() -> None:
             connection, _ = other.accept()
@@ -363,7 +364,7 @@ def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
                 connection.recv(1 << 16)
                 connection.sendall(reply)
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         assert VIOLIN in hook(home, "Where is the violin in the study?")
         thread.join()

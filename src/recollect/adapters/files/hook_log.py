@@ -21,7 +21,7 @@ def home_path(environ: Mapping[str, str]) -> str:
     """RECOLLECT_HOME, else the user's data directory; `settings.py` reads the same."""
     if named := environ.get("RECOLLECT_HOME", ""):
         home = os.path.expanduser(named)  # noqa: PTH111  # pathlib takes too long here
-        # Of an absolute path nothing is asked: the working folder may be gone.
+        # Call getcwd only for a relative path: it fails if the working folder was removed.
         return home if os.path.isabs(home) else os.path.join(os.getcwd(), home)  # noqa: PTH109, PTH117, PTH118  # as above
     data = environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(data):  # noqa: PTH117  # as above

@@ -79,7 +79,7 @@ def _remote(config: str) -> str | None:
 
 
 def _text(file: Path) -> str:
-    """Nothing but a regular file is read: a pipe would be waited for."""
+    """Read only regular files: opening a pipe would block."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -37,6 +37,7 @@ BRIEF_SENTENCE: Final = (
 # Tokenizers give 2.5 to 4.5 bytes of ordinary writing to a token.
 _BYTES_PER_TOKEN: Final = 3.5
 _MAX_LABEL: Final = 120
+_MAX_SHORTENING: Final = 5
 # Full-width and small forms that readers, and models, take for the plain ones.
 _LOOK_ALIKES: Final = str.maketrans({"＜": "<", "﹤": "<", "＞": ">", "﹥": ">", "｀": "`"})
 _TAG_LIKE: Final = re.compile(r"<(?=[A-Za-z_|]|\s*[/!?|])")
@@ -103,8 +104,8 @@ def fitting(
     chosen: list[Memory] = []
     for memory in memories:
         for form in (memory, excerpts.get(memory.id)):
-            # An entry is hardly shorter than its text, so a long one needs no rendering.
-            if form is None or tokens(form.content) > 2 * left:
+            # A limit on the work: only a text that is mostly invisible gets that much shorter.
+            if form is None or tokens(form.content) > _MAX_SHORTENING * left:
                 continue
             if (cost := tokens(entry(form) + "\n\n")) <= left:
                 chosen.append(form)

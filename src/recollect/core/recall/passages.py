@@ -23,7 +23,8 @@ FIRST_SHARE: Final = 0.3
 docs/adr/0047 has the figures."""
 
 SHOWN_TOKENS: Final = 256
-"""Tokens of the passage that is shown of a text found by words; a shorter text is shown whole."""
+"""A text of up to this many tokens is shown whole. If words found a longer one, it is cut for a
+window of this size."""
 
 
 class PassageVector(NamedTuple):

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MAX_PASSAGE_TOKENS: Final = 512
-"""Tokens of a passage, also for a model that reads more: a vector of more text says less about each
-fact in it."""
+"""The window of a model that reads more: a vector of more text says less about each fact in it."""
 
 OVERLAP: Final = 0.25
 """Share of a passage that the next one may repeat."""

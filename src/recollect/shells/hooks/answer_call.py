@@ -1,7 +1,7 @@
 """Answer a hook of another process in full, in the process that holds the model.
 
-Files are read, and texts rendered, beside the event loop: a slow disk or a long text holds up the
-hook that asked, and no one else.
+Files are read and texts rendered in threads, so that a slow disk or a long text does not block the
+event loop.
 """
 
 from __future__ import annotations

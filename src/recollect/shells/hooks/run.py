@@ -56,21 +56,20 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
 
 def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
     data = read_stdin()
-    if name == "recall":
-        answer = SessionAnswer(data, environ, wall, as_text=as_text)
-        if (outcome := answer.print_soon()) is not None:
-            return outcome
+    answer = SessionAnswer(data, environ, wall, as_text=as_text) if name == "recall" else None
+    if answer is not None and (outcome := answer.print_soon()) is not None:
+        return outcome
     from recollect.shells.hooks.events import BadEvent, parse_event
 
     try:
         event = parse_event(data)
     except BadEvent as error:
         return f"refused: {error}"
-    if name == "recall":
+    if answer is not None:
         from recollect.shells.hooks.recall import recall
 
-        outcome = answer.print_now()
-        return outcome or recall(event, environ, wall, answer, as_text=as_text)
+        # The answer may have come during the imports.
+        return answer.print_now() or recall(event, environ, wall, answer, as_text=as_text)
     from recollect.shells.hooks import session
 
     if name == "brief":

@@ -266,7 +266,7 @@ class OfflineFirstService:
         try:
             changed = await change(self.local)
         except NotFound as unknown:
-            return await self._elsewhere(unknown, lambda: change(self.remote))
+            changed = await self._elsewhere(unknown, lambda: change(self.remote))
         self.wake()
         return changed
 

@@ -190,3 +190,15 @@ async def test_what_was_not_pulled_yet_is_changed_on_the_server(
             await there.get(id)
         with pytest.raises(NotFound):
             await one.service.local.get(other)
+
+
+async def test_a_version_from_before_the_first_sync_is_restored_on_the_server(
+    server: Running, tmp_path: Path
+) -> None:
+    async with cached(tmp_path, server.url, server.new_key()) as one:
+        id = str((await one.service.remote.remember(Draft("the harbour"))).id)
+        await one.service.remote.update(id, {"content": "the old harbour"})
+        await synced(one)
+        assert (await one.service.restore(id, 1)).content == "the harbour"
+        await synced(one)
+        assert (await one.service.get(id)).content == "the harbour"

@@ -141,6 +141,12 @@ def test_a_memory_over_the_budget_is_injected_as_its_excerpt() -> None:
     assert fitting([long], 0, excerpts) == ()
 
 
+def test_what_is_removed_from_a_text_takes_no_room() -> None:
+    hidden = memory(1, ("Ada" + "\u200b" * 30 + " plays chess. ") * 100)
+    assert tokens(hidden.content) > 2 * 1_200 > tokens(entry(hidden))
+    assert fitting([hidden], 1_200) == (hidden,)
+
+
 def test_without_a_memory_there_is_no_block() -> None:
     assert block(RECALL_SENTENCE, []) == ""
 

@@ -23,8 +23,10 @@ FIRST_SHARE: Final = 0.3
 docs/adr/0047 has the figures."""
 
 SHOWN_TOKENS: Final = 256
-"""A text of up to this many tokens is shown whole. If words found a longer one, it is cut for a
-window of this size."""
+"""A text of up to this many tokens is shown whole."""
+
+SHOWN_FILL: Final = 0.8
+"""What is shown of a longer one, as a share of that: more than is embedded, for its context."""
 
 
 class PassageVector(NamedTuple):
@@ -66,13 +68,13 @@ def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
     """The hits, long ones with the passage that matched."""
     shown: list[Hit] = []
     for hit in hits:
-        spans = cut_passages(hit.memory.content, SHOWN_TOKENS)
+        spans = cut_passages(hit.memory.content, SHOWN_TOKENS, SHOWN_FILL)
         if len(spans) == 1:
             shown.append(hit if hit.passage is None else replace(hit, passage=None))
         elif _is_current(hit):
             shown.append(hit)
         else:
-            near = _nearest(hit)
+            near = _nearest(hit, spans)
             span = near if near and _is_by_meaning(hit) else _with_most(hit.memory, query, spans)
             shown.append(replace(hit, passage=_to_passage(hit.memory.content, span or near)))
     return shown
@@ -91,13 +93,15 @@ def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None
     return spans[best] if scores[best] > 0.0 else None
 
 
-def _nearest(hit: Hit) -> Span | None:
-    """The passage nearest in meaning, if meaning found this text."""
+def _nearest(hit: Hit, spans: Sequence[Span]) -> Span | None:
+    """The passage with the part that is nearest in meaning, if meaning found this text."""
     dense = hit.legs.get("dense")
     if dense is None or dense.passage is None or hit.ranked_as is not None:
         return None
-    # The text may have changed since it was searched.
-    return dense.passage if dense.passage.end <= len(hit.memory.content) else None
+    start, end = dense.passage
+    if end > len(hit.memory.content):  # it changed since it was searched
+        return None
+    return max(spans, key=lambda span: min(end, span.end) - max(start, span.start))
 
 
 def _is_by_meaning(hit: Hit) -> bool:

@@ -21,9 +21,10 @@ MAX_PASSAGE_TOKENS: Final = 512
 OVERLAP: Final = 0.25
 """Share of a passage that the next one may repeat."""
 
-# How much of the window a passage fills. A vector of fewer sentences says more about each of them,
-# and is easier to find; with even fewer, long texts come before short ones that answer as well.
-_FILL: Final = 0.4
+FILL: Final = 0.2
+"""How much of the window a passage that is embedded fills: the vector of one or two sentences says
+more about each than that of ten."""
+
 # English text has 4.4 bytes per token. What is no ASCII letter counts one byte more: digits and
 # signs are often tokens of their own, and so are the letters of many scripts.
 _BYTES_PER_TOKEN: Final = 4
@@ -57,13 +58,13 @@ def estimate_tokens(text: str) -> int:
     return -(-size // _BYTES_PER_TOKEN)
 
 
-def cut_passages(text: str, window: int) -> list[Span]:
-    """The passages of a text of up to `window` tokens each. They cover the whole text in
-    order; one that fits is a single passage.
+def cut_passages(text: str, window: int, fill: float = FILL) -> list[Span]:
+    """The passages of a text, each of up to `fill` windows of tokens. They cover the whole text in
+    order; one that fits a window is a single passage.
     """
     if len(text) <= window or estimate_tokens(text) <= window:
         return [Span(0, len(text))]
-    size = max(1, int(_FILL * window))
+    size = max(1, int(fill * window))
     return list(_pack(list(_pieces(text, size)), size))
 
 

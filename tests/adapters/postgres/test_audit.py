@@ -22,6 +22,8 @@ from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.curation.audit import KINDS
 from recollect.core.memory.links import SUPERSEDES, Link
+from recollect.core.recall.passages import PassageVector
+from recollect.core.text.passages import Span
 from recollect.usecases.curation.audit import audit
 
 pytestmark = pytest.mark.anyio
@@ -110,6 +112,24 @@ async def test_neighbours_by_their_vectors(database_url: str) -> None:
         found = await audit(store, OWNER, LATER, kinds=["duplicate"], neighbours=store.recalls)
         assert [one.ids for one in found] == [tuple(ids(2, 1))]
         assert await audit(store, OWNER, LATER, kinds=["duplicate"]) == []
+
+
+async def test_texts_that_begin_alike_are_no_duplicates(database_url: str) -> None:
+    async with PostgresStore(database_url) as store:
+        assert store.vectors is not None
+        notes = [
+            "Notes of the weekly meeting. Rents rise.",
+            "Notes of the weekly meeting. Ada left.",
+        ]
+        await fill(store, *(memory(n, text) for n, text in enumerate(notes, 1)))
+        space = await store.vectors.open_space("test", SPACE)
+        jobs = await store.vectors.claim(space, 10)
+        far = [0.0] * (SPACE.dimension - 2)
+        same, other = [1.0, 0.0, *far], [0.0, 1.0, *far]
+        parts = [PassageVector(Span(0, 29), same), PassageVector(Span(29, 38), other)]
+        done = [(job, same) for job in jobs]
+        assert await store.vectors.finish(space, done, dict.fromkeys(jobs, parts)) == 2
+        assert await store.recalls.pairs(OWNER, 0.9) == []
 
 
 def test_recalls_are_noted_by_the_command(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from recollect.usecases.workers.embed import Budget
 from recollect.usecases.workers.worker import Step
 
 BUDGET: Final = Budget(seconds=1.0, max_bytes=8_000)
-"""What a command embeds. A text of this length has up to 30 passages, half a second's work."""
+"""What a command embeds. A text of this length has some 60 passages, half a second's work."""
 
 GRAPH_SECONDS: Final = 0.3
 """How long a command reads memories for the graph. A text of 100,000 characters takes so long."""

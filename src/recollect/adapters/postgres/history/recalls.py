@@ -25,8 +25,8 @@ set recalled_at = excluded.recalled_at, times = recalls.times + 1
 _RECALLED: Final = "select memory_id from recalls where owner = %s"
 _SINCE: Final = "select min(since) as since from recalls_kept"
 _SPACE: Final = "select id, dimension from spaces where state = 'active'"
-# For each memory its nearest few by the index of the space, long ones by their first passages; the
-# cast is the index's own expression.
+# For each memory its nearest few by the index of the space; the cast is the index's own expression.
+# Not for texts of several passages: two with the same first sentence may say different things.
 _PAIRS: Final = """
 select a.memory_id as one, b.memory_id as other, b.cosine
 from embeddings a
@@ -36,12 +36,13 @@ cross join lateral (
         as cosine
     from embeddings e
     join memories o on o.owner = e.owner and o.id = e.memory_id
-    where e.owner = %(owner)s and e.space_id = {space} and e.passage = 0
+    where e.owner = %(owner)s and e.space_id = {space} and e.start_char is null
         and e.vector is not null and o.deleted_at is null
         and o.project is not distinct from m.project and e.memory_id > a.memory_id
     order by e.vector::halfvec({dimension}) <=> a.vector::halfvec({dimension}) limit 5
 ) b
-where a.owner = %(owner)s and a.space_id = {space} and a.passage = 0 and a.vector is not null
+where a.owner = %(owner)s and a.space_id = {space} and a.start_char is null
+    and a.vector is not null
     and b.cosine >= %(at_least)s
 """
 

@@ -122,7 +122,8 @@ def test_a_migration_does_not_queue_others_behind_it(empty_database_url: str) ->
         reader.execute("delete from alembic_version where version_num = '0001v'")
         reader.execute("lock table alembic_version in access exclusive mode")
         migrating = pool.submit(migrate, empty_database_url)
-        with psycopg.connect(empty_database_url) as other:
+        # In one transaction, pg_stat_activity would list the connections of its first query only.
+        with psycopg.connect(empty_database_url, autocommit=True) as other:
             blocked = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
             wait_until(lambda: other.execute(blocked).fetchone() != (0,))
             wait_until(lambda: other.execute(blocked).fetchone() == (0,))

@@ -27,7 +27,7 @@ from recollect.core.admin.checks import WORDS_ONLY
 
 CAR = "My automobile is being repaired until Thursday"
 VIOLIN = "The violin hangs in the study"
-QUERY = "Has a mechanic fixed her car?"
+QUERY = "Who is fixing the car?"
 UNHURRIED = {"RECOLLECT_HOOK_BUDGET_MS": "60000", "RECOLLECT_TIMEOUT_FACTOR": "60"}
 INITIALIZE = {
     "protocolVersion": "2025-06-18",

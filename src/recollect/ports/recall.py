@@ -13,10 +13,22 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.ranking import Ranked
-    from recollect.core.recall.request import Candidate, Declined, RerankReport
+    from recollect.core.recall.request import (
+        Candidate,
+        Declined,
+        RecallRequest,
+        Recollection,
+        RerankReport,
+    )
     from recollect.core.recall.space import StoredSpace, Survey
     from recollect.core.recall.successors import AsOf, Fetched, Resolution
     from recollect.core.text.passages import Span
+
+
+class OwnerRecall(Protocol):
+    """Recall for any owner of a store."""
+
+    async def __call__(self, owner: str, request: RecallRequest, /) -> Recollection: ...
 
 
 class Leg(Protocol):

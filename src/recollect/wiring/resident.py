@@ -42,14 +42,16 @@ if TYPE_CHECKING:
 
     from recollect.adapters.sqlite.store import SqliteStore
     from recollect.core.recall.request import RecallRequest, Recollection
+    from recollect.ports.recall import OwnerRecall
     from recollect.ports.service import Service
     from recollect.settings import Settings
     from recollect.usecases.context import Context
     from recollect.usecases.workers.worker import Step
     from recollect.wire.hook_call import HookCall, HookReply
 
-    Recall = Callable[[str, RecallRequest], Awaitable[Recollection]]
-    AnswerCall = Callable[[HookCall, Path, Recall], Awaitable[tuple[HookReply, Callable[[], None]]]]
+    AnswerCall = Callable[
+        [HookCall, Path, OwnerRecall], Awaitable[tuple[HookReply, Callable[[], None]]]
+    ]
     """The reply to a hook of this home, with that recall, and what to do once it is shown."""
 
 log = logging.getLogger(__name__)

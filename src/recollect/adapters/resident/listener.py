@@ -19,15 +19,12 @@ from typing import Final
 from recollect.adapters.resident import socket_path
 from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST, is_same_user, use_address
 from recollect.core.privacy.redaction import locations, safe_message
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.ports.recall import OwnerRecall
 from recollect.wire.hook_call import PREFIX, SHOWN, HookCall, HookReply
 from recollect.wire.recall import RecollectionOut
 from recollect.wire.recall_inputs import ResidentIn
 
 log = logging.getLogger(__name__)
-
-Answer = Callable[[str, RecallRequest], Awaitable[Recollection]]
-"""The recall of an owner's request."""
 
 AnswerHook = Callable[[HookCall], Awaitable[tuple[HookReply, Callable[[], None]]]]
 """The reply to a hook, and what to do once it is shown."""
@@ -39,7 +36,7 @@ _HANDLE_SECONDS: Final = 60.0
 
 @asynccontextmanager
 async def listening(
-    home: Path, answer: Answer, answer_hook: AnswerHook | None = None
+    home: Path, recall: OwnerRecall, answer_hook: AnswerHook | None = None
 ) -> AsyncIterator[None]:
     """While entered, recalls are answered, and hooks if there is `answer_hook`. Only one process of
     a home may enter at a time: it replaces the socket of one that was killed. OSError when the home
@@ -49,7 +46,7 @@ async def listening(
     bound = _path(home).stat().st_ino
     try:
         server = await asyncio.start_unix_server(
-            _handler(answer, answer_hook), sock=connection, limit=MAX_REQUEST
+            _handler(recall, answer_hook), sock=connection, limit=MAX_REQUEST
         )
     except BaseException:
         connection.close()
@@ -85,7 +82,7 @@ def _path(home: Path) -> Path:
 
 
 def _handler(
-    answer: Answer, answer_hook: AnswerHook | None
+    recall: OwnerRecall, answer_hook: AnswerHook | None
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -93,7 +90,7 @@ def _handler(
                 async with asyncio.timeout(_HANDLE_SECONDS):
                     line = await _read(reader.readline())
                     if not line.startswith(PREFIX):
-                        writer.write(await _answer(line, answer))
+                        writer.write(await _answer(line, recall))
                         await writer.drain()
                     elif answer_hook is not None:
                         call = await _read(reader.readexactly(_length(line)))
@@ -134,9 +131,9 @@ async def _answer_call(
         await asyncio.to_thread(on_shown)
 
 
-async def _answer(line: bytes, answer: Answer) -> bytes:
+async def _answer(line: bytes, recall: OwnerRecall) -> bytes:
     question = ResidentIn.model_validate_json(line)
-    recollection = await answer(question.owner, question.recall.to_request())
+    recollection = await recall(question.owner, question.recall.to_request())
     found = RecollectionOut.from_recollection(recollection)
     data = found.model_dump_json().encode() + b"\n"
     if len(data) >= MAX_ANSWER:

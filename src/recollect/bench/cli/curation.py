@@ -13,11 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect.bench.cli.sync import progress_bar
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Layout
@@ -75,7 +74,7 @@ def curation(
             for model in models
         ]
     reports = [report for report, _ in measured]
-    console = Console(highlight=False)
+    console = report_console()
     for table in build_tables(reports):
         console.print(table, end="\n\n")
     if sample is not None:

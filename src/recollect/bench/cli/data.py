@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
+from recollect.bench.cli.measuring import report_console
 from recollect.bench.data.convert import Converted, check_target, write_set
 from recollect.bench.data.datasets import EvaluationSet, find_sets, read_set
 from recollect.bench.data.locomo import locomo
@@ -105,7 +105,7 @@ def sets(data: Data = None) -> None:
             for number, folder in enumerate(folders):
                 step(f"reading {folder.name}", number / len(folders))
                 table.add_row(*_row(read_set(folder)))
-    Console(highlight=False, markup=False).print(table)
+    report_console().print(table)
 
 
 def _convert(read: Callable[[], Converted], out: Path, *, force: bool) -> None:

@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect.bench.cli.sync import progress_bar
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.configs import Layout
@@ -29,7 +28,7 @@ from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 from recollect.settings import Settings, load
 
 WORD_FLOORS: Final = (2.0, 2.5, 3.0, 3.2, FLOOR, 3.6, 3.8, 4.0, 4.5, 5.0)
-MEANING_FLOORS: Final = (0.5, 0.55, 0.6, 0.62, 0.64, MEANING_FLOOR, 0.68, 0.7, 0.75)
+MEANING_FLOORS: Final = (0.5, 0.55, 0.6, 0.62, 0.64, 0.65, 0.66, MEANING_FLOOR, 0.68, 0.7, 0.75)
 
 Store = tuple[str, EvaluationSet]
 """A store to ask, and the set and size it is reported under."""
@@ -77,7 +76,7 @@ def floor(
         "by words": {name: table(found, WORD_FLOORS) for name, found in words.items()},
         "by meaning": {name: table(found, MEANING_FLOORS) for name, found in meaning.items()},
     }
-    console = Console(highlight=False)
+    console = report_console()
     for title, tables in report.items():
         for name, rows in tables.items():
             console.print(_build_table(f"{name}, {title}", rows))
@@ -141,6 +140,6 @@ def _build_table(title: str, rows: Sequence[FloorRow]) -> Table:
         pad_edge=False,
     )
     for row in rows:
-        marks = (row.helped, row.own, row.strange, row.everyday, *row.strata.values())
-        shown.add_row(f"{row.floor:g}", *(f"{mark:.1f}" for mark in marks))
+        shares = (row.helped, row.own, row.strange, row.everyday, *row.strata.values())
+        shown.add_row(f"{row.floor:g}", *(f"{share:.3g}" for share in shares))
     return shown

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect.bench.speed.corpus import OWNER, Corpus
 from recollect.bench.speed.graph import SEEDS, GraphTiming, measure_graph
 from recollect.bench.speed.graph_rig import LegTiming, time_legs
@@ -56,7 +55,7 @@ def graph_speed(
     table = Table("memories", "concepts", "links", "MB", "build ms", "p50 ms", "p95 ms")
     for walk in walks:
         table.add_row(*_row(walk))
-    console = Console()
+    console = report_console()
     console.print(table)
     timed = _time_legs(sizes, queries, seed, data) if legs else []
     if timed:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import recollect
-from recollect.bench.cli.measuring import check_writable
+from recollect.bench.cli.measuring import check_writable, report_console
 from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.hook import (
@@ -99,7 +99,7 @@ def hook(
         measure(_State("stopped", cached))
         stalled = stack.enter_context(stalling_server())
         measure(_State("stalled", {**cached, "RECOLLECT_API_URL": stalled}))
-    Console(highlight=False).print(_table(results, budget))
+    report_console().print(_table(results, budget))
     if json_file is not None:
         document = as_document(results, budget, rows)
         json_file.write_text(json.dumps(document, indent=2) + "\n")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from recollect.bench.cli.measuring import check_writable
+from recollect.bench.cli.measuring import check_writable, report_console
 from recollect.bench.cli.sync import progress_bar
 from recollect.bench.speed.corpus import Corpus
 from recollect.bench.speed.load import LoadReport, Plan, Step, Target, measure
@@ -63,7 +62,7 @@ def load(
             quiet_key = new_key(variables, "quiet")
             target = Target(ready["url"], ready["key"], quiet_key, process.pid)
             report = asyncio.run(measure(target, plan, corpus, progress))
-    Console(highlight=False, width=125).print(_table(report))
+    report_console().print(_table(report))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -21,6 +23,7 @@ from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 
 ALL = "all"
+_WIDTH_WITHOUT_TERMINAL: Final = 160
 
 
 def select_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
@@ -84,6 +87,14 @@ def make_folder(folder: Path) -> None:
             field=str(folder),
             remedy="Choose a directory that you can create or write to.",
         ) from error
+
+
+def report_console(*, to_stderr: bool = False) -> Console:
+    """A console for tables. A file or a pipe gets wide ones: rich would cut them to 80 columns."""
+    console = Console(stderr=to_stderr, highlight=False, markup=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH_WITHOUT_TERMINAL
+    return console
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect.bench.cli.sync import progress_bar
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.runs.embedding_cache import CachedEmbedders, open_cache
@@ -55,7 +54,7 @@ def models(
     with progress_bar() as progress:
         qualities = asyncio.run(_measure_qualities(chosen, settings, compared, progress))
         costs = _measure_costs(chosen[0], settings, compared, progress)
-    console = Console(highlight=False)
+    console = report_console()
     console.print(_cost_table(costs))
     console.print(_quality_table(qualities, compared))
     if json_file is not None:

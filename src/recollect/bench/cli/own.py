@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
 
-from recollect.bench.cli.measuring import measure_runs
+from recollect.bench.cli.measuring import measure_runs, report_console
 from recollect.bench.own.labels import (
     Label,
     accept_all,
@@ -83,7 +83,7 @@ def own(
     found = score_runs([data], runs)
     report = make_report(found, against=chosen[0].name, seed=seed, provenance=about)
     files = write_report(folder, report)
-    out = Console(highlight=False)
+    out = report_console()
     out.print(as_table(report))
     out.print(f"{yours}: your current settings on your kind of store")
     if not any(label.stratum == "paraphrase" for label in labels):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from recollect.bench.cli.data import Data
@@ -17,6 +16,7 @@ from recollect.bench.cli.measuring import (
     check_writable,
     make_folder,
     measure_runs,
+    report_console,
     select_sets,
 )
 from recollect.bench.data.datasets import EvaluationSet, read_facts
@@ -141,4 +141,4 @@ def _show(report: Report, *, to_stderr: bool) -> None:
         for name in report.configs:
             values = (cells[name, set_name, metric] for metric in _SHOWN)
             table.add_row(set_name, name, *(f"{100 * value:.1f}" for value in values))
-    Console(stderr=to_stderr, highlight=False, markup=False).print(table)
+    report_console(to_stderr=to_stderr).print(table)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
-from recollect.bench.cli.measuring import check_writable, make_folder
+from recollect.bench.cli.measuring import check_writable, make_folder, report_console
 from recollect.bench.scale.report import ScaleReport, as_markdown, show
 from recollect.bench.scale.stages import (
     Stage,
@@ -83,7 +82,7 @@ def scale(
             )
             asyncio.run(running)
     report = ScaleReport([state.results[stage.name] for stage in stages], queries, seed)
-    show(report, Console(highlight=False))
+    show(report, report_console())
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
     if markdown_file is not None:

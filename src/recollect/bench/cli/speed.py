@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, select_sets
+from recollect.bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect.bench.speed.copying import allow_copy
 from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.bench.speed.local import UNHURRIED, measure_local
@@ -85,7 +85,7 @@ def speed(
         # Its Postgres is stopped, so the server starts it as usual.
         server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
     report = SpeedReport(measured, server, tuple(sizes), queries, seed, passages)
-    show(report, Console(highlight=False))
+    show(report, report_console())
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 
@@ -108,7 +108,7 @@ def _speed_of_local(
             home, yours, corpus, subjects, sizes, queries=queries, progress=progress
         )
         measured = asyncio.run(measuring)
-    show_local(measured, Console(highlight=False))
+    show_local(measured, report_console())
     if json_file is not None:
         about = {"passages": corpus.passages, "seed": corpus.seed, "embedder": yours.embedder}
         document = {**measured.as_dict(), "about": {**about, "queries_per_kind": queries}}

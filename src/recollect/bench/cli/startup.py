@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from recollect.bench.cli.measuring import check_writable
+from recollect.bench.cli.measuring import check_writable, report_console
 from recollect.bench.cli.sync import progress_bar, temporary_server
 from recollect.bench.speed.startup import StartupResult, as_document, measure
 
@@ -50,7 +49,7 @@ def startup(
                     "RECOLLECT_SYNC": sync,
                 }
                 results += measure(store, settings, folder, runs, progress)
-    Console(highlight=False).print(_table(results))
+    report_console().print(_table(results))
     if json_file is not None:
         json_file.write_text(json.dumps(as_document(results), indent=2) + "\n")
 

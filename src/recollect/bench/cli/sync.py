@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from recollect.bench.cli.measuring import report_console
 from recollect.bench.speed.sync import SyncReport, measure
 from recollect.core.errors import StoreUnavailable
 
@@ -44,7 +45,7 @@ def sync(
         Path(folder).chmod(0o711)
         with temporary_server(Path(folder) / "server") as (url, key), progress_bar() as progress:
             report = asyncio.run(measure(url, key, Path(folder), writes, straight, progress))
-    Console(highlight=False).print(_table(report))
+    report_console().print(_table(report))
     if json_file is not None:
         json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
 

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from recollect.bench.cli.data import Data
-from recollect.bench.cli.measuring import ALL, check_writable, measure_runs, select_sets
+from recollect.bench.cli.measuring import (
+    ALL,
+    check_writable,
+    measure_runs,
+    report_console,
+    select_sets,
+)
 from recollect.bench.cli.own import read_memories
 from recollect.bench.data.datasets import EvaluationSet
 from recollect.bench.own.labels import read_current_labels
@@ -127,7 +132,7 @@ def store_warning(settings: Settings, chosen: Config) -> str | None:
 
 
 def _print(tuning: Tuning, wanted: Mapping[str, object]) -> None:
-    out = Console(highlight=False, markup=False)
+    out = report_console()
     best = Table("tried", f"{tuning.metric}, choosing half", title="best first")
     for name, value in sorted(tuning.means.items(), key=lambda item: -item[1]):
         best.add_row(name, f"{100 * value:.1f}")

@@ -22,7 +22,7 @@ from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.usecases.service import LocalService
 
-QUESTIONS: Final = 60
+QUESTIONS: Final = 300
 STRANGERS: Final = 30
 # Sets whose texts are about the same things: their questions are no strangers to each other.
 _FAMILIES: Final[Mapping[str, str]] = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FLOOR: Final = 3.4
 # Where a memory was found by meaning too: the evidence of its cosine, and what its words add to it.
-MEANING_FLOOR: Final = 0.66
+MEANING_FLOOR: Final = 0.67
 _WORDS_BESIDE_MEANING: Final = 0.025
 
 _EVERYDAY_WEIGHT: Final = 0.4

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from recollect.core.errors import ModelUnavailable
 from recollect.core.text.languages import share_script
-from recollect.core.text.passages import MAX_PASSAGE_TOKENS
+from recollect.core.text.passages import MAX_WINDOW
 
 SAME_SCRIPT: Final = 0.2
 """How much an English model counts for a German query. docs/adr/0044 has the figures."""
@@ -38,7 +38,7 @@ class Space:
     distance: Literal["cosine"] = "cosine"
     query_instruction: str = ""
     languages: frozenset[str] = field(default=frozenset(), compare=False)
-    window: int = field(default=MAX_PASSAGE_TOKENS, compare=False)
+    window: int = field(default=MAX_WINDOW, compare=False)
 
     def __post_init__(self) -> None:
         if not self.model:

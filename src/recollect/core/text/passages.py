@@ -15,8 +15,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-MAX_PASSAGE_TOKENS: Final = 512
-"""The window of a model that reads more: a vector of more text says less about each fact in it."""
+MAX_WINDOW: Final = 512
+"""Tokens of the largest window, also of a model that reads more."""
 
 OVERLAP: Final = 0.25
 """Share of a passage that the next one may repeat."""

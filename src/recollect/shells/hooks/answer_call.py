@@ -7,20 +7,17 @@ event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.ports.recall import OwnerRecall
 from recollect.shells.hooks.events import parse_event
 from recollect.shells.hooks.recall import Prompt
 from recollect.wire.hook_call import HookCall, HookReply
 
-Recall = Callable[[str, RecallRequest], Awaitable[Recollection]]
-"""The recall of an owner's request."""
-
 
 async def answer_call(
-    call: HookCall, home: Path, recall: Recall
+    call: HookCall, home: Path, recall: OwnerRecall
 ) -> tuple[HookReply, Callable[[], None]]:
     """The reply, and what to do once it is printed."""
     prompt = await asyncio.to_thread(_read, call, home)

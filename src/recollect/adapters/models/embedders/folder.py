@@ -17,7 +17,7 @@ from recollect.adapters.models.embedders.packages import sha256_of
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
-from recollect.core.text.passages import MAX_PASSAGE_TOKENS
+from recollect.core.text.passages import MAX_WINDOW
 from recollect.usecases.priority import Yield, no_yield
 
 _DEFAULT_TOKENS = 512  # what most encoders were trained with
@@ -49,7 +49,7 @@ def folder_embedder(
         revision=_revision(folder, reading),
         dimension=len(encoder.encode("")),
         query_instruction=query_instruction,
-        window=min(reading.max_tokens, MAX_PASSAGE_TOKENS),
+        window=min(reading.max_tokens, MAX_WINDOW),
     )
     return LocalEmbedder(
         space,

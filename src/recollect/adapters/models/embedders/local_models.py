@@ -13,7 +13,7 @@ from typing import Literal
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.space import Space
-from recollect.core.text.passages import MAX_PASSAGE_TOKENS
+from recollect.core.text.passages import MAX_WINDOW
 
 # Changes whenever the same weights would give other vectors: a new recipe is a new space.
 _RECIPE = 1
@@ -139,7 +139,7 @@ class LocalModel:
             revision=f"{self.weights.sha256[:12]}.{self.recipe}",
             dimension=self.dimension,
             languages=self.languages,
-            window=min(self.max_tokens, MAX_PASSAGE_TOKENS),
+            window=min(self.max_tokens, MAX_WINDOW),
         )
 
     @property

@@ -12,7 +12,7 @@ from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedd
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.recall.request import Declined, RecallRequest
-from recollect.core.recall.space import SAME_SCRIPT, Space
+from recollect.core.recall.space import OTHER_SCRIPT, SAME_SCRIPT, Space
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.legs import LegOutcome
 
@@ -28,9 +28,9 @@ GERMAN = "Wann wird das Auto in der Werkstatt repariert?"
     [
         (ENGLISH, "When will the car be repaired?", 1.0),
         (ENGLISH, GERMAN, SAME_SCRIPT),
-        (ENGLISH, "車はいつ修理されますか", 0.0),
-        (ENGLISH, "OrderService はどこで動いていますか", 0.0),
-        (ENGLISH, "Когда починят машину?", 0.0),
+        (ENGLISH, "車はいつ修理されますか", OTHER_SCRIPT),
+        (ENGLISH, "OrderService はどこで動いていますか", OTHER_SCRIPT),
+        (ENGLISH, "Когда починят машину?", OTHER_SCRIPT),
         (ENGLISH, "OrderService", 1.0),
         (ENGLISH, "42", 1.0),
         (BOTH, GERMAN, 1.0),
@@ -50,7 +50,7 @@ async def test_trust_depends_on_the_language_of_the_query(
     assert [candidate.trust for candidate in found] == [trust]
 
 
-@pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.0, 0.0)])
+@pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.02, 0.013)])
 def test_the_report_tells_the_weight_that_counts(trust: float, weight: float) -> None:
     found = [candidate._replace(trust=trust) for candidate in candidates(memory(1))]
     report = LegOutcome.answered(found, 0.65, 1.0).report

@@ -53,18 +53,15 @@ class Fused(NamedTuple):
 
 
 def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) -> list[Fused]:
-    """The legs' answers in one order, best first. A leg without weight takes no part, and one that
-    is not trusted at all only where no other has an answer.
+    """The legs' answers in one order, best first. A leg without weight takes no part.
 
     `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
     """
-    weighed = {
+    counted = {
         leg: found
         for leg in LEGS
         if weights.get(leg, 0.0) > 0.0 and (found := answers.get(leg, ()))
     }
-    trusted = {leg: found for leg, found in weighed.items() if found[0].trust > 0.0}
-    counted = trusted or weighed
     match fusion:
         case "standout":
             shares = _standout(counted, weights, constant)

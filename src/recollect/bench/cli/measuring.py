@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -45,7 +45,6 @@ def measure_runs(
     settings: Settings,
     *,
     timed: int = TIMED,
-    clocked: Collection[str] | None = None,
     keep_vectors: bool = True,
 ) -> list[Run]:
     """Measure everything on temporary stores, with progress bars on stderr."""
@@ -54,7 +53,7 @@ def measure_runs(
         with _bars() as (progress, whole):
             opened = open_tools(settings, home, progress, whole, keep_vectors=keep_vectors)
             async with opened as tools:
-                return await measure(work, tools, timed=timed, clocked=clocked)
+                return await measure(work, tools, timed=timed)
 
     with temporary_home() as home:
         return asyncio.run(running(home))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -80,12 +80,11 @@ def _measure_studies(
 ) -> None:
     """Measure the studies set by set. Finished runs are kept, so a second call continues."""
     settings = load()
-    clocked = {config.name for study in studies if study.is_timed for config in study.parsed()}
     cache = RunCache(settings.home / "bench" / "runs", settings.embedder)
     plain = [study for study in studies if not study.stores_of]
     runs: list[Run] = []
     for data in sets:
-        runs += _measure_set(data, _configs(plain, data), settings, cache, clocked)
+        runs += _measure_set(data, _configs(plain, data), settings, cache)
     for study in plain:
         report = _report(study, _sets_of(study, sets), runs, seed=seed, embedder=settings.embedder)
         write_figures(study, report, out)
@@ -125,15 +124,12 @@ def _measure_set(
     configs: Sequence[Config],
     settings: Settings,
     cache: RunCache,
-    clocked: Collection[str] = (),
 ) -> list[Run]:
     """The runs of one set: those that are known, and the others, measured now."""
-    found = {
-        config.name: cache.read(data, config, timed=config.name in clocked) for config in configs
-    }
+    found = {config.name: cache.read(data, config) for config in configs}
     missing = [config for config in configs if found[config.name] is None]
     if missing:
-        measured = measure_runs([(data, missing)], settings, clocked=clocked)
+        measured = measure_runs([(data, missing)], settings, timed=0)
         cache.write(data, measured)
         found |= {run.config.name: run for run in measured}
     return [run for run in found.values() if run is not None]

@@ -51,21 +51,17 @@ EXPLAINED: Final = (
 )
 
 
-def quality_table(
-    report: Report, metric: str, stratum: str = OVERALL, *, configs: Sequence[str] = ()
-) -> str:
+def quality_table(report: Report, metric: str, stratum: str = OVERALL) -> str:
     """A row for each configuration, a column for each set."""
     cells = _cells(report.results, report.means, metric, stratum, _interval)
-    return _grid("configuration", configs or report.configs, _columns(report, stratum), cells)
+    return _grid("configuration", report.configs, _columns(report, stratum), cells)
 
 
-def difference_table(
-    report: Report, metric: str, stratum: str = OVERALL, *, configs: Sequence[str] = ()
-) -> str:
+def difference_table(report: Report, metric: str, stratum: str = OVERALL) -> str:
     """Like `quality_table`, with the differences from the baseline."""
     cells = _cells(report.differences, report.mean_differences, metric, stratum, _difference)
     columns = _columns(report, stratum)
-    names = [name for name in configs or report.configs if name != report.against]
+    names = [name for name in report.configs if name != report.against]
     table = _grid("configuration", names, columns, cells)
     smallest = {
         row.set: row.detectable
@@ -81,13 +77,13 @@ def difference_table(
     return f"{table}\n\nSmallest difference detectable with 80% power, for {names[0]}: {listed}."
 
 
-def stratum_table(report: Report, set_name: str, metric: str, configs: Sequence[str] = ()) -> str:
+def stratum_table(report: Report, set_name: str, metric: str) -> str:
     """One set: a row for each stratum, a column for each configuration."""
     rows = [row for row in report.results if (row.set, row.metric) == (set_name, metric)]
     counts = {row.stratum: row.queries for row in rows}
     cells = {(f"{row.stratum} ({counts[row.stratum]})", row.config): _interval(row) for row in rows}
     names = [f"{stratum} ({count})" for stratum, count in counts.items()]
-    return _grid("stratum (questions)", names, configs or report.configs, cells)
+    return _grid("stratum (questions)", names, report.configs, cells)
 
 
 def leg_table(report: Report) -> str:

@@ -51,7 +51,7 @@ def write_plots(report: Report, folder: Path, metric: str = "R@10") -> list[Path
     return files
 
 
-def strata_plot(report: Report, metric: str, file: Path, configs: Sequence[str] = ()) -> None:
+def strata_plot(report: Report, metric: str, file: Path) -> None:
     """A panel for each set, in it a group of bars for each stratum."""
     figure, panels = _panels(report.sets)
     for set_name, axes in panels.items():
@@ -60,17 +60,17 @@ def strata_plot(report: Report, metric: str, file: Path, configs: Sequence[str] 
             for row in report.results
             if (row.set, row.metric) == (set_name, metric)
         }
-        _bars(axes, cells, configs or report.configs)
+        _bars(axes, cells, report.configs)
         axes.set_title(set_name)
         axes.set_ylabel(f"{metric}, %")
     _save(figure, file)
 
 
-def sets_plot(report: Report, metric: str, file: Path, configs: Sequence[str] = ()) -> None:
+def sets_plot(report: Report, metric: str, file: Path) -> None:
     """One panel with a group of bars for each set and one for their mean."""
     figure, panels = _panels([metric])
     cells = {(name, config): value for (config, name), value in _overall(report, metric).items()}
-    _bars(panels[metric], cells, configs or report.configs)
+    _bars(panels[metric], cells, report.configs)
     panels[metric].set_ylabel(f"{metric}, %")
     _save(figure, file)
 
@@ -119,9 +119,9 @@ def sweep_plot(report: Report, metric: str, file: Path) -> None:
     _save(figure, file)
 
 
-def latency_plot(report: Report, file: Path, configs: Sequence[str] = ()) -> None:
+def latency_plot(report: Report, file: Path) -> None:
     """Bars up to the median, with a mark at the 95th percentile."""
-    names = list(configs or report.configs)
+    names = report.configs
     figure, panels = _panels(report.sets)
     for set_name, axes in panels.items():
         rows = {row.config: row for row in report.latency if row.set == set_name}
@@ -136,12 +136,12 @@ def latency_plot(report: Report, file: Path, configs: Sequence[str] = ()) -> Non
     _save(figure, file)
 
 
-def tradeoff_plot(report: Report, metric: str, file: Path, configs: Sequence[str] = ()) -> None:
+def tradeoff_plot(report: Report, metric: str, file: Path) -> None:
     """Quality against time, each the mean over the sets: better is up and to the left."""
     values, figure, panels = _overall(report, metric), *_panels([""])
     axes = panels[""]
     of_all = MEAN if len(report.sets) > 1 else report.sets[0]
-    for name in configs or report.configs:
+    for name in report.configs:
         times = [row.p50_ms for row in report.latency if row.config == name]
         if times and (name, of_all) in values:
             value, low, high = values[name, of_all]

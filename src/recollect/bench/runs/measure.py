@@ -5,7 +5,7 @@ Storing and embedding are nearly all of the cost, so the configurations that can
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,17 +73,9 @@ async def open_tools(
         yield Tools(home, databases, models, reranker, progress, whole)
 
 
-async def measure(
-    work: Sequence[Work],
-    tools: Tools,
-    *,
-    timed: int = TIMED,
-    clocked: Collection[str] | None = None,
-) -> list[Run]:
-    """A run for each set and configuration, in the order in which they were named.
-
-    `timed` questions are asked by the clock, under the configurations that `clocked` names: all,
-    when it is None.
+async def measure(work: Sequence[Work], tools: Tools, *, timed: int = TIMED) -> list[Run]:
+    """A run for each set and configuration, in the order in which they were named. In each, `timed`
+    questions are also asked by the clock.
     """
     _check_second_stage([config for _, configs in work for config in configs], tools.reranker)
     _check_facts(work)
@@ -91,11 +83,9 @@ async def measure(
     done: dict[tuple[str, str], Run] = {}
     tools.whole("all runs", 0, total)
     for data, configs in work:
-        names = {config.name for config in configs} if clocked is None else clocked
-        times = dict.fromkeys(names, timed)
         for layout in dict.fromkeys(config.layout for config in configs):
             alike = [config for config in configs if config.layout == layout]
-            async with aclosing(_runs((data, alike), layout, tools, times)) as runs:
+            async with aclosing(_runs((data, alike), layout, tools, timed)) as runs:
                 async for run in runs:
                     done[data.name, run.config.name] = run
                     tools.whole("all runs", len(done), total)
@@ -124,14 +114,12 @@ def _check_facts(work: Sequence[Work]) -> None:
             )
 
 
-async def _runs(
-    work: Work, layout: Layout, tools: Tools, timed: Mapping[str, int]
-) -> AsyncGenerator[Run, None]:
+async def _runs(work: Work, layout: Layout, tools: Tools, timed: int) -> AsyncGenerator[Run, None]:
     """Those of one layout."""
     data, configs = work
     if layout.engine == "bm25s":
         for config in configs:
-            yield run_yardstick(data, config, tools.progress, timed=timed.get(config.name, 0))
+            yield run_yardstick(data, config, tools.progress, timed=timed)
         return
     embedders = tools.embedders if any(map(_asks_dense, configs)) else None
     tools.progress(f"{data.name}: starting a store", 0, len(data.documents))
@@ -141,7 +129,7 @@ async def _runs(
     ):
         runner = Runner(replace(stage, context=replace(stage.context, reranker=tools.reranker)))
         for config in configs:
-            yield await runner.run(config, tools.progress, timed=timed.get(config.name, 0))
+            yield await runner.run(config, tools.progress, timed=timed)
 
 
 @asynccontextmanager

@@ -30,14 +30,12 @@ class RunCache:
         self._folder = folder
         self._embedder = embedder
 
-    def read(self, data: EvaluationSet, config: Config, *, timed: bool) -> Run | None:
-        """The run, if it was measured, and timed where that is wanted."""
+    def read(self, data: EvaluationSet, config: Config) -> Run | None:
+        """The run, if it was measured."""
         file = self._file(data, config)
         if not file.is_file():
             return None
         found = json.loads(file.read_text(encoding="utf-8"))
-        if timed and not found["took_ms"]:
-            return None
         answers = {
             id: Answer(
                 tuple(answer["ranking"]),

@@ -10,17 +10,10 @@ from recollect.bench.reports.as_json import as_json, from_json
 from recollect.bench.reports.as_markdown import (
     EXPLAINED,
     difference_table,
-    latency_table,
     provenance_table,
     quality_table,
 )
-from recollect.bench.reports.plots import (
-    latency_plot,
-    sets_plot,
-    strata_plot,
-    sweep_plot,
-    tradeoff_plot,
-)
+from recollect.bench.reports.plots import sets_plot, strata_plot
 from recollect.bench.scores.report import OVERALL, RULE, Report
 from recollect.bench.studies.studies import Study
 from recollect.core.errors import InvalidInput
@@ -59,10 +52,11 @@ several memories that answer them, and *mixed* is the rest.
 _LIMITS: Final = """\
 ## Limits of the evidence
 
-- The sets are public and in English, with their authors' questions and labels. A memory that
-  answers a question but is not labelled counts as a miss, for every configuration.
-- Dialogues, encyclopaedia articles and abstracts are not an agent's notes. `recollect bench own`
-  measures on your own memories.
+- The questions and labels are those of the sets' authors. A memory that answers a question but is
+  not labelled counts as a miss, for every configuration.
+- Only `agentmem_dev` holds what agents store, and it is small and made up. The others are
+  dialogues, encyclopaedia articles and abstracts. `recollect bench own` measures on your own
+  memories.
 - The constants of standout fusion (vote, weight, depth, the square) were chosen by looking at these
   sets, except the LongMemEval sessions. So was the rule for the strata, by the sizes it produced.
   The other fusions got as many tries here. Tuned on one half of the questions, each fusion kept its
@@ -71,7 +65,6 @@ _LIMITS: Final = """\
   questions only show large differences; the smallest detectable difference is given.
 - p values are corrected within a family: one metric in one kind of stratum, over all configurations
   and sets of one study. They are not corrected across studies.
-- Times come from one machine that was also doing other work. Compare them only with each other.
 """
 
 
@@ -120,49 +113,13 @@ def render_page(studied: Studied, origin: Mapping[str, Any]) -> str:
     for study, report in studied[:_MAIN]:
         parts += [f"[{study.title}]({FOLDER}/{study.slug}.md):\n"]
         parts += [f"{metric}\n\n{quality_table(report, metric)}\n" for metric in study.metrics[:2]]
-    parts += [*_age_notes(studied), _LIMITS]
-    parts += ["## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
+    parts += [_LIMITS, "## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
     return "\n".join(parts)
 
 
 def render_study(study: Study, report: Report) -> str:
     """All tables of one study."""
     return "\n".join([*_section(study, report), _RULE])
-
-
-def _age_notes(studied: Studied) -> Iterator[str]:
-    """Note which studies are older than what changed their figures."""
-    before = _titles_without(studied, "layout", "graph")
-    if before:
-        yield (
-            "These studies were measured before recall had a concept graph: "
-            f"{'; '.join(before)}. In them, `default` and everything that begins with `default` "
-            "means both legs without the graph, which is now called `base`. To reproduce them, "
-            "replace `default` with `base`.\n"
-        )
-    relative = _titles_without(studied, "settings", "min_relevance")
-    if relative:
-        yield (
-            "These studies were measured before fusion counted evidence "
-            f"([0042](adr/0042-absolute-evidence.md)): {'; '.join(relative)}. In them, `default` "
-            "means standout fusion by relative height, with a dense weight of 0.85.\n"
-        )
-    alone = [study.title for study, report in studied if "turns_before" not in report.provenance]
-    if alone:
-        yield (
-            "These studies were measured when each turn of a conversation was embedded alone: "
-            f"{'; '.join(alone)}. Current figures on conversation sets differ. To reproduce them, "
-            "add `:embedded=alone` to the configurations.\n"
-        )
-
-
-def _titles_without(studied: Studied, part: str, name: str) -> list[str]:
-    """Studies with a configuration that did not have a name yet."""
-    return [
-        study.title
-        for study, report in studied
-        if any(name not in config[part] for config in report.provenance.get("configs", {}).values())
-    ]
 
 
 def _answers(studied: Studied) -> str:
@@ -183,12 +140,10 @@ def _section(study: Study, report: Report) -> Iterator[str]:
             continue
         for metric in study.metrics:
             yield f"{metric}{_of(stratum)}:\n"
-            yield f"{quality_table(report, metric, stratum, configs=study.rows)}\n"
-            if len(study.rows or report.configs) > 1:
+            yield f"{quality_table(report, metric, stratum)}\n"
+            if len(report.configs) > 1:
                 yield f"Difference from {report.against}:\n"
-                yield f"{difference_table(report, metric, stratum, configs=study.rows)}\n"
-    if study.is_timed and report.latency:
-        yield f"{latency_table(report)}\n"
+                yield f"{difference_table(report, metric, stratum)}\n"
     yield (
         f"All figures: [{study.slug}.json]({study.slug}.json). To reproduce them:\n\n"
         f"```bash\nrecollect bench study --data DIR --only {study.slug} --out DIR\n```\n"
@@ -201,15 +156,9 @@ def _plot(study: Study, report: Report, file: Path) -> None:
     metric = study.metrics[0]
     match study.plot:
         case "sets":
-            sets_plot(report, metric, file, study.rows)
+            sets_plot(report, metric, file)
         case "strata":
-            strata_plot(report, metric, file, study.rows)
-        case "sweep":
-            sweep_plot(report, metric, file)
-        case "latency":
-            latency_plot(report, file, study.rows)
-        case "tradeoff":
-            tradeoff_plot(report, metric, file, study.rows)
+            strata_plot(report, metric, file)
 
 
 def _of(stratum: str) -> str:

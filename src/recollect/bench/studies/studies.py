@@ -15,16 +15,15 @@ from recollect.bench.runs.configs import Config, parse_configs
 from recollect.bench.scores.report import OVERALL
 from recollect.core.errors import InvalidInput
 
-Plot = Literal["sets", "strata", "sweep", "latency", "tradeoff"]
+Plot = Literal["sets", "strata"]
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
     """One comparison: `configs`, as on the command line, each compared with `baseline`.
 
-    Tables show `metrics` in `strata` for the configurations in `rows`. Empty `rows` or `sets` mean
-    all. The plot shows the first metric. With `is_timed`, recalls are timed. With `stores_of`, the
-    study is measured on small stores of these sizes, drawn from its sets.
+    Tables show `metrics` in `strata`; no `sets` means all. The plot shows the first metric. With
+    `stores_of`, the study is measured on small stores of these sizes, drawn from its sets.
     """
 
     slug: str
@@ -36,10 +35,8 @@ class Study:
     metrics: tuple[str, ...] = ("R@10", "nDCG@10")
     strata: tuple[str, ...] = (OVERALL,)
     sets: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
     plot: Plot = "sets"
     limits: tuple[str, ...] = ()
-    is_timed: bool = False
     stores_of: tuple[int, ...] = ()
 
     def parsed(self) -> list[Config]:

@@ -112,10 +112,10 @@ def test_a_floor_is_judged_by_whom_it_helps_and_whom_it_disturbs() -> None:
 
 @pytest.mark.parametrize("options", [(), ("--stores-of", "10", "--stores", "2")])
 def test_floors_are_measured_on_any_set(tmp_path: Path, options: tuple[str, ...]) -> None:
-    file = tmp_path / "floor.json"
+    file, picture = tmp_path / "floor.json", tmp_path / "floor.png"
     done = CliRunner().invoke(
         app,
-        ["floor", "--no-dense", "--json", str(file), *options],
+        ["floor", "--no-dense", "--json", str(file), "--plot", str(picture), *options],
         env={"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_BENCH_DATA": ""},
     )
     assert done.exit_code == 0, done.output
@@ -123,3 +123,4 @@ def test_floors_are_measured_on_any_set(tmp_path: Path, options: tuple[str, ...]
     helped = [row["helped"] for row in rows]
     assert helped == sorted(helped, reverse=True)
     assert [row["everyday"] for row in rows][-1] == 0.0
+    assert picture.read_bytes().startswith(b"\x89PNG")

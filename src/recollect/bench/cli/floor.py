@@ -23,6 +23,7 @@ from recollect.bench.runs.measure import open_tools
 from recollect.bench.runs.stage import Progress, staged
 from recollect.bench.runs.stores import draw_sizes, parse_sizes
 from recollect.bench.studies.floor import Asked, FloorRow, ask, build_prompts, table
+from recollect.bench.studies.floor_plot import floor_plot
 from recollect.bench.temporary import temporary_home
 from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 from recollect.settings import Settings, load
@@ -54,12 +55,14 @@ def floor(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the curves as a PNG image in FILE.")
+    ] = None,
 ) -> None:
     """Show how many answerable prompts each relevance floor helps, and how many others it lets
     disturb.
     """
-    if json_file is not None:
-        check_writable([json_file])
+    check_writable([file for file in (json_file, plot) if file is not None])
     chosen, settings = select_sets(data, sets), load()
     asked = [(data.name, data) for data in chosen]
     if stores_of is not None:
@@ -76,10 +79,14 @@ def floor(
         "by words": {name: table(found, WORD_FLOORS) for name, found in words.items()},
         "by meaning": {name: table(found, MEANING_FLOORS) for name, found in meaning.items()},
     }
+    tables = {
+        f"{name}, {title}": rows for title, found in report.items() for name, rows in found.items()
+    }
     console = report_console()
-    for title, tables in report.items():
-        for name, rows in tables.items():
-            console.print(_build_table(f"{name}, {title}", rows))
+    for title, rows in tables.items():
+        console.print(_build_table(title, rows))
+    if plot is not None:
+        floor_plot(tables, plot)
     if json_file is not None:
         document = {
             title: {name: [asdict(row) for row in rows] for name, rows in tables.items()}

@@ -53,7 +53,7 @@ def write_plots(report: Report, folder: Path, metric: str = "R@10") -> list[Path
 
 def strata_plot(report: Report, metric: str, file: Path) -> None:
     """A panel for each set, in it a group of bars for each stratum."""
-    figure, panels = _panels(report.sets)
+    figure, panels = make_panels(report.sets)
     for set_name, axes in panels.items():
         cells = {
             (row.stratum, row.config): _percent(row)
@@ -63,16 +63,16 @@ def strata_plot(report: Report, metric: str, file: Path) -> None:
         _bars(axes, cells, report.configs)
         axes.set_title(set_name)
         axes.set_ylabel(f"{metric}, %")
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def sets_plot(report: Report, metric: str, file: Path) -> None:
     """One panel with a group of bars for each set and one for their mean."""
-    figure, panels = _panels([metric])
+    figure, panels = make_panels([metric])
     cells = {(name, config): value for (config, name), value in _overall(report, metric).items()}
     _bars(panels[metric], cells, report.configs)
     panels[metric].set_ylabel(f"{metric}, %")
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def _bars(axes: Axes, cells: Mapping[tuple[str, str], _Percent], configs: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ def sweep_plot(report: Report, metric: str, file: Path) -> None:
     values = _overall(report, metric)
     sets = [*report.sets, *([MEAN] if len(report.sets) > 1 else [])]
     titles = [f"{name}, {parameter}" for parameter in parameters for name in sets]
-    figure, panels = _panels(titles)
+    figure, panels = make_panels(titles)
     for parameter in parameters:
         for set_name in sets:
             axes = panels[f"{set_name}, {parameter}"]
@@ -116,13 +116,13 @@ def sweep_plot(report: Report, metric: str, file: Path) -> None:
             axes.set_title(set_name)
             axes.set_xlabel(parameter)
             axes.set_ylabel(f"{metric}, %")
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def latency_plot(report: Report, file: Path) -> None:
     """Bars up to the median, with a mark at the 95th percentile."""
     names = report.configs
-    figure, panels = _panels(report.sets)
+    figure, panels = make_panels(report.sets)
     for set_name, axes in panels.items():
         rows = {row.config: row for row in report.latency if row.set == set_name}
         there = [rows[name] for name in names if name in rows]
@@ -133,12 +133,12 @@ def latency_plot(report: Report, file: Path) -> None:
         axes.invert_yaxis()
         axes.set_title(set_name)
         axes.set_xlabel("ms of a whole recall")
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def tradeoff_plot(report: Report, metric: str, file: Path) -> None:
     """Quality against time, each the mean over the sets: better is up and to the left."""
-    values, figure, panels = _overall(report, metric), *_panels([""])
+    values, figure, panels = _overall(report, metric), *make_panels([""])
     axes = panels[""]
     of_all = MEAN if len(report.sets) > 1 else report.sets[0]
     for name in report.configs:
@@ -151,7 +151,7 @@ def tradeoff_plot(report: Report, metric: str, file: Path) -> None:
     axes.set_xlabel("median ms of a whole recall")
     axes.set_ylabel(f"{metric}, %, {of_all}")
     axes.set_xlim(left=0)
-    _save(figure, file)
+    save_figure(figure, file)
 
 
 def _overall(report: Report, metric: str) -> dict[tuple[str, str], _Percent]:
@@ -185,7 +185,8 @@ def _line(
         axes.fill_between(x, low, high, alpha=0.12, color=line.get_color(), linewidth=0)
 
 
-def _panels(titles: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
+def make_panels(titles: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
+    """An empty figure with a panel for each title."""
     with bench_extra():
         from matplotlib.figure import Figure
 
@@ -199,7 +200,8 @@ def _panels(titles: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
     return figure, dict(zip(titles, places, strict=False))
 
 
-def _save(figure: Figure, file: Path) -> None:
+def save_figure(figure: Figure, file: Path) -> None:
+    """With one legend for all panels."""
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         axes.grid(visible=True, alpha=0.3)

@@ -372,7 +372,7 @@ def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
 
 
 def test_a_sensitive_memory_is_not_injected_by_a_session(home: Path) -> None:
-    Cli(home)("remember", "Has a mechanic fixed her car? The PIN is 4711.", "--sensitive")
+    Cli(home)("remember", f"{QUERY} The PIN is 4711.", "--sensitive")
     with session(home):
         wait_for_model(home, 3)
         assert "4711" not in hook(home)

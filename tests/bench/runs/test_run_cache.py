@@ -14,7 +14,7 @@ DATA = evaluation_set("facts", ["all"] * 5)
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     cache = RunCache(tmp_path, "minilm")
-    made = run(DATA, "default", right(DATA, 3), 5.0)
+    made = run(DATA, "default", right(DATA, 3))
     assert cache.read(DATA, made.config) is None
     cache.write(DATA, [made])
     assert cache.read(DATA, made.config) == made

@@ -20,7 +20,6 @@ from tests.strategies import (
 
 from recollect.core.recall.fusion import FUSIONS, Answers, Fused, Fusion, Weights, fuse
 from recollect.core.recall.request import Candidate, LegName
-from recollect.core.recall.space import OTHER_SCRIPT
 
 EVEN: Weights = {"lexical": 1.0, "dense": 1.0, "graph": 1.0}
 fusions = st.sampled_from(FUSIONS)
@@ -347,10 +346,24 @@ def test_a_leg_that_is_trusted_less_adds_less(fusion: Fusion) -> None:
     } == pytest.approx({id: share / 2 for id, share in shares.items()})
 
 
-def test_what_a_hardly_trusted_leg_finds_comes_after_what_words_found() -> None:
-    dense = [found._replace(trust=OTHER_SCRIPT) for found in by_rank(3, 2, 4)]
-    fused = fuse({"lexical": by_rank(1, 2), "dense": dense}, EVEN, "standout", 6)
-    assert order(fused) == [1, 2, 3, 4]
+def test_a_leg_that_is_not_trusted_takes_part_only_where_no_other_found_anything() -> None:
+    dense = [found._replace(trust=0.0) for found in by_rank(2, 3)]
+    lexical = by_rank(1, 2)
+    alone = fuse({"lexical": lexical}, EVEN, "standout", 6)
+    assert fuse({"lexical": lexical, "dense": dense}, EVEN, "standout", 6) == alone
+    assert order(fuse({"lexical": [], "dense": dense}, EVEN, "standout", 6)) == [2, 3]
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_a_leg_that_is_not_trusted_takes_part_where_others_found_nothing_relevant(
+    fusion: Fusion,
+) -> None:
+    dense = [found._replace(trust=0.0) for found in by_rank(2, 3)]
+    lexical = [found._replace(evidence=0.05) for found in by_rank(1, 2)]
+    answers: Answers = {"lexical": lexical, "dense": dense}
+    assert order(fuse(answers, EVEN, fusion, 6, least=0.1)) == [2, 3]
+    assert order(fuse(answers, EVEN, fusion, 6)) == [1, 2]
+    assert order(fuse({"lexical": lexical}, EVEN, fusion, 6, least=0.1)) == [1, 2]
 
 
 def test_a_leg_that_answers_alone_keeps_its_order_however_little_it_is_trusted() -> None:

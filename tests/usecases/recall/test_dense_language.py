@@ -11,9 +11,10 @@ from tests.usecases.legs import candidates
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
 
 from recollect.adapters.in_memory import InMemoryStore
+from recollect.core.recall.relevance import MEANING_FLOOR
 from recollect.core.recall.request import Declined, RecallRequest
-from recollect.core.recall.space import OTHER_SCRIPT, SAME_SCRIPT, Space
-from recollect.usecases.recall.dense import dense_leg
+from recollect.core.recall.space import SAME_SCRIPT, Space
+from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, dense_leg
 from recollect.usecases.recall.legs import LegOutcome
 
 pytestmark = pytest.mark.anyio
@@ -28,9 +29,9 @@ GERMAN = "Wann wird das Auto in der Werkstatt repariert?"
     [
         (ENGLISH, "When will the car be repaired?", 1.0),
         (ENGLISH, GERMAN, SAME_SCRIPT),
-        (ENGLISH, "車はいつ修理されますか", OTHER_SCRIPT),
-        (ENGLISH, "OrderService はどこで動いていますか", OTHER_SCRIPT),
-        (ENGLISH, "Когда починят машину?", OTHER_SCRIPT),
+        (ENGLISH, "車はいつ修理されますか", 0.0),
+        (ENGLISH, "OrderService はどこで動いていますか", 0.0),
+        (ENGLISH, "Когда починят машину?", 0.0),
         (ENGLISH, "OrderService", 1.0),
         (ENGLISH, "42", 1.0),
         (BOTH, GERMAN, 1.0),
@@ -50,7 +51,24 @@ async def test_trust_depends_on_the_language_of_the_query(
     assert [candidate.trust for candidate in found] == [trust]
 
 
-@pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.02, 0.013)])
+async def test_in_another_script_a_model_has_too_little_evidence_for_a_hook(
+    store: InMemoryStore,
+) -> None:
+    await store.add(memory(1, "automobile", owner="me"))
+    vectors = AllVectors(store)
+    await vectors.embed("me")
+    query = recall_context(RecallRequest("car はいつ修理されますか"))
+
+    async def evidence(space: Space) -> float:
+        found = await dense_leg(vectors, OneEmbedder(MeaningEmbedder(space)))(query)
+        assert not isinstance(found, Declined)
+        return found[0].evidence
+
+    assert await evidence(BOTH) > UNKNOWN_EVIDENCE
+    assert await evidence(ENGLISH) == UNKNOWN_EVIDENCE < MEANING_FLOOR
+
+
+@pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.0, 0.0)])
 def test_the_report_tells_the_weight_that_counts(trust: float, weight: float) -> None:
     found = [candidate._replace(trust=trust) for candidate in candidates(memory(1))]
     report = LegOutcome.answered(found, 0.65, 1.0).report

@@ -85,14 +85,14 @@ def floor(
     console = report_console()
     for title, rows in tables.items():
         console.print(_build_table(title, rows))
-    if plot is not None:
-        floor_plot(tables, plot)
     if json_file is not None:
         document = {
-            title: {name: [asdict(row) for row in rows] for name, rows in tables.items()}
-            for title, tables in report.items()
+            title: {name: [asdict(row) for row in rows] for name, rows in found.items()}
+            for title, found in report.items()
         }
         json_file.write_text(json.dumps(document, indent=2) + "\n")
+    if plot is not None:
+        floor_plot(tables, plot)
 
 
 async def _ask_words(

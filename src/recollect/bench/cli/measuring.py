@@ -23,7 +23,7 @@ from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 
 ALL = "all"
-_WIDTH_WITHOUT_TERMINAL: Final = 160
+_WIDTH_WITHOUT_TERMINAL: Final = 200
 
 
 def select_sets(data: Path | None, sets: str) -> list[EvaluationSet]:

@@ -201,7 +201,7 @@ def make_panels(titles: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
 
 
 def save_figure(figure: Figure, file: Path) -> None:
-    """With one legend for all panels."""
+    """Save the figure with one legend for all panels."""
     handles: dict[str, Any] = {}
     for axes in figure.axes:
         axes.grid(visible=True, alpha=0.3)

@@ -43,14 +43,14 @@ class RunCache:
             )
             for id, answer in found["answers"].items()
         }
-        return Run(data.name, config, answers, tuple(found["took_ms"]))
+        return Run(data.name, config, answers)
 
     def write(self, data: EvaluationSet, runs: Sequence[Run]) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for run in runs:
             file = self._file(data, run.config)
             answers = {id: asdict(answer) for id, answer in run.answers.items()}
-            text = json.dumps({"answers": answers, "took_ms": run.took_ms})
+            text = json.dumps({"answers": answers})
             file.with_suffix(".part").write_text(text, encoding="utf-8")
             file.with_suffix(".part").replace(file)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from recollect.bench.reports.plots import make_panels, save_figure
 from recollect.bench.studies.floor import FloorRow
+from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 
 # Red is for prompts that are disturbed.
 _COLORS: Final = [
@@ -32,7 +33,10 @@ def floor_plot(tables: Mapping[str, Sequence[FloorRow]], file: Path) -> None:
             "disturbed: other sets": [row.strange for row in rows],
         }
         for (label, shares), style in zip(disturbed.items(), ("r-", "r--", "r:"), strict=True):
-            axes.plot(floors, shares, style, linewidth=1.5, label=label)
+            if any(shares):
+                axes.plot(floors, shares, style, linewidth=1.5, label=label)
+        default = MEANING_FLOOR if MEANING_FLOOR in floors else FLOOR
+        axes.axvline(default, color="gray", linewidth=0.8, label="the default")
         axes.set_title(title)
         axes.set_xlabel("floor")
         axes.set_ylabel("prompts, %")

@@ -50,7 +50,9 @@ def word_query(context: RecallContext) -> WordQuery:
 
 def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
     settings = context.settings
-    return fuse(answers, context.weights, settings.fusion, settings.constant)
+    return fuse(
+        answers, context.weights, settings.fusion, settings.constant, settings.min_relevance
+    )
 
 
 def drop_irrelevant(context: RecallContext, fused: Sequence[Fused]) -> Sequence[Fused]:

@@ -52,16 +52,23 @@ class Fused(NamedTuple):
     legs: Mapping[LegName, LegPlace]
 
 
-def fuse(answers: Answers, weights: Weights, fusion: Fusion, constant: float) -> list[Fused]:
-    """The legs' answers in one order, best first. A leg without weight takes no part.
+def fuse(
+    answers: Answers, weights: Weights, fusion: Fusion, constant: float, least: float = 0.0
+) -> list[Fused]:
+    """The legs' answers in one order, best first. A leg without weight takes no part, and one that
+    is not trusted at all only where no other has a candidate with the `least` evidence.
 
     `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
     """
-    counted = {
+    weighed = {
         leg: found
         for leg in LEGS
         if weights.get(leg, 0.0) > 0.0 and (found := answers.get(leg, ()))
     }
+    trusted = {leg: found for leg, found in weighed.items() if found[0].trust > 0.0}
+    is_answered = any(entry.evidence >= least for found in trusted.values() for entry in found)
+    doubted = {leg: found for leg, found in weighed.items() if leg not in trusted}
+    counted = trusted if is_answered else doubted or trusted
     match fusion:
         case "standout":
             shares = _standout(counted, weights, constant)

@@ -101,7 +101,8 @@ class Candidate(NamedTuple):
     match means whatever else was found: the share of the query's information that the memory's
     words carry, or how far its cosine lies above that of unrelated texts. A leg that cannot tell
     leaves it at 1. `trust` is the share of the leg's weight that counts, where the leg knows that
-    it has little to say about this query. `passage` is the part of a long text that matched.
+    it has little to say about this query; with 0 it takes part only if no other leg found anything
+    relevant. `passage` is the part of a long text that matched.
 
     The rest is for legs of the second phase: `path` is what led to the memory; one that is not
     `is_ranked` is unknown to the leg, which leaves it about where it was.

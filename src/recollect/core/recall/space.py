@@ -22,9 +22,6 @@ from recollect.core.text.passages import MAX_WINDOW
 SAME_SCRIPT: Final = 0.2
 """How much an English model counts for a German query. docs/adr/0044 has the figures."""
 
-OTHER_SCRIPT: Final = 0.02
-"""And for a Japanese one: what it finds comes after what is found by words."""
-
 
 @dataclass(frozen=True, slots=True)
 class Space:
@@ -64,7 +61,7 @@ class Space:
         """
         if language is None or not self.languages or language in self.languages:
             return 1.0
-        return SAME_SCRIPT if share_script(language, self.languages) else OTHER_SCRIPT
+        return SAME_SCRIPT if share_script(language, self.languages) else 0.0
 
 
 def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MAX_WINDOW: Final = 512
-"""Tokens of the largest window, also of a model that reads more."""
+"""The largest window in tokens, even of a model that reads more: a vector of more text says less
+about each fact in it."""
 
 OVERLAP: Final = 0.25
 """Share of a passage that the next one may repeat."""

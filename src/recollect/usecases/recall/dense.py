@@ -147,11 +147,13 @@ def dense_leg(
                 exclude=request.exclude,
             ),
         )
+        # Of a script that it was not made for, a model finds any two texts alike.
+        most = 1.0 if trust > 0.0 else UNKNOWN_EVIDENCE
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE
                 if unrelated is None
-                else unrelated.evidence(candidate.score),
+                else min(unrelated.evidence(candidate.score), most),
                 trust=trust,
             )
             for candidate in found

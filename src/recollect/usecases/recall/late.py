@@ -19,7 +19,6 @@ from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.late import Comparison, combine, similar_words
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport, StageStatus
-from recollect.core.recall.space import SAME_SCRIPT
 from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import TokenEmbedder
 from recollect.usecases.tasks import elapsed_ms
@@ -81,7 +80,7 @@ class LateStage:
             return f"{space.embedder} has no token vectors"
         if not tokens.spans:
             return "the query has no words"
-        if context.encoded.trust < SAME_SCRIPT:
+        if context.encoded.trust == 0.0:
             return f"{space.embedder} does not know the query's language"
         codec = await self._codec(space)
         if codec is None:

@@ -25,6 +25,8 @@ _COLUMNS: Final = 2
 _DPI: Final = 100
 # More bars than this cannot be told apart.
 _MOST_BARS: Final = 10
+# So many letters of names fit into a line of the legend.
+_LEGEND_LETTERS: Final = 130
 # More names than this do not fit side by side.
 _FEW_GROUPS: Final = 6
 
@@ -208,7 +210,7 @@ def save_figure(figure: Figure, file: Path) -> None:
         found, labels = axes.get_legend_handles_labels()
         handles.update(zip(labels, found, strict=True))
     if handles:
-        columns = min(4, len(handles))
+        columns = max(1, min(4, len(handles), _LEGEND_LETTERS // max(map(len, handles))))
         figure.legend(
             handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8
         )

@@ -431,6 +431,7 @@ def test_what_can_be_done_is_done_and_the_rest_is_named(
         page = open_page(key, "#/memories")
         expect(rows(page)).to_have_count(2)
         page.get_by_role("button", name="Select all").click()
+        expect(page.get_by_text("2 memories selected")).to_be_visible()
         client.delete(f"memories/{ids[1]}", params={"forever": True})
         page.get_by_role("button", name="Forget", exact=True).click()
         alert = page.get_by_role("alert")

@@ -126,3 +126,20 @@ async def test_no_more_than_the_depth(store: MemoryStore) -> None:
     await fill(store, *(memory(number, "one harbour") for number in range(1, 31)))
     assert await search(store, "harbour", depth=7) == ids(*range(1, 8))
     assert len(await search(store, "one harbour", depth=7)) == 7
+
+
+async def test_a_long_prompt_takes_no_evidence_away(store: MemoryStore) -> None:
+    """A memory that answers a part of it cannot hold the words of the rest."""
+    await fill_background(store)
+    await store.add(memory(1, "The falcon nests in the lighthouse"))
+    others = [f"{first}{second}orum" for first in "bdfgklmnprst" for second in "aeiou"]
+
+    async def evidence(count: int) -> float:
+        words = " ".join(("falcon", *others[:count], "lighthouse"))
+        (found, *_) = await store.search_words(OWNER, EVERYWHERE, WordQuery(words))
+        assert found.id == ids(1)[0]
+        return found.evidence
+
+    assert await evidence(2) == pytest.approx(0.5, abs=0.05)
+    assert 0.1 < await evidence(30) < 0.2
+    assert await evidence(60) == pytest.approx(await evidence(30))

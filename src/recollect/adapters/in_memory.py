@@ -22,7 +22,7 @@ from recollect.core.memory.listing import Listing, Table, week_of
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
-from recollect.core.recall.rarity import FEWEST_ROWS, idf
+from recollect.core.recall.rarity import FEWEST_ROWS, idf, most_information
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
 from recollect.core.recall.successors import (
@@ -359,7 +359,7 @@ class InMemoryStore:
             word: idf(rows, max(sum(self._holds(memory, word) for memory in current), 1))
             for word in words
         }
-        ceiling = fsum([*weights.values()][: asked or len(words)])
+        ceiling = most_information([*weights.values()][: asked or len(words)])
 
         def evidence(memory: Memory) -> float:
             held = fsum(weight for word, weight in weights.items() if self._holds(memory, word))

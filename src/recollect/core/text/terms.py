@@ -110,14 +110,18 @@ def named_languages(tags: Iterable[str]) -> list[str]:
 def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
     """What to look for, each word once, in the languages of what is searched.
 
-    The stop words of the query's own language are left out, unless there is nothing else.
+    The stop words of the query's own language are left out, unless there is nothing else. Of a
+    very long text the beginning and the end count: what is asked is before or after what is pasted.
     """
     found = segments(text)
     own = _languages(found)
     stopped = frozenset[str]().union(*map(stop_words, own))
     distinct = dict.fromkeys(_forms(found, languages, of_query=True))
-    telling = [forms for forms in distinct if forms[0] not in stopped]
-    return (telling or list(distinct))[:MAX_QUERY_TERMS]
+    found_forms = [forms for forms in distinct if forms[0] not in stopped] or list(distinct)
+    if len(found_forms) <= MAX_QUERY_TERMS:
+        return found_forms
+    half = MAX_QUERY_TERMS // 2
+    return [*found_forms[:half], *found_forms[-half:]]
 
 
 class QueryTerms:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.adapters.postgres.search_vector import quote
-from recollect.core.recall.rarity import idf
+from recollect.core.recall.rarity import idf, most_information
 
 # Figures: 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries each,
 # two cores under others' load. All were chosen on these two corpora.
@@ -92,7 +92,7 @@ class Arm:
 class Plan:
     """The words that score, with a weight for each form, and the arms that find candidates.
     `information` is what each word weighs, whichever of its forms a row holds, and `ceiling` what
-    the words of the query itself weigh together: no text can hold more of what is asked.
+    the words of the query itself weigh together, of a long query the rarest ones.
     """
 
     words: tuple[Word, ...]
@@ -134,7 +134,7 @@ def plan(
         words=rarest,
         weights=tuple(tuple(idf(rows, known) for known in each.frequencies) for each in rarest),
         information=information,
-        ceiling=sum(asked or information),
+        ceiling=most_information(asked or information),
         any_word=any_of(rarest),
         arms=(
             (Arm(any_of(rarest)),)

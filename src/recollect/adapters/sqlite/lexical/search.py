@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
-from recollect.core.recall.rarity import FEWEST_ROWS, idf
+from recollect.core.recall.rarity import FEWEST_ROWS, idf, most_information
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 
@@ -210,13 +210,13 @@ def _is_sure(
 
 def _evidence(rows: Sequence[sqlite3.Row], holders: Sequence[int], asked: int) -> list[float]:
     """How much of what is asked each memory holds: the information of its words, in any form, over
-    that of all words of the query. The words that only expand it come after these.
+    that of the query's words. The words that only expand it come after these.
     """
     if not rows:
         return []
     total = max(rows[0][5], FEWEST_ROWS)
     weights = [idf(total, min(max(each, 1), total)) for each in holders]
-    ceiling = sum(weights[:asked] or weights)
+    ceiling = most_information(weights[:asked] or weights)
     return [min(sum(weights[place] for place in json.loads(row[4])) / ceiling, 1.0) for row in rows]
 
 

@@ -57,6 +57,14 @@ def test_a_memory_is_injected_once_until_the_context_is_compacted(
     assert agent.ask(ASKING) == ""
 
 
+def test_a_duplicate_of_what_was_injected_is_not_injected(agent: ScriptedAgent, cli: Cli) -> None:
+    cli.json("remember", FRIDAY, "--global")
+    cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
+    assert len(contents(cli)) == 2
+    assert agent.ask(ASKING).count(FRIDAY) == 1
+    assert agent.ask(ASKING) == ""
+
+
 def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAgent) -> None:
     agent.ask("Remember that the invoices live in the eu-west bucket.")
     assert "The invoices live in the eu-west bucket." in agent.compact()
@@ -236,3 +244,8 @@ def test_what_a_session_without_a_name_says_is_captured_once(
     agent.answer("Anything else?")
     (memory,) = cli.json("list")["memories"]
     assert memory["session"] is None
+
+
+def test_an_event_may_begin_with_a_byte_order_mark() -> None:
+    event = parse_event(b'\xef\xbb\xbf{"prompt": "why?"}')
+    assert event.prompt == "why?"

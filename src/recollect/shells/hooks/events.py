@@ -41,7 +41,7 @@ def parse_event(data: bytes, working_folder: str | None = None) -> Event:
     if len(data) > MAX_EVENT_BYTES:
         raise BadEvent("the event is too long")
     try:
-        said: Any = json.loads(data.decode("utf-8", "replace") or "{}")
+        said: Any = json.loads(data.decode("utf-8-sig", "replace") or "{}")
     except (ValueError, RecursionError) as error:
         raise BadEvent("the event is not JSON") from error
     if not isinstance(said, dict):

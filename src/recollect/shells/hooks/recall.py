@@ -51,10 +51,10 @@ class Prompt:
         return HookReply(text, counts, note)
 
     def note_shown(self) -> None:
-        """The reply was printed: these memories are not injected into this session again."""
+        """The reply was printed: these texts are not injected into this session again."""
         shown = tuple(memory.id for memory in self._injection.memories)
         if shown:
-            self._file.note_injected(shown)
+            self._file.note_injected((*shown, *self._injection.duplicates))
             note_recalls(self.settings, shown)
 
 

@@ -24,10 +24,11 @@ LIMIT: Final = 30
 @dataclass(frozen=True, slots=True)
 class Injection:
     """What is injected, and what became of the rest: `found` by recall, of which some were
-    `sensitive`, `below` the floor, or did not fit.
+    `sensitive`, `below` the floor, or did not fit. `duplicates` say the same as what is injected.
     """
 
     memories: tuple[Memory, ...] = ()
+    duplicates: tuple[UUID, ...] = ()
     found: int = 0
     sensitive: int = 0
     below: int = 0
@@ -67,8 +68,12 @@ def choose(
         if hit.passage is not None
     }
     chosen = fitting(candidates, measure.tokens, excerpts)
+    injected = {memory.id for memory in chosen}
     return Injection(
         memories=chosen,
+        duplicates=tuple(
+            same for hit in clear if hit.memory.id in injected for same in hit.duplicates
+        ),
         found=len(hits),
         sensitive=len(hits) - len(open_hits),
         below=len(open_hits) - len(clear),

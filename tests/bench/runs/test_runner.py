@@ -63,6 +63,15 @@ async def test_a_leg_is_asked_once_for_each_depth() -> None:
     assert asked == {50: len(DATA.questions), 20: len(DATA.questions)}
 
 
+async def test_a_leg_is_asked_again_for_another_second_stage() -> None:
+    """With late interaction the dense leg also keeps the query's token vectors."""
+    asked = Counter[int]()
+    runner = Runner(await _stage(asked))
+    for config in parse_configs("rrf:second_stage=off,rrf:second_stage=late"):
+        await runner.run(config, _quiet)
+    assert asked == {50: 2 * len(DATA.questions)}
+
+
 async def test_each_configuration_finds_what_a_recall_with_its_settings_finds() -> None:
     stage = await _stage(Counter())
     runner, rankings = Runner(stage), set()

@@ -53,7 +53,7 @@ SETTINGS_AFTER_LEGS: Final = frozenset(
             "min_relevance",
             "deadline_ms",
         ),
-        *("second_stage", "rerank_depth", "rerank_timeout_ms", "newer_first"),
+        *("rerank_depth", "rerank_timeout_ms", "newer_first"),
     )
 )
 

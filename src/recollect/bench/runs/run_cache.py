@@ -71,11 +71,11 @@ class RunCache:
 
 @cache
 def _code() -> str:
-    """A digest of the installed package, without what only reports."""
+    """A digest of the installed package, without what only reports. Codecs change rankings, too."""
     package = Path(recollect.__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
+    for file in sorted(package.rglob("*")):
         name = file.relative_to(package).as_posix()
-        if not name.startswith(_REPORTING):
+        if file.suffix in (".py", ".npz") and not name.startswith(_REPORTING):
             digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

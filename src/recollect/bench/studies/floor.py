@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from recollect.bench.data.datasets import EvaluationSet, Question
@@ -134,22 +134,23 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
 def build_prompts(
     here: EvaluationSet, sets: Sequence[EvaluationSet], seed: int
 ) -> Iterator[tuple[str, Question]]:
-    """What is asked of one store: its own questions, what it has no answer to, strangers', and
-    everyday prompts.
+    """What is asked of one store: its own questions, what it has no answer to, strangers' questions
+    in one of its scopes, and everyday prompts in each of them.
     """
     chooser = random.Random(seed)
     own = chooser.sample(here.questions, min(QUESTIONS, len(here.questions)))
     yield from (("answerable", question) for question in own)
     yield from (("unanswerable", question) for question in here.unanswerable)
-    scope = here.questions[0].scope
+    scopes = list(dict.fromkeys(question.scope for question in here.questions))
     for other in sets:
         if _family(other.name) != _family(here.name):
             some = chooser.sample(other.questions, min(STRANGERS, len(other.questions)))
             yield from (
-                ("strange", Question(question.id, question.text, question.stratum, scope))
-                for question in some
+                ("strange", replace(question, scope=chooser.choice(scopes))) for question in some
             )
-    yield from (("everyday", Question(text, text, "", scope)) for text in EVERYDAY)
+    yield from (
+        ("everyday", Question(text, text, "", scope)) for text in EVERYDAY for scope in scopes
+    )
 
 
 async def ask(

@@ -84,7 +84,7 @@ async def test_a_recall_that_is_not_for_this_store_fails_without_the_server(
     async with cached(tmp_path / "away", AWAY, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             await one.service.recall(BY_MEANING)
-        with pytest.raises(InvalidInput, match="no leg can answer"):
+        with pytest.raises(InvalidInput, match="every available leg has weight 0"):
             await one.service.local.recall(BY_MEANING)
     async with cached(tmp_path / "silent", silent, "rk_x") as one:
         with pytest.raises(StoreUnavailable, match="did not answer in time"):

@@ -247,6 +247,10 @@ class RecollectionOut(Shape):
     hint: str | None = Field(
         default=None, description="How to find more, if recall uses words only."
     )
+    is_weak: bool = Field(
+        default=False,
+        description="No hit is clearly about the query: perhaps nothing is known about it.",
+    )
     project: str | None = Field(default=None, description="The searched project, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
@@ -276,6 +280,7 @@ class RecollectionOut(Shape):
             rerank=None if stage is None else RerankReportOut(**asdict(stage)),
             note=recollection.note,
             hint=recollection.hint,
+            is_weak=recollection.is_weak,
             project=recollection.scope.project,
             with_global=recollection.scope.with_global,
         )
@@ -299,5 +304,6 @@ class RecollectionOut(Shape):
             rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
             note=self.note,
             hint=self.hint,
+            is_weak=self.is_weak,
             scope=Scope(project=self.project, with_global=self.with_global),
         )

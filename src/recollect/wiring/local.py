@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 _GRAPH_SECONDS: Final = 0.5
 # And so long for its model.
 _LOAD_SECONDS: Final = 10.0
-_EMBED_NOW: Final = "To embed what waits, run `recollect worker --local --once`."
+_EMBED_NOW: Final = "To embed the rest now, run `recollect worker --local --once`."
 
 
 @asynccontextmanager

@@ -369,3 +369,18 @@ def test_a_leg_that_is_not_trusted_takes_part_where_others_found_nothing_relevan
 def test_a_leg_that_answers_alone_keeps_its_order_however_little_it_is_trusted() -> None:
     dense = [candidate(2, 0.9)._replace(trust=0.2), candidate(3, 0.4)]
     assert order(fuse({"dense": dense}, EVEN, "standout", 6)) == [2, 3]
+
+
+def test_the_words_of_a_memory_without_a_vector_stand_for_its_meaning() -> None:
+    """1 is not in the dense list, though that is shorter than what was asked for."""
+    lexical = [candidate(1, 5.0)._replace(evidence=0.8)]
+    dense = [candidate(number, 0.9 - number / 10) for number in range(2, 8)]
+    answers: Answers = {"lexical": lexical, "dense": dense}
+    weights: Weights = {"lexical": 1.0, "dense": 0.65}
+    cut = fuse(answers, weights, "standout", 6, depth=6)
+    assert order(cut)[0] == 2
+    complete = fuse(answers, weights, "standout", 6, depth=7)
+    assert order(complete) == [1, *range(2, 8)]
+    best = complete[1].legs["dense"].contribution
+    before = next(entry for entry in cut if "lexical" in entry.legs).score
+    assert complete[0].score == pytest.approx(before + 0.8 * best)

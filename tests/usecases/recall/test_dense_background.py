@@ -16,11 +16,11 @@ from recollect.adapters.files.background_file import BackgroundFile
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
-from recollect.core.recall.request import Declined, RecallRequest
+from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
-from recollect.usecases.recall.dense import UNKNOWN_EVIDENCE, Backgrounds, dense_leg
+from recollect.usecases.recall.dense import Backgrounds, dense_leg
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from tests.usecases.setups import TwoLegs
 
 from recollect.adapters.in_memory import InMemoryStore
-from recollect.core.recall.request import RecallRequest, Recollection
+from recollect.core.recall.context import RecallContext
+from recollect.core.recall.request import Candidate, RecallRequest, Recollection
+from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
@@ -62,3 +65,38 @@ async def test_why_names_the_memory_that_says_the_same(setup: Setup) -> None:
     assert hit.duplicates == (other.id,)
     report = await why(setup.context, "me", str(other.id), RecallRequest("car"))
     assert [each.kind for each in report.kept_out if each.leg is None] == ["duplicate"]
+
+
+async def test_a_memory_that_answers_part_of_a_long_prompt_is_a_hit(setup: Setup) -> None:
+    """Of a prompt about much else, no memory holds a tenth of the words."""
+    halibut = await setup.remember("The staging database Halibut listens on port 5544")
+    prompt = f"{' '.join(f'word{number}' for number in range(200))} Halibut staging database port"
+    assert [hit.memory for hit in (await setup.recall(prompt)).hits] == [halibut]
+
+
+async def test_the_graph_walks_only_from_what_is_relevant(setup: Setup) -> None:
+    await setup.remember("lunch")
+    walked_from: list[int] = []
+
+    class Recorded:
+        async def prepare(self, context: RecallContext) -> Leg:
+            async def leg(context: RecallContext) -> Sequence[Candidate]:
+                walked_from.append(len(context.fused))
+                return ()
+
+            return leg
+
+    setup.context = replace(setup.context, second_phase={"graph": Recorded()})
+    answer = await setup.recall("car")
+    assert answer.hits == ()
+    assert answer.legs["graph"].reason == "nothing_found"
+    await setup.remember("automobile")
+    assert len((await setup.recall("car")).hits) == 1
+    assert walked_from == [1]
+
+
+async def test_hits_that_are_not_clearly_about_the_query_are_called_weak(setup: Setup) -> None:
+    await setup.remember("The staging database Halibut listens on port 5544")
+    assert not (await setup.recall("Halibut port")).is_weak
+    assert (await setup.recall("Halibut fishing season opens tomorrow morning")).is_weak
+    assert not (await setup.recall("car")).is_weak  # no hits

@@ -55,7 +55,8 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert first.score == first.fused * first.prior
     held = second.legs["lexical"].evidence
     assert 0.0 < held < 0.5  # of two words it has the one that both memories have
-    assert second.fused == 1.0 / (1.0 + DENSE) * held * (0 + VOTE)
+    # It has no vector: its words stand for its meaning.
+    assert second.fused == pytest.approx(held * (1.0 / (1.0 + DENSE) * (0 + VOTE) + meaning))
     assert answer.fusion == "standout"
     assert {name: (leg.status, leg.found) for name, leg in answer.legs.items()} == {
         "lexical": ("ran", 2),
@@ -75,11 +76,15 @@ async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
     one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
-    assert (await recall(context, "me", RecallRequest("q"))).hits[0].memory == other
+    # By .01, where scores of .9 are as good as equal within .009.
+    stands_out = 1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2
+    first, second = (await recall(context, "me", RecallRequest("q"))).hits
+    assert first.memory == one
+    assert first.fused == pytest.approx(stands_out + VOTE)
     await change_settings(context, "me", {"vote": 0})
     first, second = (await recall(context, "me", RecallRequest("q"))).hits
-    assert first.memory == one  # by .01, where scores of .9 are as good as equal within .009
-    assert first.fused == pytest.approx(1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2)
+    assert first.memory == one
+    assert first.fused == pytest.approx(stands_out)
     assert (second.memory, second.fused) == (other, 0.0)
     weights = {"lexical_weight": 3, "dense_weight": 0.1}
     await change_settings(context, "me", {"fusion": "rrf", "rrf_k": 10, **weights})
@@ -100,8 +105,11 @@ async def test_recall_prefers_the_weights_of_the_request(context: Context) -> No
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
     answer = await recall(context, "me", heavy_dense)
-    # Each leg found one, which has its vote and nothing to stand out from.
-    assert [hit.fused for hit in answer.hits] == [5 / 6 * VOTE, 1 / 6 * VOTE]
+    # Each leg found one, which has its vote and nothing to stand out from. The words of the one
+    # without a vector stand for its meaning.
+    assert {hit.memory.content: hit.fused for hit in answer.hits} == pytest.approx(
+        {"other": 5 / 6 * VOTE, "one": (1 / 6 + 5 / 6) * VOTE}
+    )
     assert answer.legs["dense"].weight == 5.0
     assert (await recall(context, "me", RecallRequest("q"))).legs["dense"].weight == DENSE
 

@@ -6,21 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
 from recollect.core.recall.late import widen_to_words
 from recollect.core.recall.ranking import Ranked, interleave
-from recollect.core.recall.request import Hit
+from recollect.core.recall.rarity import MAX_ASKED
+from recollect.core.recall.request import UNKNOWN_EVIDENCE, Hit
 from recollect.core.recall.settings import WordQuery
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.context import RecallContext
-    from recollect.core.recall.request import LegName, LegPlace, RecallRequest
+    from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import SecondStage
+
+
+CLEAR_EVIDENCE: Final = 0.52
+"""A hit with so much is about the query. Of questions with an answer 0 to 8% have none, of prompts
+about something else about half (docs/adr/0042)."""
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:
@@ -29,7 +35,7 @@ def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> No
     if not any(context.weights[name] > 0.0 for name in legs):
         settings = " or ".join(f"{name}_weight" for name in legs)
         raise InvalidInput(
-            "no leg can answer: the weight of each that is here is 0",
+            "no leg can answer: every available leg has weight 0",
             field="weights",
             remedy=f"Give one a weight above 0 in this recall, or raise {settings} in the "
             "settings.",
@@ -49,25 +55,35 @@ def word_query(context: RecallContext) -> WordQuery:
 
 
 def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
-    settings = context.settings
-    return fuse(
-        answers, context.weights, settings.fusion, settings.constant, settings.min_relevance
-    )
-
-
-def drop_irrelevant(context: RecallContext, fused: Sequence[Fused]) -> Sequence[Fused]:
-    """Leave out what has too little to do with the query: a leg always finds its best, which may
-    be nothing.
+    """Without what has too little to do with the query: a leg always finds its best, which may be
+    nothing, and the graph must not walk on from there.
     """
-    least = context.settings.min_relevance
-    if least <= 0.0:
-        return fused
-    return [entry for entry in fused if hit_evidence(entry.legs) >= least]
+    settings = context.settings
+    least = settings.min_relevance
+    fused = fuse(
+        answers,
+        context.weights,
+        settings.fusion,
+        settings.constant,
+        least=least,
+        depth=context.depth,
+    )
+    return [
+        entry for entry in fused if max(place.evidence for place in entry.legs.values()) >= least
+    ]
 
 
-def hit_evidence(legs: Mapping[LegName, LegPlace]) -> float:
-    """The most that any leg of the first phase has for a memory; 1 if only the graph found it."""
-    return max((place.evidence for name, place in legs.items() if name != "graph"), default=1.0)
+def are_weak(query: str, hits: Sequence[Hit]) -> bool:
+    """Whether there are hits and none is clearly about the query. Of a long prompt, which is about
+    several things, and where evidence could not be measured, nothing is said.
+    """
+    evidence = [place.evidence for hit in hits for leg, place in hit.legs.items() if leg != "graph"]
+    return (
+        bool(evidence)
+        and max(evidence) < CLEAR_EVIDENCE
+        and UNKNOWN_EVIDENCE not in evidence
+        and len(query.split()) <= MAX_ASKED
+    )
 
 
 def second_stage(context: RecallContext) -> SecondStage:

@@ -6,7 +6,8 @@ a vote for being found at all, averaged by weight. A leg that is sure of a few m
 their scores, and counts for more on that question than one that finds a hundred alike
 (docs/adr/0011). Beside another leg, words count only as far as they carry what is asked: what they
 add is multiplied by the share of the query's information that the memory holds, and a list of few
-hits stands out less (docs/adr/0042). A model counts little in a language that it was not made for
+hits stands out less; of a memory without a vector, they also stand for its meaning
+(docs/adr/0042). A model counts little in a language that it was not made for
 (docs/adr/0044). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at
 places only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber
 2023) scales each leg's scores from the least value its kind can take (0 for words, −1 for a cosine)
@@ -53,12 +54,19 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    answers: Answers, weights: Weights, fusion: Fusion, constant: float, least: float = 0.0
+    answers: Answers,
+    weights: Weights,
+    fusion: Fusion,
+    constant: float,
+    *,
+    least: float = 0.0,
+    depth: int = 0,
 ) -> list[Fused]:
     """The legs' answers in one order, best first. A leg without weight takes no part, and one that
     is not trusted at all only where no other has a candidate with the `least` evidence.
 
-    `constant` goes with the fusion: the vote of standout, the k of reciprocal rank.
+    `constant` goes with the fusion: the vote of standout, the k of reciprocal rank. `depth` is how
+    many candidates each leg was asked for.
     """
     weighed = {
         leg: found
@@ -71,13 +79,13 @@ def fuse(
     counted = trusted if is_answered else doubted or trusted
     match fusion:
         case "standout":
-            shares = _standout(counted, weights, constant)
+            shares = _standout(counted, weights, constant, depth)
         case "rrf":
             shares = _reciprocal_ranks(counted, weights, constant)
         case "convex":
             shares = _convex(counted, weights)
 
-    # By the number of the id: the hash of a UUID itself is reckoned in Python, and takes longer.
+    # By the id's number: `UUID.__hash__` is written in Python and slower.
     known: dict[int, _Placed] = {}
     for leg, found in counted.items():
         for rank, (candidate, share) in enumerate(zip(found, shares[leg], strict=True), start=1):
@@ -120,12 +128,14 @@ def floors(answers: Answers) -> dict[LegName, float]:
     }
 
 
-def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, list[float]]:
+def _standout(
+    answers: Answers, weights: Weights, vote: float, depth: int
+) -> dict[LegName, list[float]]:
     total = add_up(weights[leg] for leg in answers)
     ids = {leg: {candidate.id.int for candidate in found} for leg, found in answers.items()}
     everyone = set[int]().union(*ids.values())
     floor = floors(answers)
-    return {
+    shares = {
         leg: [
             part * trust * (square + vote)
             for trust, square in zip(
@@ -142,6 +152,18 @@ def _standout(answers: Answers, weights: Weights, vote: float) -> dict[LegName, 
         for leg, found in answers.items()
         for part in (weights[leg] / total,)
     }
+    if ids.keys() >= {"lexical", "dense"} and len(ids["dense"]) < depth:
+        # The dense list is complete: what is not in it has no vector, being sensitive or new. Its
+        # words stand for its meaning, or it would lose to memories that have nothing to do with
+        # the query.
+        best = max(shares["dense"])
+        shares["lexical"] = [
+            share if candidate.id.int in ids["dense"] else share + trust * best
+            for share, candidate, trust in zip(
+                shares["lexical"], answers["lexical"], _trust(answers, "lexical"), strict=True
+            )
+        ]
+    return shares
 
 
 def _trust(answers: Answers, leg: LegName) -> list[float]:
@@ -174,7 +196,7 @@ def _squares(
     of whom the unlisted lie on the floor.
     """
     span = max(scores) - floor
-    if not 0.0 < span < inf:  # nothing tells them apart, or nothing that could be reckoned with
+    if not 0.0 < span < inf:  # nothing tells them apart, or the span is infinite or NaN
         return [0.0 for _ in scores]
     heights = [(score - floor) / span for score in scores]
     count = len(heights) + unlisted

@@ -19,6 +19,8 @@ SortBy = Literal["relevance", "importance", "recency"]
 ORDERS: Final[tuple[SortBy, ...]] = ("relevance", "importance", "recency")
 MAX_WEIGHT: Final = 5.0
 MAX_LIMIT: Final = 100
+UNKNOWN_EVIDENCE: Final = 0.5
+"""Of a cosine, before it can be measured: enough to be a hit, too little for a hook."""
 
 # ran: it answered; skipped: its weight is 0, or the query is not for it; absent: there is nothing
 # here that it could ask; failed: it raised; late: the deadline came first.
@@ -264,6 +266,7 @@ class Hit:
 class Recollection:
     """The answer to a recall. `note` says when it is not the answer that was asked for; `scope` is
     where it looked, with the project's name in full; `hint` says how more would be found.
+    `is_weak`: no hit is clearly about the query, perhaps nothing is known about it.
     """
 
     hits: tuple[Hit, ...]
@@ -274,6 +277,7 @@ class Recollection:
     note: str | None = None
     scope: Scope = EVERYWHERE
     hint: str | None = None
+    is_weak: bool = False
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

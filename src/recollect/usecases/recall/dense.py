@@ -17,7 +17,7 @@ from recollect.core.errors import StoreError
 from recollect.core.recall.background import BACKGROUND, Unrelated
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import second_stage
-from recollect.core.recall.request import Candidate, Declined
+from recollect.core.recall.request import UNKNOWN_EVIDENCE, Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.recall.tokens import EmbeddedText
 from recollect.core.text.analysis import clean_query
@@ -29,10 +29,8 @@ from recollect.usecases.tasks import cancel, exception_of
 _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
-
-
-# Enough to be a hit, and too little for a hook to inject it.
-UNKNOWN_EVIDENCE: Final = 0.5
+# Less than one half: no hit is clearly about a query that the model cannot read.
+_MOST_OF_OTHER_SCRIPT: Final = 0.49
 
 
 class Backgrounds:
@@ -148,7 +146,7 @@ def dense_leg(
             ),
         )
         # Of a script that it was not made for, a model finds any two texts alike.
-        most = 1.0 if trust > 0.0 else UNKNOWN_EVIDENCE
+        most = 1.0 if trust > 0.0 else _MOST_OF_OTHER_SCRIPT
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE

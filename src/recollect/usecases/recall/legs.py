@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 
 _FOREIGN: Final = "lowered: the model was not made for the query's language"
+_UNREADABLE: Final = (
+    "the model does not know the query's script, so it counts only where no other leg finds "
+    "anything relevant"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class LegOutcome:
             return cls(LegReport(found.status, weight, 0, took_ms, found.note, found.reason))
         ranked = sum(candidate.is_ranked for candidate in found)
         trust = found[0].trust if found else 1.0
-        note = None if trust == 1.0 else _FOREIGN
+        note = None if trust == 1.0 else _FOREIGN if trust > 0.0 else _UNREADABLE
         return cls(LegReport("ran", round(weight * trust, 3), ranked, took_ms, note), found)
 
     @classmethod

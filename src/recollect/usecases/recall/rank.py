@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.core.recall.decisions import drop_irrelevant, second_stage
+from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.ranking import Ranked, rank
 from recollect.core.recall.successors import Fetched
 
@@ -39,8 +39,7 @@ async def rank_fused(
     """`late` is the second stage that needs no texts, and so runs before they are read."""
     owner, request, settings = context.owner, context.request, context.settings
     stage = second_stage(context)
-    relevant = drop_irrelevant(context, fused)
-    order: Sequence[Ranked] = rank(relevant, request.sort_by, settings.prior_strength)
+    order: Sequence[Ranked] = rank(fused, request.sort_by, settings.prior_strength)
     report = None
     if late is not None and stage == "late":
         order, report = await late.rescore(context, order)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.ports.stores import Clock
 
 _SECONDS: Final = 30.0
-# Above this the oldest are dropped: the store has not taken any for long.
+# Above this no more are added: the store has not taken any for long.
 _MOST: Final = 100_000
 
 

@@ -26,6 +26,7 @@ from recollect.core.errors import (
 )
 from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.recall.decisions import are_weak
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.usecases.recall.hits import BothAnswers, merge_answers
 from recollect.usecases.tasks import cancel
@@ -144,7 +145,8 @@ class OfflineFirstService:
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
         request = request.valid_now(self.clock.now())
         hits = await merge_answers(self.store, self.owner, request, answers)
-        return replace(there, hits=tuple(hits), note=note or there.note)
+        is_weak = there.is_weak and are_weak(request.query, hits)
+        return replace(there, hits=tuple(hits), note=note or there.note, is_weak=is_weak)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         request = await self._resolve_project(request.checked())

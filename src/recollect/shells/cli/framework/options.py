@@ -74,7 +74,7 @@ Until = Annotated[
 ]
 Expires = Annotated[
     str | None,
-    Option("--expires", help="How long the memory is recalled: 30d, 12h or 2w; after that, not."),
+    Option("--expires", help="Stop recalling it after this time: 30d, 12h or 2w."),
 ]
 ValidFrom = Annotated[
     str | None,

@@ -197,6 +197,8 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
             *([hits(found, ids, explain=explain)] if found.hits else []),
             *([legs(found)] if explain else []),
         )
+    if found.is_weak:
+        note("no memory is clearly about this; these are the nearest")
     if found.hits:
         report_scope(found.scope)
     if found.note:

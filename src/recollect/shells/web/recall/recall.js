@@ -135,6 +135,7 @@ class Recall extends HTMLElement {
     return el("section.stack", { "aria-label": title },
       el("div.heading", {}, el("h2", {}, title), el("p.quiet", {}, `${count(answer.hits.length, "hit")} in ${answer.took_ms.toFixed(0)} ms${late.length ? ` · without ${late.join(" and ")}` : ""}`)),
       answer.hint && el("p.quiet", {}, answer.hint),
+      answer.is_weak && el("p.quiet", {}, "No memory is clearly about this. These are the nearest."),
       answer.hits.length === 0 ? el("div.card.empty", {}, el("h3", {}, "Nothing found"), el("p.quiet", {}, "Try other words, a wider scope, or enter the id of a memory above to see why it is missing."))
         : el("ol.hits", {}, answer.hits.map((hit, place) => hitCard(hit, place + 1, best, before, (id) => { this.form.why.value = id; this.remember(); }))));
   }

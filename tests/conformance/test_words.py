@@ -131,15 +131,15 @@ async def test_no_more_than_the_depth(store: MemoryStore) -> None:
 async def test_a_long_prompt_takes_no_evidence_away(store: MemoryStore) -> None:
     """A memory that answers a part of it cannot hold the words of the rest."""
     await fill_background(store)
-    await store.add(memory(1, "The falcon nests in the lighthouse"))
+    await store.add(memory(1, "In the storm the falcon nests in the lighthouse"))
     others = [f"{first}{second}orum" for first in "bdfgklmnprst" for second in "aeiou"]
 
     async def evidence(count: int) -> float:
-        words = " ".join(("falcon", *others[:count], "lighthouse"))
+        words = " ".join(("falcon nests", *others[:count], "lighthouse storm"))
         (found, *_) = await store.search_words(OWNER, EVERYWHERE, WordQuery(words))
         assert found.id == ids(1)[0]
         return found.evidence
 
-    assert await evidence(2) == pytest.approx(0.5, abs=0.05)
+    assert await evidence(4) == pytest.approx(0.5, abs=0.05)
     assert 0.1 < await evidence(30) < 0.2
     assert await evidence(60) == pytest.approx(await evidence(30))

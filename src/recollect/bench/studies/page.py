@@ -21,7 +21,7 @@ from recollect.core.errors import InvalidInput
 PAGE: Final = "benchmark.md"
 FOLDER: Final = "benchmark"
 
-_MAIN: Final = 2
+_MAIN: Final = 3
 """How many studies, from the first on, have their figures on the main page."""
 
 Studied = Sequence[tuple[Study, Report]]
@@ -57,8 +57,9 @@ _LIMITS: Final = """\
 - Only `agentmem_dev` holds what agents store, and it is small and made up. The others are
   dialogues, encyclopaedia articles and abstracts. `recollect bench own` measures on your own
   memories.
-- The constants of standout fusion (vote, weight, depth, the square) were chosen by looking at these
-  sets, except the LongMemEval sessions. So was the rule for the strata, by the sizes it produced.
+- The constants of ranking (vote, weights, depth, the square and its bound, `min_relevance`, the
+  weight of tokens, the share of a foreign language) were chosen by looking at these sets, except
+  the LongMemEval sessions. So was the rule for the strata, by the sizes it produced.
   The other fusions got as many tries here. Tuned on one half of the questions, each fusion kept its
   place on the other half; on unseen sets the lead may still be smaller.
 - An interval covers other questions of the same kind, not other kinds of questions. Strata with few

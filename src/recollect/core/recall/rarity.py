@@ -11,7 +11,7 @@ FEWEST_ROWS: Final = 20
 """An owner with fewer memories counts as one with so many: a word that two of three memories hold
 is not known to be a common one. A background that says nothing of any owner."""
 
-MAX_ASKED: Final = 16
+MAX_ASKED: Final = 24
 """A long prompt is about several things: no memory has to hold more than so many of its words."""
 
 

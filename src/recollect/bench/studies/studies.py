@@ -244,7 +244,9 @@ STUDIES: Final[tuple[Study, ...]] = (
         configs="default,default:embedder=granite-30m|gte-small,"
         "dense,dense:embedder=granite-30m|gte-small",
         baseline="default",
-        verdict="TODO.",
+        verdict="`gte-small` gains 1.6 points of nDCG@10 by meaning alone and 0.5 in all, and "
+        "`granite-30m` 1.0 and 0.4, the last not significant. A store of 30 loses up to 0.5 (not "
+        "significant) with them, one of 100 gains up to 1.3.",
         metrics=("nDCG@10", "R@3", "R@1"),
         sets=("2wiki_train500", "agentmem_dev", "hotpot_train100", "musique_train100_openie"),
         stores_of=(30, 100),

@@ -19,7 +19,7 @@ const EDITED = CHANGEABLE.filter((name) => name !== "links"); // in the form
 class MemoryView extends HTMLElement {
   connectedCallback() {
     this.isRevealed = false;
-    this.onChange = () => { if (!this.isEditing) attempt(() => this.load()); };
+    this.onChange = () => { if (!this.isEditing) attempt(() => this.load({ isLive: true })); };
     document.addEventListener("recollect:changed", this.onChange);
     attempt(() => this.load());
   }
@@ -28,17 +28,21 @@ class MemoryView extends HTMLElement {
     document.removeEventListener("recollect:changed", this.onChange);
   }
 
-  async load() {
+  // A live update that arrives after the person has begun to edit must not close the form.
+  async load({ isLive = false } = {}) {
+    let details;
     try {
-      this.details = await ask("GET", `/memories/${encodeURIComponent(this.subject)}/details`);
-      const { superseded_by: id } = this.details.memory;
-      this.details.successor = id && await ask("GET", `/memories/${id}`);
+      details = await ask("GET", `/memories/${encodeURIComponent(this.subject)}/details`);
+      const { superseded_by: id } = details.memory;
+      details.successor = id && await ask("GET", `/memories/${id}`);
     } catch (error) {
       if (!(error instanceof Refused) || ![404, 422].includes(error.status)) throw error;
       fill(this, [el("div.card.empty", {}, el("h1", {}, "This memory does not exist"),
         el("p.quiet", {}, "It may have been erased, or the link is incomplete."), el("a", { href: "#/memories" }, "All memories"))]);
       return;
     }
+    if (isLive && this.isEditing) return;
+    this.details = details;
     this.show();
   }
 

@@ -117,7 +117,7 @@ def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
     assert texts(found)[0] == CAR
     assert found["hint"] == (
         "2 of 3 memories are embedded; the other one is found by words only so far. To embed "
-        "what waits, run `recollect worker --local --once`."
+        "the rest now, run `recollect worker --local --once`."
     )
     stats = cli.json("status")["stats"]
     assert (stats["embedding"]["embedded"], stats["embedding"]["waiting"]) == (2, 1)

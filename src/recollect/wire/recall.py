@@ -247,10 +247,7 @@ class RecollectionOut(Shape):
     hint: str | None = Field(
         default=None, description="How to find more, if recall uses words only."
     )
-    is_weak: bool = Field(
-        default=False,
-        description="No hit is clearly about the query: perhaps nothing is known about it.",
-    )
+    is_weak: bool = Field(default=False, description="No hit is a clear match.")
     project: str | None = Field(default=None, description="The searched project, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.serving import Running
 from tests.shells.web.conftest import PHONE, OpenPage, Watched
 from tests.shells.web.test_local_page import recollect
@@ -214,6 +214,27 @@ def test_a_memory_is_added_edited_and_brought_back(server: Running, open_page: O
     expect(page.locator(".content")).to_have_text("the ferry leaves at six")
     page.get_by_role("button", name="Bring back").first.click()
     expect(page.locator(".content")).to_have_text("the ferry leaves at seven")
+
+
+def test_a_live_update_that_arrives_late_keeps_the_open_form(
+    server: Running, open_page: OpenPage
+) -> None:
+    key = server.new_key()
+    with server.client(key) as client:
+        id = store(client, "the ferry leaves at six")
+        page = open_page(key, f"#/memory/{id}")
+        expect(page.locator(".content")).to_be_visible()
+        held: list[Route] = []
+        page.route("**/details", lambda route: held.append(route))
+        with page.expect_request("**/details"):
+            client.patch(f"memories/{id}", json={"tags": ["theirs"]})
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Text", exact=True).fill("the ferry leaves at seven")
+        with page.expect_response("**/details"):
+            for route in held:
+                route.continue_()
+        page.evaluate("new Promise((done) => setTimeout(done, 200))")  # it has drawn the answer
+        expect(page.get_by_label("Text", exact=True)).to_have_value("the ferry leaves at seven")
 
 
 def test_a_lifetime_is_set_changed_and_removed(server: Running, open_page: OpenPage) -> None:

@@ -117,11 +117,11 @@ def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
     own = _languages(found)
     stopped = frozenset[str]().union(*map(stop_words, own))
     distinct = dict.fromkeys(_forms(found, languages, of_query=True))
-    found_forms = [forms for forms in distinct if forms[0] not in stopped] or list(distinct)
-    if len(found_forms) <= MAX_QUERY_TERMS:
-        return found_forms
+    telling = [forms for forms in distinct if forms[0] not in stopped] or list(distinct)
+    if len(telling) <= MAX_QUERY_TERMS:
+        return telling
     half = MAX_QUERY_TERMS // 2
-    return [*found_forms[:half], *found_forms[-half:]]
+    return [*telling[:half], *telling[-half:]]
 
 
 class QueryTerms:

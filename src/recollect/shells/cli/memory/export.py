@@ -87,7 +87,7 @@ def _report(taken: Taken, file: str, *, as_json: bool) -> None:
         write(f"exported {counted(taken.exported, 'memory')} to {file}")
     if taken.left_out:
         left_out = counted(taken.left_out, "sensitive memory")
-        write(f"left out {left_out}; --sensitive exports all")
+        write(f"left out {left_out}; add --sensitive to export everything")
 
 
 @contextmanager

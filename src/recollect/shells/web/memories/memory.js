@@ -37,6 +37,7 @@ class MemoryView extends HTMLElement {
       details.successor = id && await ask("GET", `/memories/${id}`);
     } catch (error) {
       if (!(error instanceof Refused) || ![404, 422].includes(error.status)) throw error;
+      if (isLive && this.isEditing) return;
       fill(this, [el("div.card.empty", {}, el("h1", {}, "This memory does not exist"),
         el("p.quiet", {}, "It may have been erased, or the link is incomplete."), el("a", { href: "#/memories" }, "All memories"))]);
       return;

@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
+from starlette.responses import JSONResponse
 
 from recollect import __version__
 from recollect.core.admin.admission import Admission
 from recollect.core.admin.checks import Check
+from recollect.core.memory.memory import Limits
 from recollect.shells.api import (
     browse,
     conflicts,
@@ -74,7 +76,7 @@ def create_app(
         title="Recollect",
         version=__version__,
         summary="A long-term memory for AI agents.",
-        openapi_url=OPENAPI,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -107,7 +109,10 @@ def create_app(
     app.include_router(operations.open)
     app.router.routes.extend(file_routes("recollect.shells.api.docs", _DOCS_FILES))
     add_error_handlers(app)
-    app.openapi_schema = completed(app.openapi(), server.context.limits)
+    document = partial(_document, app, server.context.limits)
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's way to extend it
+    # No coroutine, so it runs in a thread: building the document takes longer than starting.
+    app.add_route(OPENAPI, lambda _: JSONResponse(document()), include_in_schema=False)
     # The last one added is the outermost.
     settings = server.settings
     app.add_middleware(
@@ -134,6 +139,11 @@ def create_app(
         tracer=server.tracer,
     )
     return app
+
+
+def _document(app: FastAPI, limits: Limits) -> dict[str, Any]:
+    """Built at the first call."""
+    return completed(FastAPI.openapi(app), limits)
 
 
 async def _read_load(server: Server, metrics: Metrics) -> None:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -51,7 +52,7 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
             answer = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
         case HTTPStatus.METHOD_NOT_ALLOWED:
             answer = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
-            headers = {"Allow": _allowed(request)}
+            headers = {"Allow": await run_in_threadpool(_allowed, request)}
         case HTTPStatus.BAD_REQUEST:
             answer = _not_json()
         case status:

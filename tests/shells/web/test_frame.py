@@ -17,7 +17,7 @@ from recollect.core.memory.memory import CATEGORIES
 from recollect.shells.web import page_routes
 
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
+NAMESPACE = "http://www.w3.org/2000/svg"  # a name, nothing is fetched from there
 VIEWS = ("home", "memories", "recall", "graph", "review", "admin")
 FIRST_VIEW_BYTES = 100_000
 

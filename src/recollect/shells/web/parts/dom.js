@@ -16,7 +16,7 @@ export function el(name, props = {}, ...children) {
   }
   return fill(node, children);
 }
-const SVG = ["http", "www.w3.org/2000/svg"].join(":" + "//");
+const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "g", "line", "circle", "text", "rect", "path"]);
 
 export function fill(node, children) {

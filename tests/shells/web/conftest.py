@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.conftest import Cluster
 from tests.real_parts import CHROMIUM
 from tests.serving import Running, running
 from tests.waiting import SECONDS
@@ -22,10 +22,15 @@ expect.set_options(timeout=SECONDS * 1000)
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
-    with running(database_url, tmp_path / "home") as up:
+@pytest.fixture(scope="module")
+def server(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Running]:
+    """One server a module; tests do not meet, since each has owners of its own."""
+    name = "web_" + request.module.__name__.rpartition(".")[2]
+    with running(cluster.create(name), tmp_path_factory.mktemp("web")) as up:
         yield up
+    cluster.drop(name)
 
 
 @pytest.fixture(scope="module")

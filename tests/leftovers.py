@@ -1,14 +1,15 @@
-"""Ends what a test run has started when the run itself is killed, as it is when a test hangs: then
-no fixture cleans up, and servers and databases would go on for ever.
+"""Ends the processes of a test run and removes its folder, however the run ends: when it is killed,
+no fixture cleans up, and servers and databases would stay.
 
-A process of its own waits for the end of the run. It knows what is left by a mark in the
+A process of its own waits for the end of the run. It finds what is left by a mark in the
 environment, which is inherited, and by the folder in which the databases lie, since Postgres is
-started without an environment. It looks into /proc, and does nothing where there is none.
+started without an environment. Without /proc it only removes the folder.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +24,10 @@ _SECONDS: Final = 30
 
 
 @contextmanager
-def ended_with_us(folder: Path) -> Iterator[None]:
-    """While entered, whatever inherits our environment or works on the folder ends with us."""
+def cleaned_up(folder: Path) -> Iterator[None]:
+    """At the end, whatever inherits our environment or works on the folder ends, and the folder is
+    removed.
+    """
     mark = f"{os.getpid()}-{time.time_ns()}"
     os.environ[_MARK] = mark
     # A pipe from us to it, and nobody else: the kernel closes it, however we end.
@@ -64,3 +67,4 @@ def _left(mark: str, folder: str) -> list[int]:
 if __name__ == "__main__":
     sys.stdin.read()
     _end(*sys.argv[1:])
+    shutil.rmtree(sys.argv[2], ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A test run that is killed leaves no process behind."""
+"""A test run that is killed leaves no process and no folder behind."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recollect.adapters.postgres.embedded.postmaster import is_alive
 KILLED = """
 import os, subprocess, sys
 from pathlib import Path
-from tests.leftovers import ended_with_us
+from tests.leftovers import cleaned_up
 
 sleeping = [sys.executable, "-c", "import time; time.sleep(3600)"]
-with ended_with_us(Path(sys.argv[1])):
+with cleaned_up(Path(sys.argv[1])):
     by_mark = subprocess.Popen(sleeping, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     by_folder = subprocess.Popen(
         [*sleeping, sys.argv[1]], env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -15,6 +15,8 @@ import pytest
 from tests.shells.cli.commands import COMMAND, environment
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 600
 SPEED = (*COMMAND, "bench", "speed", "--rows", "100", "--queries", "2", "--no-dense")
 # As a command does that opens its store inside the event loop.

@@ -11,7 +11,7 @@ from itertools import count
 import psycopg
 import pytest
 from psycopg import sql
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 
 _numbers = count()
 
@@ -19,7 +19,7 @@ _numbers = count()
 @pytest.fixture(scope="session")
 def shared_database_url(cluster: Cluster) -> Iterator[str]:
     name = f"emptied_{next(_numbers)}"
-    yield cluster.create(name, TEMPLATE)
+    yield cluster.create(name)
     cluster.drop(name)
 
 

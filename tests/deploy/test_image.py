@@ -20,6 +20,8 @@ import pytest
 from tests.real_parts import BUILDAH
 from tests.waiting import SECONDS, wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # No container runtime is needed: it also works inside of a container.
 ISOLATION = "--isolation=chroot"

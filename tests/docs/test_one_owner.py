@@ -11,7 +11,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened
 from tests.conformance.samples import ids, memory
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.docs.test_commands import blocks, run
 
 from recollect.core.memory.links import Link
@@ -31,7 +31,7 @@ where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname 
 
 @pytest.fixture
 def other_database_url(cluster: Cluster) -> Iterator[str]:
-    yield cluster.create("moved_to", TEMPLATE)
+    yield cluster.create("moved_to")
     cluster.drop("moved_to")
 
 
@@ -43,17 +43,20 @@ def rows_of(url: str, owner: str) -> dict[str, list[Any]]:
 
 
 async def test_an_owner_is_moved_with_the_documented_commands(
-    cluster: Cluster, open_folder: Path, database_url: str, other_database_url: str, tmp_path: Path
+    cluster: Cluster,
+    postgres_programs: Path,
+    database_url: str,
+    other_database_url: str,
+    tmp_path: Path,
 ) -> None:
     dump, load = blocks("operations.md", holding="${OWNER:?}")
-    (programs,) = (open_folder / "home" / "postgres" / "installation").glob("*/bin")
 
     def psql(script: str, **urls: str) -> str:
         as_superuser = {
             name: make_conninfo(cluster.admin_url, dbname=str(conninfo_to_dict(url)["dbname"]))
             for name, url in urls.items()
         }
-        step = f"export PATH={programs}:$PATH\n{script}"
+        step = f"export PATH={postgres_programs}:$PATH\n{script}"
         return run(step, tmp_path, tmp_path, OWNER=ADA, **as_superuser)
 
     async with opened(database_url) as (store, vectors):

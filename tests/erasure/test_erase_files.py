@@ -9,7 +9,6 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.conformance.samples import OWNER, fill, memory
-from tests.conftest import Cluster
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
@@ -23,8 +22,7 @@ WORDS = (b"elderflower", b"quixotic", b"cormorant")
 
 
 @pytest.fixture
-def embedded(cluster: Cluster, open_folder: Path) -> Iterator[EmbeddedPostgres]:
-    installation = open_folder / "home" / "postgres" / "installation"
+def embedded(installation: Path, open_folder: Path) -> Iterator[EmbeddedPostgres]:
     home = open_folder / "erasing"
     with (postgres := EmbeddedPostgres(home, installation=installation)):
         yield postgres

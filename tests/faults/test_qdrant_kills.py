@@ -18,6 +18,7 @@ from uuid import UUID
 import pytest
 from tests.conformance.places import NORTH, SPACE, embed_all, nearest
 from tests.conformance.samples import OWNER, ids, memory
+from tests.effort import sample
 from tests.qdrant_loopback import QdrantServer
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -143,7 +144,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("step", "moment"), STEPS)
+@pytest.mark.parametrize(("step", "moment"), sample(STEPS))
 async def test_a_kill_while_vectors_are_written_loses_none(
     database_url: str, qdrant: QdrantServer, engine: Qdrant, step: str, moment: str
 ) -> None:
@@ -160,8 +161,8 @@ async def test_a_kill_while_vectors_are_written_loses_none(
     assert len(qdrant.collections) == 1
 
 
-@pytest.mark.parametrize("action", ["forget", "edit", "hide", "erase", "move"])
-@pytest.mark.parametrize(("step", "moment"), [("drain", "before"), *STEPS[-2:]])
+@pytest.mark.parametrize("action", sample(["erase", "forget", "edit", "hide", "move"]))
+@pytest.mark.parametrize(("step", "moment"), sample([("drain", "before"), *STEPS[-2:]]))
 async def test_a_kill_after_a_change_serves_nothing_outdated(
     database_url: str, qdrant: QdrantServer, engine: Qdrant, action: str, step: str, moment: str
 ) -> None:
@@ -187,12 +188,14 @@ async def test_a_kill_after_a_change_serves_nothing_outdated(
 
 @pytest.mark.parametrize(
     ("step", "moment"),
-    [
-        ("drop_collection", "before"),
-        ("drop_collection", "after"),
-        ("drop", "before"),
-        ("drop", "after"),
-    ],
+    sample(
+        [
+            ("drop_collection", "before"),
+            ("drop_collection", "after"),
+            ("drop", "before"),
+            ("drop", "after"),
+        ]
+    ),
 )
 async def test_a_kill_while_a_space_is_dropped_leaves_no_collection(
     database_url: str, qdrant: QdrantServer, engine: Qdrant, step: str, moment: str

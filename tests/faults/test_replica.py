@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 from tests.conformance.samples import OWNER, memory
-from tests.conftest import Cluster
 from tests.waiting import SECONDS, wait_until_async
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
@@ -24,9 +23,15 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def standby(cluster: Cluster, open_folder: Path) -> Iterator[Server]:
-    """A copy of the run's Postgres that follows it."""
-    primary = EmbeddedPostgres(open_folder / "home")._prepare()[0]
+def embedded(installation: Path, open_folder: Path) -> Iterator[EmbeddedPostgres]:
+    with (postgres := EmbeddedPostgres(open_folder / "primary", installation=installation)):
+        yield postgres
+
+
+@pytest.fixture
+def standby(embedded: EmbeddedPostgres, open_folder: Path) -> Iterator[Server]:
+    """A copy of that Postgres that follows it."""
+    primary = embedded._prepare()[0]
     password = Passwords.read(primary.folder).of(SUPERUSER)
     folder = open_folder / "standby"
     primary.account.own_folder(folder, 0o755)
@@ -54,12 +59,14 @@ async def is_replica(store: PostgresStore, owner: str = OWNER) -> bool:
 
 
 async def test_a_replica_serves_recalls_as_long_as_it_makes_no_difference(
-    cluster: Cluster, database_url: str, standby: Server
+    embedded: EmbeddedPostgres, standby: Server
 ) -> None:
+    url = embedded.start()
+    password = Passwords.read(embedded.folder).of(SUPERUSER)
     host = str(standby.sockets)
-    read_url = make_conninfo(database_url, host=host)
+    read_url = make_conninfo(url, host=host)
     now = 0.0
-    async with PostgresStore(database_url, read_url=read_url, max_lag=3_600) as store:
+    async with PostgresStore(url, read_url=read_url, max_lag=3_600) as store:
         replica = store.pool.replica
         assert isinstance(replica, StreamingReplica)
         replica._clock = lambda: now
@@ -77,7 +84,8 @@ async def test_a_replica_serves_recalls_as_long_as_it_makes_no_difference(
             cursor = await connection.execute("select pg_is_in_recovery() as found")
             assert (await cursor.fetchone() or {}) == {"found": False}, "only where it is allowed"
 
-        with psycopg.connect(cluster.admin_url, host=host, autocommit=True) as admin:
+        admin_url = make_conninfo(read_url, user=SUPERUSER, password=password)
+        with psycopg.connect(admin_url, autocommit=True) as admin:
             admin.execute("select pg_wal_replay_pause()")
             await store.add(memory(2))
             assert not await serves(), "it has not replayed the owner's own write"

@@ -124,7 +124,10 @@ def test_a_migration_does_not_queue_others_behind_it(empty_database_url: str) ->
         migrating = pool.submit(migrate, empty_database_url)
         # In one transaction, pg_stat_activity would list the connections of its first query only.
         with psycopg.connect(empty_database_url, autocommit=True) as other:
-            blocked = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+            blocked = (
+                "select count(*) from pg_stat_activity"
+                " where datname = current_database() and wait_event_type = 'Lock'"
+            )
             wait_until(lambda: other.execute(blocked).fetchone() != (0,))
             wait_until(lambda: other.execute(blocked).fetchone() == (0,))
         reader.rollback()

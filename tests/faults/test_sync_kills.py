@@ -1,7 +1,7 @@
 """Clients and servers killed with SIGKILL at random moments, and processes that write at once:
 every acknowledged write is there in the end, and no memory twice.
 
-By default 24 rounds; RECOLLECT_TEST_KILLS sets another number. The test says how many were run and
+RECOLLECT_TEST_EFFORT multiplies the number of rounds. The test says how many were run and
 how many writes they acknowledged.
 """
 
@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import scaled
 from tests.serving import running
 from tests.shells.cli.commands import Cli, environment
 from tests.sync.clients import Client, settle
 
 pytestmark = pytest.mark.anyio
 
-ROUNDS = int(os.environ.get("RECOLLECT_TEST_KILLS", "24"))
+ROUNDS = scaled(24)
 ZYGOTE = Path(__file__).parents[1] / "sync" / "zygote.py"
 TOKEN = re.compile(r"zqp\w+")
 

@@ -105,7 +105,7 @@ def house(database_url: str, tmp_path: Path) -> Iterator[House]:
 
 
 def postgres_logs(folder: Path) -> bytes:
-    logs = [path.read_bytes() for path in folder.glob("*/postgres/log/postgres-*.log")]
+    logs = [path.read_bytes() for path in folder.glob("shared/postgres/log/postgres-*.log")]
     assert any(logs)
     return b"".join(logs)
 
@@ -117,7 +117,7 @@ def stored(client: httpx.Client, content: str, **more: Any) -> dict[str, Any]:
     return memory
 
 
-def test_no_canary_leaks(house: House, open_folder: Path) -> None:
+def test_no_canary_leaks(house: House, run_folder: Path) -> None:
     with house.serving() as client:
         # On a busy machine a leg must not be left out for being late.
         assert client.patch("settings", json={"deadline_ms": 30_000}).is_success
@@ -161,7 +161,7 @@ def test_no_canary_leaks(house: House, open_folder: Path) -> None:
                 RECOLLECT_SYNC="off",
             )
     house.aviary.keep("hosted service", house.hosted.received)
-    house.aviary.keep("Postgres's log", postgres_logs(open_folder))
+    house.aviary.keep("Postgres's log", postgres_logs(run_folder))
     assert b"unexpected error" not in house.aviary.seen["server err"]
     assert b"request" in house.aviary.seen["server err"]
     house.aviary.check()

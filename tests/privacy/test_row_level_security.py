@@ -639,14 +639,14 @@ async def test_the_app_role_has_no_keys(database_url: str) -> None:
 
 
 async def test_a_login_without_roles_runs_under_the_policies(
-    cluster: Cluster, open_folder: Path
+    cluster: Cluster,
 ) -> None:
     """It may neither create roles nor become one: the policies hold for the login itself."""
-    login, name = "plain_login", "plain_login_database"
+    login, name = cluster.name("plain_login"), "plain_login_database"
     with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
         admin.execute(f"create role {login} login password 'plain'")
-        admin.execute(f"create database {name} template recollect owner {login}")
-    url = psycopg.conninfo.make_conninfo(cluster.url, dbname=name, user=login, password="plain")
+        admin.execute(f"create database {cluster.name(name)} template recollect owner {login}")
+    url = psycopg.conninfo.make_conninfo(cluster.url_of(name), user=login, password="plain")
     try:
         async with PostgresStore(url) as store:
             assert store.barrier.roles is None

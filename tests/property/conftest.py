@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 
 from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
@@ -51,5 +51,5 @@ def opened(
 @pytest.fixture(scope="module")
 def module_database_url(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     name = request.module.__name__.rpartition(".")[2]
-    yield cluster.create(name, TEMPLATE)
+    yield cluster.create(name)
     cluster.drop(name)

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.conformance.samples import memory
+from tests.effort import scaled
 from tests.property.conftest import OpenStore
 from tests.strategies import MOMENT
 
@@ -149,5 +150,5 @@ def test_store_matches_a_dict_after_any_history(opened: OpenStore) -> None:
     HistoryOfThisStore.opened = opened
     run_state_machine_as_test(
         HistoryOfThisStore,
-        settings=settings(max_examples=10, stateful_step_count=20),
+        settings=settings(max_examples=scaled(10), stateful_step_count=20),
     )

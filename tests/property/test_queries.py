@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from tests.conformance.samples import OWNER, memory
+from tests.effort import scaled
 from tests.property.conftest import OpenStore
 from tests.strategies import MOMENT, any_text
 
@@ -83,7 +84,7 @@ word_queries = st.builds(
 )
 
 
-@hypothesis_settings(max_examples=150)
+@hypothesis_settings(max_examples=scaled(150))
 @given(
     owner=st.sampled_from([OWNER, "eve", "nobody"]),
     scope=st.just(Scope()) | scopes,
@@ -107,7 +108,7 @@ def test_search_stays_inside_the_scope(
     assert order == sorted(order)
 
 
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=scaled(60))
 @given(owner=st.sampled_from([OWNER, "eve", "nobody"]), scope=scopes)
 def test_a_listing_is_exactly_what_the_scope_covers(
     filled: OpenStore, owner: str, scope: Scope
@@ -119,7 +120,7 @@ def test_a_listing_is_exactly_what_the_scope_covers(
     )
 
 
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=scaled(60))
 @given(scope=scopes)
 def test_a_word_that_all_hold_finds_exactly_the_scope(filled: OpenStore, scope: Scope) -> None:
     categories = WordQuery("fact lesson", depth=100)

@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.serving import Running, running
 from tests.sync.clients import Client
 
@@ -18,7 +18,7 @@ def server(
 ) -> Iterator[Running]:
     """One server a module; tests do not meet, since each has owners of its own."""
     name = "sync_" + request.module.__name__.rpartition(".")[2]
-    url = cluster.create(name, TEMPLATE)
+    url = cluster.create(name)
     with running(url, tmp_path_factory.mktemp("sync"), max_content=8_000) as up:
         yield up
     cluster.drop(name)

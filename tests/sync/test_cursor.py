@@ -103,7 +103,10 @@ async def late_commit(url: str) -> tuple[set[UUID], list[UUID]]:
 
 
 async def _done_or_waiting(url: str, writing: asyncio.Task[object]) -> None:
-    waiting = "select count(*) from pg_locks where not granted"
+    waiting = """
+        select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+    """
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as looking:
         while not writing.done():
             cursor = await looking.execute(waiting)

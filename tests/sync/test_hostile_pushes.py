@@ -10,6 +10,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import scaled
 from tests.serving import Running
 from tests.strategies import any_text, new_id
 
@@ -49,7 +50,7 @@ def client(server: Running) -> Iterator[httpx.Client]:
 
 
 @given(memories=st.lists(writes, max_size=2), kept=st.lists(revisions, max_size=2))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=scaled(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_push_breaks_the_server(client: httpx.Client, memories: object, kept: object) -> None:
     body = {"protocol": PROTOCOL, "store": str(uuid4()), "memories": memories}
     answer = client.post("sync/push", content=_ascii({**body, "revisions": kept}))

@@ -64,11 +64,10 @@ class Backup:
 
 
 @pytest.fixture
-def backup(cluster: Cluster, open_folder: Path, tmp_path: Path) -> Iterator[Backup]:
-    (programs,) = (open_folder / "home" / "postgres" / "installation").glob("pg0-*/bin")
+def backup(cluster: Cluster, postgres_programs: Path, tmp_path: Path) -> Iterator[Backup]:
     name = f"restored_{next(_numbers)}"
-    cluster.create(name, TEMPLATE)
-    yield Backup(cluster, programs, name, tmp_path / "recollect.dump")
+    cluster.create(name)
+    yield Backup(cluster, postgres_programs, cluster.name(name), tmp_path / "recollect.dump")
     cluster.drop(name)
 
 

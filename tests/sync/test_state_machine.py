@@ -2,14 +2,13 @@
 deletes, offline spells, lost answers, repeated and late deliveries, crashes before and after every
 call to disk or network, clocks that are wrong by hours.
 
-By default 20 histories of up to 25 steps; RECOLLECT_TEST_HISTORIES and RECOLLECT_TEST_STEPS set
-others. The test prints how many steps and calls it ran.
+RECOLLECT_TEST_EFFORT multiplies the number of histories. The test prints how many steps and calls
+it ran.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from psycopg.rows import dict_row
+from tests.effort import scaled
 from tests.serving import Running
 from tests.sync.clients import Client, Crashed, SkewedClock, settle
 from tests.sync.machine import Ledger, tokens_in, tokens_of
@@ -37,8 +37,8 @@ from recollect.core.memory.links import KINDS, Link
 from recollect.core.memory.memory import Changes, Draft, Memory
 from recollect.core.sync.model import ChangePage
 
-HISTORIES = int(os.environ.get("RECOLLECT_TEST_HISTORIES", "20"))
-STEPS = int(os.environ.get("RECOLLECT_TEST_STEPS", "25"))
+HISTORIES = scaled(20)
+STEPS = 25
 # So small that the few memories of a history are several pages.
 PAGE = 3
 SKEWS = (timedelta(), timedelta(hours=-7), timedelta(hours=9))

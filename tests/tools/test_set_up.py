@@ -60,6 +60,7 @@ def installed(clone: Path) -> set[str]:
     return {folder.name.split("-")[0] for folder in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installer", INSTALLERS)
 def test_runtime_first_development_on_request(clone: Path, installer: str) -> None:
     assert set_up(clone, installer=installer).returncode == 0
@@ -75,6 +76,7 @@ def test_runtime_first_development_on_request(clone: Path, installer: str) -> No
     assert (clone / ".venv" / "pyvenv.cfg").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_a_half_built_environment_is_built_again(clone: Path) -> None:
     broken = clone / ".venv" / "bin"
     broken.mkdir(parents=True)
@@ -84,6 +86,7 @@ def test_a_half_built_environment_is_built_again(clone: Path) -> None:
     assert "recollect" in installed(clone)
 
 
+@pytest.mark.slow
 def test_changed_pins_are_installed_by_the_next_run(clone: Path) -> None:
     set_up(clone)
     (clone / "requirements.txt").write_text((clone / "requirements-dev.txt").read_text())

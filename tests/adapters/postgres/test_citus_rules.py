@@ -26,7 +26,7 @@ from tests.adapters.postgres.citus_rules import (
 )
 from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import memory
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.privacy.test_row_level_security import (
     ALL,
     CONDITION,
@@ -132,7 +132,7 @@ def install_row_triggers(url: str) -> None:
 @pytest.fixture
 def distributed_url(cluster: Cluster) -> Iterator[str]:
     """A second database, for what is compared with the first."""
-    yield cluster.create("as_distributed", TEMPLATE)
+    yield cluster.create("as_distributed")
     cluster.drop("as_distributed")
 
 

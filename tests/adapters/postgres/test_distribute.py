@@ -40,16 +40,17 @@ def test_without_the_extension_it_says_what_to_install(database_url: str) -> Non
 def test_only_the_owner_of_the_tables_may_distribute_them(
     database_url: str, cluster: Cluster
 ) -> None:
+    passer_by = cluster.name("passer_by")
     with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
-        admin.execute("create role passer_by login password 'plain'")
+        admin.execute(f"create role {passer_by} login password 'plain'")
     try:
-        url = make_conninfo(database_url, user="passer_by", password="plain")
+        url = make_conninfo(database_url, user=passer_by, password="plain")
         with pytest.raises(StoreUnavailable, match="only the owner") as raised:
             run(url)
         assert "Log in as recollect" in raised.value.remedy
     finally:
         with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
-            admin.execute("drop role passer_by")
+            admin.execute(f"drop role {passer_by}")
 
 
 def test_a_database_without_citus_is_not_distributed(database_url: str) -> None:

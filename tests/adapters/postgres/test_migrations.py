@@ -9,7 +9,6 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 from tests.conftest import Cluster
 from tests.waiting import SECONDS
 
@@ -114,11 +113,11 @@ def test_migrate_refuses_an_encoding_that_cannot_hold_every_character(
         sql.SQL(
             "create database {} encoding {} template template0"
             " locale_provider libc lc_collate 'C' lc_ctype 'C'"
-        ).format(sql.Identifier(name), encoding)
+        ).format(sql.Identifier(cluster.name(name)), encoding)
     )
     try:
         with pytest.raises(StoreUnavailable, match=encoding) as raised:
-            migrate(make_conninfo(cluster.url, dbname=name))
+            migrate(cluster.url_of(name))
     finally:
         cluster.drop(name)
     assert "UTF-8" in raised.value.remedy

@@ -142,7 +142,8 @@ for each statement execute function wait_at_the_gate()
 def is_rebuilding(url: str) -> bool:
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "select from pg_locks where locktype = 'advisory' and granted and classid = %s::int8",
+            "select from pg_locks where locktype = 'advisory' and granted and classid = %s::int8"
+            " and database = (select oid from pg_database where datname = current_database())",
             (lexeme_stats.REBUILD_LOCK,),
         )
         return found.fetchone() is not None

@@ -235,6 +235,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_run_reports_every_stage_and_skips_those_that_are_done(open_folder: Path) -> None:
     folder = open_folder / "scale"
     files = {kind: open_folder / f"scale.{kind}" for kind in ("json", "md")}
@@ -305,6 +306,7 @@ def _check_ratio(ratio: float, large: float, small: float) -> None:
     assert ratio == pytest.approx(large / small, abs=0.0051)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_no_server_and_continues(open_folder: Path) -> None:
     folder = open_folder / "stopped"
     command = [*COMMAND, "bench", "scale", "--rows", "200", "--queries", "2"]

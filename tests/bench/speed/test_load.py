@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.waiting import wait_until
 from typer.testing import CliRunner
 
@@ -42,6 +43,7 @@ def test_a_server_that_has_ended_has_no_memory() -> None:
     assert resident_mb(process.pid) == 0
 
 
+@pytest.mark.slow
 def test_load_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     options = ["--clients", "1,2", "--seconds", "1", "--memories", "100", "--no-dense"]

@@ -34,6 +34,7 @@ def test_speed_reports_an_unwritable_file_before_measuring(cli: Cli, tmp_path: P
     assert b"cannot write" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passages", [1, 3])
 def test_a_run_reports_every_part_and_its_ratios(
     home_with_model: Path, tmp_path: Path, passages: int
@@ -60,6 +61,7 @@ def test_a_run_reports_every_part_and_its_ratios(
     assert sorted(home_with_model.iterdir()) == before, "nothing of the user's is written"
 
 
+@pytest.mark.slow
 def test_a_local_run_reports_every_part_and_the_size_of_a_vector(
     home_with_model: Path, tmp_path: Path
 ) -> None:

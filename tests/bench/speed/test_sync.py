@@ -20,6 +20,7 @@ def test_the_report_adds_up() -> None:
     assert report["requests_per_synced_write"] == 6 / 1_000
 
 
+@pytest.mark.slow
 def test_sync_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     run = CliRunner().invoke(

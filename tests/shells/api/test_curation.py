@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.serving import Running, running
 from tests.shells.api.test_memories import stored
 from tests.waiting import wait_until
@@ -19,7 +19,7 @@ NEW = "The API moved to port 9000."
 
 @pytest.fixture(scope="module")
 def curating(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    url = cluster.create("curation_tests", TEMPLATE)
+    url = cluster.create("curation_tests")
     folder: Path = tmp_path_factory.mktemp("curation")
     with running(url, folder, curation="propose", worker="inside", embedder="none") as up:
         yield up

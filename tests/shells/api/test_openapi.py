@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.effort import scaled
 from tests.serving import Running
 from tests.waiting import SECONDS
 
@@ -130,7 +131,7 @@ def test_schemathesis_finds_no_fault(
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run"),
         # One worker: Python 3.11 cannot parse in two threads at once, which hypothesis does.
-        *("--seed", "20261115", "--max-examples", "12", "--workers", "1"),
+        *("--seed", "20261115", "--max-examples", str(scaled(12)), "--workers", "1"),
         *("--generation-database", "none", "--no-color", "--exclude-path-regex", "/sync/"),
         # None of its findings is to be that a busy machine is slow.
         *("--request-timeout", "180", "--suppress-health-check", "too_slow"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.serving import Running, running
 from tests.shells.cli.commands import Cli
 
@@ -19,7 +19,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One server for all tests; they do not meet, since each has owners of its own."""
-    url, home = cluster.create("cli_tests", TEMPLATE), tmp_path_factory.mktemp("cli")
+    url, home = cluster.create("cli_tests"), tmp_path_factory.mktemp("cli")
     with running(url, home, max_content=8_000) as up:
         yield up
     cluster.drop("cli_tests")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 from tests.serving import Running, running
 
 from recollect.shells.client.asynchronous import Options
@@ -15,7 +15,7 @@ from recollect.shells.client.asynchronous import Options
 @pytest.fixture(scope="package")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     home = tmp_path_factory.mktemp("client")
-    with running(cluster.create("client_tests", TEMPLATE), home) as up:
+    with running(cluster.create("client_tests"), home) as up:
         yield up
     cluster.drop("client_tests")
 

@@ -129,10 +129,10 @@ async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def server(cluster: object, open_folder: Path) -> Iterator[Running]:
-    from tests.conftest import TEMPLATE, Cluster
+    from tests.conftest import Cluster
 
     assert isinstance(cluster, Cluster)
-    url = cluster.create("quick", TEMPLATE)
+    url = cluster.create("quick")
     with running(url, unhurried_home(open_folder / "quick")) as answering:
         yield answering
     cluster.drop("quick")

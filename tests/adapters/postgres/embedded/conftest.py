@@ -1,4 +1,4 @@
-"""A home a test, one installation for all of them, and nothing left when a test ends."""
+"""A home a test, and nothing left when it ends."""
 
 from __future__ import annotations
 
@@ -27,11 +27,6 @@ print(embedded.start(), flush=True)
 sys.stdin.read()
 embedded.stop()
 """
-
-
-@pytest.fixture(scope="session")
-def installation(open_folder: Path) -> Path:
-    return open_folder / "installation"
 
 
 @pytest.fixture

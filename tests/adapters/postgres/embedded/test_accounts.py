@@ -20,6 +20,8 @@ from recollect.adapters.postgres.embedded.errors import AccountUnusable, DataFol
 from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 
+pytestmark = pytest.mark.slow
+
 as_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can switch accounts: run `sudo make test`"
 )

@@ -47,6 +47,7 @@ def test_a_home_where_no_folder_can_be_made(embed: Embed) -> None:
     assert "RECOLLECT_HOME" in caught.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ['quo"te', "dollar$HOME", "back`tick"])
 def test_a_path_that_a_shell_would_change(embed: Embed, home: Path, name: str) -> None:
     with pytest.raises(HomeUnusable, match="shell"):
@@ -110,6 +111,7 @@ def test_unpacking_is_retried_once_and_its_output_reported(
             unpack()
 
 
+@pytest.mark.slow
 def test_data_of_another_major_version(embed: Embed) -> None:
     embedded = embed()
     with embedded:
@@ -126,6 +128,7 @@ def test_a_folder_that_is_no_cluster(embed: Embed) -> None:
         embedded.start()
 
 
+@pytest.mark.slow
 def test_a_lost_password(embed: Embed) -> None:
     embedded = embed()
     with embedded:
@@ -136,6 +139,7 @@ def test_a_lost_password(embed: Embed) -> None:
     assert find_postmaster(embedded.folder / "data") is None
 
 
+@pytest.mark.slow
 def test_initdb_that_fails_is_quoted_and_leaves_no_data(
     embed: Embed, home: Path, installation: Path
 ) -> None:
@@ -150,6 +154,7 @@ def test_initdb_that_fails_is_quoted_and_leaves_no_data(
     assert not (embedded.folder / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_at_once_is_quoted(embed: Embed) -> None:
     embedded = embed()
     with embedded:
@@ -184,6 +189,7 @@ def test_a_socket_folder_of_another_user_is_refused(home: Path) -> None:
         sockets.rmdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mount_point", [False, True])
 def test_lost_data_is_not_replaced_by_an_empty_server(embed: Embed, *, mount_point: bool) -> None:
     """As when the volume that holds it is not mounted."""
@@ -207,6 +213,7 @@ def test_lost_data_is_not_replaced_by_an_empty_server(embed: Embed, *, mount_poi
         pass
 
 
+@pytest.mark.slow
 def test_giving_lost_data_up_begins_an_empty_server(embed: Embed) -> None:
     embedded = embed()
     with embedded:
@@ -217,6 +224,7 @@ def test_giving_lost_data_up_begins_an_empty_server(embed: Embed) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_passwords_that_were_not_settled_yet_are_found(embed: Embed) -> None:
     """As when the first start was killed after the data was in its place."""
     embedded = embed()

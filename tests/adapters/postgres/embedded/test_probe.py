@@ -13,6 +13,8 @@ import pytest
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
+pytestmark = pytest.mark.slow
+
 Embed = Callable[..., EmbeddedPostgres]
 
 

@@ -17,6 +17,8 @@ from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.account import account_for
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster, is_alive
 
+pytestmark = pytest.mark.slow
+
 Embed = Callable[..., EmbeddedPostgres]
 Spawn = Callable[[], subprocess.Popen[str]]
 

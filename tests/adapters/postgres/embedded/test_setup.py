@@ -191,6 +191,7 @@ def test_the_server_is_cut_off_from_the_process_that_started_it(
         assert not [name for name in descriptors if name.endswith(".lock")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["with space, and comma", "long" * 30, "it's"])
 def test_a_home_whose_path_suits_no_socket(embed: Embed, home: Path, name: str) -> None:
     embedded = embed(home / name)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 from tests.conformance.samples import memory
-from tests.conftest import TEMPLATE, Cluster
+from tests.conftest import Cluster
 
 from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.lexical.plan import MAX_WORDS, SMALL_SCOPE, Word, any_of
@@ -69,7 +69,7 @@ def _extra() -> list[Memory]:
 @pytest.fixture(scope="module")
 async def url(cluster: Cluster) -> AsyncIterator[str]:
     name = "postgres_words"
-    yield cluster.create(name, TEMPLATE)
+    yield cluster.create(name)
     cluster.drop(name)
 
 

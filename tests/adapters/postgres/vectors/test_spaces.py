@@ -136,10 +136,14 @@ async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url:
         await vectors.build_indexes(space)
 
 
-_BUILDING = "select 1 from pg_stat_progress_create_index where index_relid <> 0"
+_BUILDING = """
+select 1 from pg_stat_progress_create_index
+where datname = current_database() and index_relid <> 0
+"""
 _DROPPING = """
 select 1 from pg_stat_activity
-where query ilike 'drop index%' and state = 'active' and wait_event_type = 'Lock'
+where datname = current_database() and query ilike 'drop index%'
+    and state = 'active' and wait_event_type = 'Lock'
 """
 
 

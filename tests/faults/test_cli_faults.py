@@ -83,7 +83,8 @@ def test_a_locked_database(cli: Cli) -> None:
     id = cli.json("remember", "kept")["id"]
     with closing(sqlite3.connect(cli.home / "memories.db", isolation_level=None)) as other:
         other.execute("begin immediate")
-        code, error = cli.error("remember", "more")
+        hurried = Cli(cli.home, {"RECOLLECT_TIMEOUT_FACTOR": "1"})
+        code, error = hurried.error("remember", "more")
         assert code == 6
         assert error["type"] == "urn:recollect:problem:store-busy"
         assert "Try again" in error["remedy"]

@@ -94,7 +94,7 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(open_folder: Path
     embedded = EmbeddedPostgres(home)
     url = embedded.start()
     try:
-        with running(url, home) as up, up.client() as client:
+        with running(url, home, timeout_factor=1) as up, up.client() as client:
             assert client.post("memories", json={"content": "harbour"}).status_code == 201
             assert client.get("health/ready").status_code == 200
             embedded.stop()

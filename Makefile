@@ -30,7 +30,7 @@ PARALLEL = -n 3 --dist loadfile --no-loadscope-reorder
 check: lint types contracts
 	$(PYTEST) -n 2 --dist worksteal -m fast
 
-# Before you push: each store, shell and kind of fault, in about eight minutes on two cores.
+# Before you push: each store, shell and kind of fault, with a sample of kills and matrices.
 test: lint types contracts
 	RECOLLECT_TEST_EFFORT=0.2 $(PYTEST) $(PARALLEL) -m "not slow"
 

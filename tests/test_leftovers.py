@@ -32,9 +32,11 @@ with cleaned_up(Path(sys.argv[1])):
     not Path("/proc/self/environ").exists(),
     reason="this system has no /proc: run `make test` on Linux",
 )
-def test_leftover_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    (folder / "home").mkdir(parents=True)
     run = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)],
+        [sys.executable, "-c", KILLED, str(folder)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         timeout=SECONDS,
@@ -43,3 +45,4 @@ def test_leftover_processes_of_a_killed_run_are_ended(tmp_path: Path) -> None:
     assert run.returncode == 1, run.stderr
     for pid in map(int, run.stdout.split()):
         wait_until(lambda: not is_alive(pid))  # noqa: B023  # asked before the next one
+    wait_until(lambda: not folder.exists())

@@ -23,7 +23,7 @@ from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 pytestmark = pytest.mark.slow
 
 as_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root can switch accounts: run `sudo make test`"
+    os.geteuid() != 0, reason="only root can switch accounts: run `sudo make test-all`"
 )
 
 # Becomes an ordinary user after Python is loaded: root's Python may be unreadable to that user.

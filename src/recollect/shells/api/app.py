@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import iter_route_contexts
 from fastapi.security import HTTPBearer
 from starlette.responses import JSONResponse
 
@@ -113,6 +114,8 @@ def create_app(
     app.openapi = document  # type: ignore[method-assign]  # FastAPI's way to extend it
     # No coroutine, so it runs in a thread: building the document takes longer than starting.
     app.add_route(OPENAPI, lambda _: JSONResponse(document()), include_in_schema=False)
+    for _ in iter_route_contexts(app.routes):
+        pass  # FastAPI would resolve the routes during the first request
     # The last one added is the outermost.
     settings = server.settings
     app.add_middleware(

@@ -67,6 +67,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _RUN_FOLDER = pytest.StashKey[Path]()
+_MEMORY_NEEDED = 4 << 30  # bytes
+
+
+def _find_memory() -> Path | None:
+    """A file system in memory, if there is a large one: a run makes and removes 200,000 files."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        return None
+    there = os.statvfs(memory)
+    if there.f_flag & os.ST_NOEXEC or there.f_bavail * there.f_frsize < _MEMORY_NEEDED:
+        return None
+    return memory
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -75,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         config.stash[_RUN_FOLDER] = Path(config.workerinput["run_folder"])
         return
-    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="recollect-test-", dir=_find_memory()))
     # The unprivileged account of a root run must be able to pass through it.
     folder.chmod(0o711)
     cleaning = ExitStack()
@@ -315,20 +327,25 @@ def cluster(run_folder: Path, installation: Path, worker: str) -> Iterator[Clust
         embedded = EmbeddedPostgres(run_folder / "shared", installation=installation)
         url = embedded.start()
     try:
-        password = Passwords.read(embedded.folder).of(SUPERUSER)
-        admin_url = make_conninfo(url, user=SUPERUSER, password=password)
+        passwords = Passwords.read(embedded.folder)
+        admin_url = make_conninfo(url, user=SUPERUSER, password=passwords.of(SUPERUSER))
         with alone(run_folder / "template.lock"):
-            _make_template(url, admin_url)
+            _make_template(url, admin_url, passwords)
         yield Cluster(url, admin_url, worker)
     finally:
         embedded.stop()
 
 
-def _make_template(url: str, admin_url: str) -> None:
+def _make_template(url: str, admin_url: str, passwords: Passwords) -> None:
     with psycopg.connect(admin_url, autocommit=True) as connection:
         known = connection.execute("select from pg_database where datname = %s", [TEMPLATE])
         if known.fetchone() is not None:
             return
+        # Checking a password takes as long as connecting otherwise; here it need not.
+        connection.execute("set scram_iterations = 1")
+        for role in (ROLE, SUPERUSER):
+            named = sql.Identifier(role), sql.Literal(passwords.of(role))
+            connection.execute(sql.SQL("alter role {} password {}").format(*named))
         connection.execute(
             sql.SQL("create database {} template recollect owner {}").format(
                 sql.Identifier(TEMPLATE), sql.Identifier(ROLE)

@@ -37,7 +37,13 @@ class Program:
 
 CHROMIUM = Program(
     "Chromium",
-    ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    (
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+    ),
     "apt-get install chromium",
 )
 SYSTEMD_ANALYZE = Program("systemd", ("systemd-analyze",), "apt-get install systemd")

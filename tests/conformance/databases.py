@@ -29,7 +29,7 @@ def emptied_database_url(shared_database_url: str) -> str:
     with psycopg.connect(shared_database_url, autocommit=True) as connection:
         found = connection.execute(
             "select tablename from pg_tables"
-            " where schemaname = 'public' and tablename <> 'alembic_version'"
+            " where schemaname = 'public' and tablename <> 'schema_revisions'"
         )
         tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in found)
         connection.execute(sql.SQL("truncate {}").format(tables))

@@ -19,7 +19,7 @@ left join pg_constraint k on k.conrelid = c.oid and k.contype in ('p', 'f')
 left join pg_attribute a on a.attrelid = c.oid and a.attnum = any(k.conkey)
 left join pg_type t on t.oid = a.atttypid
 where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-    and c.relname <> 'alembic_version'
+    and c.relname <> 'schema_revisions'
 group by c.relname, t.typname, a.attname, a.attnum
 order by c.relname, a.attnum
 """

@@ -14,7 +14,6 @@ import sys
 from typing import Any
 
 # Everything that is imported late is imported now.
-import alembic.command  # noqa: F401  # as above
 from tests.faults.steps import stop_at
 
 import recollect.adapters.models.embedders.catalogue

@@ -119,8 +119,8 @@ def test_a_migration_does_not_queue_others_behind_it(empty_database_url: str) ->
     migrate(empty_database_url)
     with psycopg.connect(empty_database_url) as reader, ThreadPoolExecutor(1) as pool:
         # What a later migration would alter; here the table that says which one is next.
-        reader.execute("delete from alembic_version where version_num = '0001v'")
-        reader.execute("lock table alembic_version in access exclusive mode")
+        reader.execute("delete from schema_revisions where revision = '0001v'")
+        reader.execute("lock table schema_revisions in access exclusive mode")
         migrating = pool.submit(migrate, empty_database_url)
         # In one transaction, pg_stat_activity would list the connections of its first query only.
         with psycopg.connect(empty_database_url, autocommit=True) as other:

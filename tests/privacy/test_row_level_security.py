@@ -62,7 +62,7 @@ PUSHED = new_id()
 
 # Tables without owner data, and what they hold. Every other table has the policies.
 SHARED = {
-    "alembic_version": "the version of the schema",
+    "schema_revisions": "the version of the schema",
     "curation_budget": "calls to the model a day",
     "erasure_logs": "how far into each erasure log this database is",
     "extraction_budget": "calls to the model a day",

@@ -12,7 +12,7 @@ from psycopg import sql
 from tests.conftest import Cluster
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres.migrate import check_fit, heads, migrate
+from recollect.adapters.postgres.migrate import REVISIONS, check_fit, migrate
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import StoreUnavailable
 
@@ -49,7 +49,7 @@ def schema(url: str) -> list[tuple[object, ...]]:
 
 def versions(url: str) -> set[str]:
     with psycopg.connect(url) as connection:
-        return {row[0] for row in connection.execute("select version_num from alembic_version")}
+        return {row[0] for row in connection.execute("select revision from schema_revisions")}
 
 
 def test_migrate_creates_all_tables_and_repeating_it_changes_nothing(
@@ -58,7 +58,7 @@ def test_migrate_creates_all_tables_and_repeating_it_changes_nothing(
     assert migrate(empty_database_url) == ""
     migrated = schema(empty_database_url)
     assert {row[1] for row in migrated} >= _TABLES | _VECTORS
-    assert versions(empty_database_url) == heads()
+    assert versions(empty_database_url) == {*REVISIONS}
     assert migrate(empty_database_url) == ""
     assert schema(empty_database_url) == migrated
 
@@ -80,8 +80,18 @@ def test_migrate_adds_vectors_once_pgvector_is_available(
     assert migrate(empty_database_url)
     cluster.with_vectors(empty_database_url)
     assert migrate(empty_database_url) == ""
-    assert versions(empty_database_url) == heads()
+    assert versions(empty_database_url) == {*REVISIONS}
     assert {row[1] for row in schema(empty_database_url)} >= _TABLES | _VECTORS
+
+
+def test_migrate_adopts_what_alembic_made(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("alter table schema_revisions rename column revision to version_num")
+        connection.execute("alter table schema_revisions rename to alembic_version")
+    made = schema(database_url)
+    assert migrate(database_url) == ""
+    assert versions(database_url) == {*REVISIONS}
+    assert len(schema(database_url)) == len(made)
 
 
 def test_four_processes_at_once_migrate_once(empty_database_url: str) -> None:
@@ -89,15 +99,15 @@ def test_four_processes_at_once_migrate_once(empty_database_url: str) -> None:
         subprocess.Popen([sys.executable, "-c", MIGRATE, empty_database_url]) for _ in range(4)
     ]
     assert [process.wait(SECONDS) for process in processes] == [0] * 4
-    assert versions(empty_database_url) == heads()
+    assert versions(empty_database_url) == {*REVISIONS}
 
 
 @pytest.mark.parametrize("branch", ["tables", "vectors"])
 def test_migrate_refuses_a_database_of_a_newer_version(database_url: str, branch: str) -> None:
-    (newest,) = [head for head in heads() if head.endswith("v") == (branch == "vectors")]
+    (newest,) = [head for head in REVISIONS if head.endswith("v") == (branch == "vectors")]
     with psycopg.connect(database_url) as connection:
         connection.execute(
-            "update alembic_version set version_num = '9999' where version_num = %s", (newest,)
+            "update schema_revisions set revision = '9999' where revision = %s", (newest,)
         )
     with pytest.raises(StoreUnavailable, match="newer version") as raised:
         migrate(database_url)

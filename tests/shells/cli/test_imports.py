@@ -12,7 +12,6 @@ from tests.shells.cli.commands import Cli, client_of, environment, unhurried_hom
 from tests.waiting import SECONDS
 
 _OF_A_SERVER = {
-    "alembic",
     "fastapi",
     "mcp",
     "mcp_types",
@@ -21,7 +20,6 @@ _OF_A_SERVER = {
     "onnxruntime",
     "prometheus_client",
     "psycopg",
-    "sqlalchemy",
     "starlette",
     "structlog",
     "tokenizers",

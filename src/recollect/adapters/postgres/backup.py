@@ -22,7 +22,7 @@ from recollect.adapters.files.backup_folder import Backup, write_manifest
 from recollect.adapters.postgres.access import raise_barrier
 from recollect.adapters.postgres.distribution import read_distribution
 from recollect.adapters.postgres.errors import translate_errors
-from recollect.adapters.postgres.migrate import migrate_to
+from recollect.adapters.postgres.migrate import REVISIONS_TABLE, migrate_to, read_revisions
 from recollect.core.admin.backup import Checksum, Manifest, Table, find_differences
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import InvalidInput, StoreError
@@ -30,8 +30,6 @@ from recollect.core.errors import InvalidInput, StoreError
 Connection = psycopg.Connection[Any]
 Progress = Callable[[str, float], None]
 
-# Of the migrations; the manifest has what it says.
-_NOT_COPIED: Final = "alembic_version"
 # Where the tables are on disk: without it, a restored database begins a new epoch.
 _PLACE: Final = ("sync_server", "place")
 
@@ -56,7 +54,6 @@ from pg_constraint k join pg_class c on c.oid = k.conrelid
 where k.contype = 'f' and c.relnamespace = current_schema()::regnamespace
 order by k.oid
 """
-_REVISIONS: Final = "select version_num from alembic_version order by 1"
 # The same text whatever the settings of either server are.
 _AS_TEXT: Final[LiteralString] = """
 set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
@@ -86,7 +83,7 @@ def write_backup(
 ) -> Manifest:
     """Write every table to the backup, as they are at one moment."""
     with _reading(url, timeouts) as connection:
-        revisions = [revision for (revision,) in connection.execute(_REVISIONS).fetchall()]
+        revisions = read_revisions(connection)
         tables = []
         stored = _read_tables(connection)
         for number, table in enumerate(stored):
@@ -99,7 +96,7 @@ def write_backup(
             __version__,
             now,
             tuple(tables),
-            tuple(revisions),
+            revisions,
             _read_sequences(connection),
             None if server is None else str(server[0]),
         )
@@ -191,7 +188,7 @@ def _check_target(connection: Connection, manifest: Manifest, *, replace: bool) 
             field="--into",
             remedy="Name an empty database, or pass --replace to delete what is there.",
         )
-    revisions = tuple(revision for (revision,) in connection.execute(_REVISIONS).fetchall())
+    revisions = read_revisions(connection)
     if not {*manifest.revisions} <= {*revisions} and revisions != manifest.revisions:
         raise InvalidInput(
             f"the database has another schema than the backup, which Recollect {manifest.made_by} "
@@ -204,7 +201,7 @@ def _check_target(connection: Connection, manifest: Manifest, *, replace: bool) 
 def _read_tables(connection: Connection) -> list[_Stored]:
     return [
         _Stored(name, is_forced, tuple(c for c in columns if (name, c) != _PLACE))
-        for name, is_forced, columns in connection.execute(_TABLES, [_NOT_COPIED]).fetchall()
+        for name, is_forced, columns in connection.execute(_TABLES, [REVISIONS_TABLE]).fetchall()
     ]
 
 

@@ -8,13 +8,14 @@ import psycopg
 
 from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.errors import translate_errors
+from recollect.adapters.postgres.migrate import REVISIONS_TABLE
 from recollect.core.admin.distribution import DISTRIBUTE_REMEDY, Distribution
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 
 ROOT: Final = "memories"
 """All distributed tables are co-located with this one."""
-NOT_OURS: Final = ("alembic_version", "distribution_steps")
+NOT_OURS: Final = (REVISIONS_TABLE, "distribution_steps")
 """Tables that stay on the coordinator: of the migrations, and of `distribute`."""
 
 Connection = psycopg.Connection[Any]

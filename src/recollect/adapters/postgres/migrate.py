@@ -1,100 +1,84 @@
 """Bring a database to the schema that this version needs.
 
-Alembic runs the scripts in `migrations/`, which are plain SQL. Several servers may start at the
-same moment: a lock inside the migration's own transaction makes all but one wait, and it works
-behind a transaction-pooling PgBouncer too.
-
-The scripts form two branches, each in a folder of its own. `tables` is what every database has;
-`vectors` follows where pgvector can be used, so that a Postgres without it still finds memories by
-their words.
+Each script in `migrations/` is one step, named by its revision; those that end in `v` need pgvector
+and are applied where it can be used, so that a Postgres without it still finds memories by their
+words. Several servers may start at the same moment: a lock inside the migration's own transaction
+makes all but one wait, and it works behind a transaction-pooling PgBouncer too.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import psycopg
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationInfo
-from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
-from sqlalchemy import NullPool, create_engine
-from sqlalchemy.exc import DBAPIError
 
 from recollect.adapters.postgres.admin import connect
-from recollect.adapters.postgres.errors import translate
-from recollect.adapters.postgres.vectors.support import explain_missing_vectors
+from recollect.adapters.postgres.errors import translate_errors
+from recollect.adapters.postgres.pgvector import explain_missing_vectors
 from recollect.core.admin.timeouts import Timeouts
-from recollect.core.errors import StoreBusy, StoreUnavailable
+from recollect.core.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-_SCRIPTS: Final = Path(__file__).parent / "migrations"
-_BRANCHES: Final = ("tables", "vectors")
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_SCRIPTS: Final = {path.stem: path for path in Path(__file__).parent.glob("migrations/*.sql")}
+REVISIONS: Final = sorted(_SCRIPTS)
+"""What this version of Recollect knows, oldest first."""
+REVISIONS_TABLE: Final = "schema_revisions"
+
 _OLDEST_RELEASE: Final = 15
 # Seconds between attempts of a migration to lock a table: about two minutes with the attempts.
 _PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0)
-# Alembic keeps the migration in progress in module variables: one at a time per process.
-_ALEMBIC = Lock()
 
-
-def heads() -> set[str]:
-    """The newest revision of each branch that this version of Recollect knows."""
-    return set(ScriptDirectory.from_config(_config()).get_heads())
+# Any fixed number. The transaction that holds this lock is the one that migrates. A server may wait
+# long for another one that migrates, but not for a table: while it waits, every statement of the
+# other servers on that table waits behind it.
+_LOCK: Final = """
+set local lock_timeout = 0;
+select pg_advisory_xact_lock(7305201844);
+set local lock_timeout = '3s';
+"""
+# Before 0.1 the table was made by Alembic.
+_CREATE: Final = """
+do $$ begin
+    if to_regclass('alembic_version') is not null then
+        alter table alembic_version rename to schema_revisions;
+        alter table schema_revisions rename column version_num to revision;
+    end if;
+end $$;
+create table if not exists schema_revisions (revision text primary key);
+"""
 
 
 def migrate(url: str, timeouts: Timeouts | None = None) -> str:
     """Bring the database up to date. Returns why it cannot hold vectors; "" when it can."""
-    timeouts = timeouts or Timeouts()
-    _upgrade(url, "tables@head", timeouts)
-    note = explain_missing_vectors(url, timeouts)
-    if not note:
-        _upgrade(url, "vectors@head", timeouts)
-    return note
-
-
-def _upgrade(url: str, revision: str, timeouts: Timeouts) -> None:
-    """A migration waits three seconds for a table's lock and then starts over: while it waits,
-    every statement of the other servers on that table waits behind it.
-    """
-    for pause in _PAUSES:
-        try:
-            with _migrating(url, timeouts) as config:
-                command.upgrade(config, revision)
-        except StoreBusy:
-            log.info("a migration waits for a table that is in use")
-            time.sleep(pause)
-        else:
-            return
-    with _migrating(url, timeouts) as config:
-        command.upgrade(config, revision)
+    return migrate_to(url, REVISIONS, timeouts or Timeouts())
 
 
 def migrate_to(url: str, revisions: Sequence[str], timeouts: Timeouts) -> str:
-    """Bring an empty database to the schema of a backup. Returns why it cannot hold vectors."""
-    scripts = ScriptDirectory.from_config(_config())
-    try:
-        vectors = {script.revision for script in scripts.iterate_revisions("vectors@head", "base")}
-        for revision in revisions:
-            scripts.get_revision(revision)
-    except CommandError as error:
-        raise _too_new() from error
-    with _migrating(url, timeouts) as config:
-        for revision in set(revisions) - vectors:
-            command.upgrade(config, revision)
-    note = explain_missing_vectors(url, timeouts) if vectors & {*revisions} else ""
-    if not note:
-        with _migrating(url, timeouts) as config:
-            for revision in vectors & {*revisions}:
-                command.upgrade(config, revision)
-    return note
+    """Bring a database to these revisions, such as those of a backup. Returns why it cannot hold
+    vectors.
+    """
+    _check_known(revisions)
+    vectors = [revision for revision in revisions if revision.endswith("v")]
+    with _connect(url, timeouts) as connection:
+        _apply(connection, [revision for revision in revisions if revision not in vectors])
+        note = explain_missing_vectors(connection) if vectors else ""
+        if not note:
+            _apply(connection, vectors)
+        return note
+
+
+def read_revisions(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+    """Those that were applied, oldest first."""
+    found = connection.execute("select revision from schema_revisions order by revision")
+    return tuple(revision for (revision,) in found.fetchall())
 
 
 def check_fit(version: int, encoding: str | None) -> None:
@@ -114,56 +98,49 @@ def check_fit(version: int, encoding: str | None) -> None:
 
 
 @contextmanager
-def _migrating(url: str, timeouts: Timeouts) -> Iterator[Config]:
-    """A configuration whose connection commits at the end. Errors are translated."""
+def _connect(url: str, timeouts: Timeouts) -> Iterator[Connection]:
+    with translate_errors(), connect(url, timeouts) as connection:
+        check_fit(
+            connection.info.server_version, connection.info.parameter_status("server_encoding")
+        )
+        yield connection
 
-    def connect_and_check() -> psycopg.Connection:
-        made = connect(url, timeouts, autocommit=False)
+
+def _apply(connection: Connection, revisions: Sequence[str]) -> None:
+    """Apply those that are missing, in one transaction; retried while a table is in use."""
+    for pause in _PAUSES:
         try:
-            check_fit(made.info.server_version, made.info.parameter_status("server_encoding"))
-        except StoreUnavailable:
-            made.close()
-            raise
-        return made
-
-    engine = create_engine("postgresql+psycopg://", creator=connect_and_check, poolclass=NullPool)
-    config = _config()
-    try:
-        with _ALEMBIC, engine.begin() as connection:
-            config.attributes["connection"] = connection
-            config.attributes["on_version_apply"] = _log_step
-            yield config
-    except CommandError as error:
-        raise _too_new() from error
-    except DBAPIError as error:
-        if isinstance(error.orig, psycopg.Error):
-            raise translate(error.orig) from error
-        raise
-    except psycopg.Error as error:
-        raise translate(error) from error
-    finally:
-        engine.dispose()
+            return _try_to_apply(connection, revisions)
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+            log.info("a migration waits for a table that is in use")
+            time.sleep(pause)
+    return _try_to_apply(connection, revisions)
 
 
-def _log_step(*, step: MigrationInfo, **_: object) -> None:
-    log.info("migrated the database to %s", step.up_revision_id)
+def _try_to_apply(connection: Connection, revisions: Sequence[str]) -> None:
+    with connection.transaction():
+        connection.execute("set local lock_timeout = '3s'")
+        if not _find_missing(connection, revisions):
+            return
+        connection.execute(_LOCK)
+        connection.execute(_CREATE)
+        for revision in _find_missing(connection, revisions):
+            connection.execute(_SCRIPTS[revision].read_bytes())
+            connection.execute("insert into schema_revisions values (%s)", [revision])
+            log.info("migrated the database to %s", revision)
 
 
-def _too_new() -> StoreUnavailable:
-    return StoreUnavailable(
-        "the database was made by a newer version of Recollect",
-        remedy="Upgrade Recollect on this machine, or name another database.",
-    )
+def _find_missing(connection: Connection, revisions: Sequence[str]) -> list[str]:
+    if connection.execute("select to_regclass(%s)", [REVISIONS_TABLE]).fetchone() == (None,):
+        return [*revisions]
+    applied = read_revisions(connection)
+    _check_known(applied)
+    return [revision for revision in revisions if revision not in applied]
 
 
-def _config() -> Config:
-    config = Config()
-    folders = "\n".join(str(_SCRIPTS / branch) for branch in _BRANCHES)
-    config.set_main_option("script_location", _escape(str(_SCRIPTS)))
-    config.set_main_option("path_separator", "newline")
-    config.set_main_option("version_locations", _escape(folders))
-    return config
-
-
-def _escape(value: str) -> str:
-    return value.replace("%", "%%")
+def _check_known(revisions: Collection[str]) -> None:
+    if not _SCRIPTS.keys() >= {*revisions}:
+        raise StoreUnavailable(
+            "the database was made by a newer version of Recollect",
+            remedy="Upgrade Recollect on this machine, or name another database.",
+        )

@@ -8,8 +8,10 @@ import psycopg
 import pytest
 from tests.conformance.places import NORTH, SPACE, nearest, opened, rows, texts
 from tests.conformance.samples import ids, memory
+from tests.waiting import wait_until_async
 
 from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
@@ -19,12 +21,23 @@ pytestmark = pytest.mark.anyio
 _DUE = "update embeddings set due_at = now() where due_at < 'infinity'"
 
 
+async def _wait_for_earlier_writers(store: PostgresStore) -> None:
+    """Transactions of all databases count, and other tests have some open."""
+    ended = "select pg_snapshot_xmin(pg_current_snapshot()) > opened_in as ended from spaces"
+
+    async def have_ended() -> bool:
+        return all(row["ended"] for row in await rows(store, ended))
+
+    await wait_until_async(have_ended)
+
+
 async def test_a_sweep_goes_in_steps_and_resumes(emptied_database_url: str) -> None:
     limits = Limits(sweep=3)
     looked = "select swept_to from spaces"
     async with opened(emptied_database_url, limits=limits) as (store, vectors):
         await store.add_many([memory(number, str(number)) for number in range(1, 8)])
         space = await vectors.open_space("compass", SPACE)
+        await _wait_for_earlier_writers(store)
         assert texts(await vectors.claim(space, 100)) == ["1", "2", "3"]
         assert [row["swept_to"] for row in await rows(store, looked)] == ids(3)
         assert await vectors.progress(space) == EmbeddingProgress(0, 7, 0)
@@ -50,6 +63,7 @@ async def test_a_sweep_waits_for_writers_older_than_the_space(emptied_database_u
             space = await vectors.open_space("compass", SPACE)
             assert texts(await vectors.claim(space, 10)) == ["early"]
             assert await vectors.claim(space, 10) == []
+        await _wait_for_earlier_writers(store)
         assert texts(await vectors.claim(space, 10)) == ["slow"]
         assert await vectors.claim(space, 10) == []
         swept = await rows(store, "select swept_to from spaces")

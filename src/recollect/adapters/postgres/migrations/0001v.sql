@@ -1,21 +1,9 @@
-"""Vectors: a branch of its own, because a Postgres without pgvector is a server too.
+-- Vectors, where pgvector can be used: a Postgres without it is a server, too.
+--
+-- Nothing here computes with a vector: on some processors that would crash the whole server.
+--
+-- After the first release this script never changes.
 
-This branch is applied where the extension is usable, always after the tables. Nothing here computes
-with a vector: on some processors that would crash the whole server.
-
-After the first release this script never changes, and it imports nothing that can.
-"""
-
-from alembic import op
-
-revision = "0001v"
-down_revision = None
-branch_labels = ("vectors",)
-# Not on the tables, though these refer to them: Alembic would then drop that revision from the list
-# of what a database has. `migrate` brings the tables up first, always.
-depends_on = None
-
-SPACES = """
 -- swept_owner, swept_to: up to which memory, by owner and id, the space's missing rows were added;
 -- swept_to is null when all were.
 -- opened_in: a memory written by a transaction older than this one may not know of the space.
@@ -47,9 +35,7 @@ create table spaces (
 create unique index spaces_active on spaces ((true)) where state = 'active';
 
 create unique index spaces_former on spaces ((true)) where is_former;
-"""
 
-EMBEDDINGS = """
 -- One row for each passage of a text; most texts have one. A row without a vector is a job, always
 -- of the first passage, number 0: the others are added with their vectors, and hold no other
 -- memory's words. start_char, end_char: null where the text is a single passage.
@@ -149,9 +135,7 @@ for each row when ((
     or (old.deleted_at is null) <> (new.deleted_at is null)
 ) and not new.is_sensitive and new.deleted_at is null)
 execute function recollect_embed_changed();
-"""
 
-TOKENS = """
 -- The token vectors of a passage, beside its vector: there only as long as that row is, so never
 -- for a sensitive memory. Not in the row itself: an exact search reads every vector, and would have
 -- to step over ten times as much.
@@ -168,9 +152,7 @@ create table token_vectors (
 
 -- They do not get smaller.
 alter table token_vectors alter column block set storage external;
-"""
 
-CONTEXT = r"""
 -- A turn of a conversation is embedded with the turns before it: whose words are in whose vector.
 -- What a vector holds of another memory is removed when that one is edited, forgotten, erased or
 -- becomes sensitive, in the same transaction, by the trigger below. The foreign key backs it up for
@@ -277,9 +259,7 @@ for each row when (
 
 create trigger embeddings_context_erased before delete on memories
 for each row execute function recollect_embed_context();
-"""
 
-OUTBOX = """
 -- What Qdrant does not know yet. A row says that the vectors or the scope of a memory changed; it
 -- is written in the same transaction as the change, and removed after Qdrant has confirmed what is
 -- there now. Rows are only added: a change never waits for the process that sends them.
@@ -339,9 +319,7 @@ for each row when (
     (old.project, old.session, old.category, old.tags)
         is distinct from (new.project, new.session, new.category, new.tags)
 ) execute function recollect_outbox_moved();
-"""
 
-CONCEPT_VECTORS = """
 -- The vectors of concepts' names. No foreign key to spaces, as above; the rows of a space that is
 -- given up are removed when the next one is filled.
 create table concept_vectors (
@@ -352,27 +330,20 @@ create table concept_vectors (
     primary key (owner, concept_id, space_id),
     foreign key (owner, concept_id) references concepts (owner, id) on delete cascade
 );
-"""
 
-# As for the tables.
-OWN_ROWS = """
-alter table {table} enable row level security;
-
-alter table {table} force row level security;
-
-create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
-"""
-
-OWNED = (
-    "embeddings",
-    "token_vectors",
-    "embedding_context",
-    "vector_outbox",
-    "concept_vectors",
-)
-
-
-def upgrade() -> None:
-    policies = [OWN_ROWS.format(table=table) for table in OWNED]
-    for feature in (SPACES, EMBEDDINGS, TOKENS, CONTEXT, OUTBOX, CONCEPT_VECTORS, *policies):
-        op.execute(feature)
+-- As in 0001.sql.
+do $$
+declare
+    name text;
+begin
+    foreach name in array array[
+        'embeddings', 'token_vectors', 'embedding_context', 'vector_outbox',
+        'concept_vectors'
+    ] loop
+        execute format('alter table %I enable row level security', name);
+        execute format('alter table %I force row level security', name);
+        execute format($policy$
+            create policy own_rows on %I using (owner = current_setting('recollect.owner', true))
+        $policy$, name);
+    end loop;
+end $$;

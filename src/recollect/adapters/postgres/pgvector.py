@@ -8,13 +8,9 @@ may compute with a vector.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import psycopg
-
-from recollect.adapters.postgres.admin import connect
-from recollect.adapters.postgres.errors import translate_errors
-from recollect.core.admin.timeouts import Timeouts
 
 OLDEST: Final = (0, 8)
 """The release that brought iterative scans; without them a filtered search loses rows."""
@@ -24,26 +20,25 @@ _ENABLED += " where extname = 'vector'"
 _INSTALLED = "select 1 from pg_available_extensions where name = 'vector'"
 
 
-def explain_missing_vectors(url: str, timeouts: Timeouts) -> str:
+def explain_missing_vectors(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
     """Enable pgvector if need be. Returns why the database cannot hold vectors; "" when it can."""
-    with translate_errors(), connect(url, timeouts) as connection:
-        if connection.execute(_ENABLED).fetchone() is None:
-            if connection.execute(_INSTALLED).fetchone() is None:
-                return (
-                    "pgvector is not installed on this Postgres: install it (Debian and Ubuntu:"
-                    " postgresql-NN-pgvector, NN being the major version) and restart Recollect"
-                )
-            try:
-                connection.execute("create extension if not exists vector")
-            except psycopg.errors.InsufficientPrivilege:
-                return (
-                    "pgvector is not enabled in this database: let a superuser run"
-                    " `create extension vector` in it and restart Recollect (on the embedded"
-                    " Postgres `recollect doctor` says why it is left out)"
-                )
-            except psycopg.errors.UniqueViolation:
-                pass  # another server enabled it at the same moment
-        return _explain_unfit(connection.execute(_ENABLED).fetchone())
+    if connection.execute(_ENABLED).fetchone() is None:
+        if connection.execute(_INSTALLED).fetchone() is None:
+            return (
+                "pgvector is not installed on this Postgres: install it (Debian and Ubuntu:"
+                " postgresql-NN-pgvector, NN being the major version) and restart Recollect"
+            )
+        try:
+            connection.execute("create extension if not exists vector")
+        except psycopg.errors.InsufficientPrivilege:
+            return (
+                "pgvector is not enabled in this database: let a superuser run"
+                " `create extension vector` in it and restart Recollect (on the embedded"
+                " Postgres `recollect doctor` says why it is left out)"
+            )
+        except psycopg.errors.UniqueViolation:
+            pass  # another server enabled it at the same moment
+    return _explain_unfit(connection.execute(_ENABLED).fetchone())
 
 
 def _explain_unfit(enabled: tuple[str, bool] | None) -> str:

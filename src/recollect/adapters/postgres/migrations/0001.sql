@@ -1,19 +1,10 @@
-"""The tables that every database has, by feature. Vectors have a branch of their own.
+-- The tables that every database has, by feature. Those of vectors are in 0001v.sql.
+--
+-- Every table of an owner's data begins its key with the owner, and so does every foreign key: the
+-- same id under two owners is two memories (docs/adr/0039).
+--
+-- After the first release this script never changes.
 
-Every table of an owner's data begins its key with the owner, and so does every foreign key: the
-same id under two owners is two memories (docs/adr/0039).
-
-After the first release this script never changes, and it imports nothing that can.
-"""
-
-from alembic import op
-
-revision = "0001"
-down_revision = None
-branch_labels = ("tables",)
-depends_on = None
-
-MEMORIES = r"""
 -- array_to_string is only STABLE, because some element types print differently per session. For
 -- text the result is always the same.
 create function recollect_join(words text[]) returns text
@@ -70,9 +61,7 @@ where valid_from is not null or valid_until is not null;
 create index memories_same_text on memories
     (owner, hashtextextended(regexp_replace(content, '\s+', '', 'g'), 0))
     where deleted_at is null and category <> 'episode';
-"""
 
-WORDS = """
 -- fastupdate off: every search would read the pending list, and recall is the hot path.
 create index memories_search on memories using gin (search_vector) with (fastupdate = off);
 
@@ -112,9 +101,7 @@ $$;
 
 create trigger hide_words after update on memories for each row
 when (new.is_sensitive and not old.is_sensitive) execute function recollect_hide_words();
-"""
 
-LINKS = """
 -- Finds the links of memories from their other end.
 create table memory_links (
     owner text not null,
@@ -150,9 +137,7 @@ for each row when (new.links <> '[]') execute function recollect_linked();
 
 create trigger links_changed after update of links on memories
 for each row when (new.links <> old.links) execute function recollect_linked();
-"""
 
-VERSIONS = """
 -- Former states of memories, at most 100 of each, for recalls of what was known at a moment. A
 -- version was known from when it was written until the next one was. They are numbered per memory:
 -- the memory is locked while it is changed, and a sequence would be another one on each node of
@@ -211,9 +196,7 @@ $$;
 create trigger versions_kept after update on memories for each row
 when (old.version <> new.version or old.updated_at <> new.updated_at)
 execute function recollect_version();
-"""
 
-SYNC = """
 -- id: which server this database is. epoch: clients compare it. place: where these tables are on
 -- disk; a restore puts them elsewhere, and a new epoch begins.
 create table sync_server (
@@ -343,9 +326,7 @@ for each statement execute function recollect_change_erased();
 
 create trigger revisions_ordered before insert or update on revisions
 for each row execute function recollect_revised();
-"""
 
-GRAPH = """
 -- compared_in: the space in which its name was compared with the others; null while it waits.
 create table concepts (
     owner text not null,
@@ -489,11 +470,9 @@ create index extractions_answered on extractions (owner, content_hash) where ans
 create table extraction_budget (
     day date primary key, calls integer not null default 0, tokens bigint not null default 0
 );
-"""
 
-# In the database and not in a store's code, so that whatever changes or erases a memory, the graph
-# holds nothing of it afterwards.
-GRAPH_FUNCTIONS = """
+-- In the database and not in a store's code, so that whatever changes or erases a memory, the graph
+-- holds nothing of it afterwards.
 -- What is read for the graph: another text, tag or keyword is another extraction.
 create function recollect_extracted_text(content text, tags text[], keywords text[]) returns bytea
 language sql immutable strict parallel safe
@@ -632,9 +611,7 @@ begin
     perform recollect_graph_grew(whose);
 end
 $$;
-"""
 
-GRAPH_TRIGGERS = """
 create function recollect_graph_added() returns trigger language plpgsql as $$
 begin
     insert into extractions (memory_id, owner, content_hash)
@@ -746,9 +723,7 @@ for each statement execute function recollect_graph_unsaid();
 
 create trigger graph_withdrawn after update on edge_evidence referencing new table as gone
 for each statement execute function recollect_graph_unsaid();
-"""
 
-RECALLS = """
 -- Which memories were recalled, and since when that is recorded.
 create table recalls (
     owner text not null,
@@ -762,9 +737,7 @@ create table recalls (
 create table recalls_kept (since timestamptz not null, single boolean unique default true);
 
 insert into recalls_kept (since) values (now());
-"""
 
-CURATION = """
 -- A pair of memories has one proposal. The versions are those that were compared: when one of them
 -- is no longer current, an undecided proposal is void, and the pair may be proposed again.
 -- sensitive: as for the graph, no proposal is about a sensitive memory.
@@ -832,9 +805,7 @@ create table curation_progress (owner text primary key, position bigint not null
 
 -- How often the language model was asked, by day.
 create table curation_budget (day date primary key, calls integer not null);
-"""
 
-ADMIN = """
 -- Not keyed by owner: a key is found by its digest, before it is known whose it is.
 create table keys (
     id uuid primary key,
@@ -863,66 +834,31 @@ create table settings_audit (
 
 -- How far into each erasure log this database is: a restored one is behind.
 create table erasure_logs (log uuid primary key, applied bigint not null);
-"""
 
-# The second barrier (docs/adr/0040): a transaction sees the rows of the owner it names, and without
-# a name none. Forced, so that it holds for the owner of the tables as well. What workers and
-# administration may see besides is granted by `access.py`, which knows the names of the roles.
-OWN_ROWS = """
-alter table {table} enable row level security;
+-- The second barrier (docs/adr/0040): a transaction sees the rows of the owner it names, and
+-- without a name none. Forced, so that it holds for the owner of the tables as well. What workers
+-- and administration may see besides is granted by `access.py`, which knows the names of the roles.
+do $$
+declare
+    name text;
+begin
+    foreach name in array array[
+        'memories', 'lexeme_stats', 'memory_links', 'memory_versions', 'owners', 'changes',
+        'revisions', 'concepts', 'concept_names', 'memory_concepts', 'concept_edges',
+        'edge_evidence', 'near_concepts', 'graph_versions', 'extractions', 'recalls',
+        'proposals', 'curation_journal', 'curation_progress', 'keys'
+    ] loop
+        execute format('alter table %I enable row level security', name);
+        execute format('alter table %I force row level security', name);
+        execute format($policy$
+            create policy own_rows on %I using (owner = current_setting('recollect.owner', true))
+        $policy$, name);
+    end loop;
+end $$;
 
-alter table {table} force row level security;
-
-create policy own_rows on {table} using (owner = current_setting('recollect.owner', true));
-"""
-
-OWNED = (
-    "memories",
-    "lexeme_stats",
-    "memory_links",
-    "memory_versions",
-    "owners",
-    "changes",
-    "revisions",
-    "concepts",
-    "concept_names",
-    "memory_concepts",
-    "concept_edges",
-    "edge_evidence",
-    "near_concepts",
-    "graph_versions",
-    "extractions",
-    "recalls",
-    "proposals",
-    "curation_journal",
-    "curation_progress",
-    "keys",
-)
-
-# Under a policy Postgres checks the owner of a row before it calls any function that is not
-# leakproof, and then it cannot use an index on such a function: neither that of the words nor those
-# of a text's hash and length. Through this view it can. It reads the table as the view's owner, and
-# the condition is in the view itself.
-OWN_MEMORIES = """
+-- Under a policy Postgres checks the owner of a row before it calls any function that is not
+-- leakproof, and then it cannot use an index on such a function: neither that of the words nor
+-- those of a text's hash and length. Through this view it can. It reads the table as the view's
+-- owner, and the condition is in the view itself.
 create view own_memories as
 select * from memories where owner = current_setting('recollect.owner', true);
-"""
-
-
-def upgrade() -> None:
-    for feature in (
-        MEMORIES,
-        WORDS,
-        LINKS,
-        VERSIONS,
-        SYNC,
-        GRAPH,
-        GRAPH_FUNCTIONS,
-        GRAPH_TRIGGERS,
-        RECALLS,
-        CURATION,
-        ADMIN,
-        *(OWN_ROWS.format(table=table) for table in OWNED),
-        OWN_MEMORIES,
-    ):
-        op.execute(feature)

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,15 @@ def test_cloudnativepg_accepts_the_manifests(manifest: Manifest) -> None:
     file = SCHEMAS / f"cnpg_{manifest['kind'].lower()}s.crd.yaml"
     if not file.exists():
         pytest.skip("RECOLLECT_TEST_CRDS names no folder with the CRDs of CloudNativePG")
-    (version,) = yaml.safe_load(file.read_text())["spec"]["versions"]
-    schema = version["schema"]["openAPIV3Schema"]
+    schema = read_schema(file)
     jsonschema.validate(manifest, schema)
     assert [*unknown_fields(manifest["spec"], schema["properties"]["spec"], "spec")] == []
+
+
+@cache
+def read_schema(file: Path) -> Any:
+    (version,) = yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]["versions"]
+    return version["schema"]["openAPIV3Schema"]
 
 
 def unknown_fields(value: Any, schema: Any, where: str) -> Iterator[str]:

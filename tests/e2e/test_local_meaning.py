@@ -108,6 +108,7 @@ def test_the_active_space_decides_which_model_recalls(cli: Cli, models_folder: P
     assert texts(words.json("recall", QUERY)) == []
 
 
+@pytest.mark.slow
 def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
     """It is left to a worker, which the recall names."""
     cli("remember", "-", input="The harbour master keeps the tide tables. " * 2_300)
@@ -132,6 +133,7 @@ def notes(numbers: range) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_words_find_what_a_large_import_has_stored_so_far(cli: Cli, tmp_path: Path) -> None:
     """The import waits for the rest of its input while another process recalls."""
     first = tmp_path / "first.jsonl"

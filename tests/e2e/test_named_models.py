@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.effort import sample
 
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import fetch_weights
@@ -20,11 +21,13 @@ REFUNDS, CAT = "Refunds are paid within thirty days of purchase.", "The cat slee
 
 @pytest.mark.parametrize(
     ("name", "query"),
-    [
-        ("granite-30m", "How do I get my money back?"),
-        ("multilingual", "Wie bekomme ich mein Geld zurück?"),
-        ("multilingual", "どうすれば返金してもらえますか?"),
-    ],
+    sample(
+        [
+            ("granite-30m", "How do I get my money back?"),
+            ("multilingual", "Wie bekomme ich mein Geld zurück?"),
+            ("multilingual", "どうすれば返金してもらえますか?"),
+        ]
+    ),
 )
 async def test_a_named_model_finds_the_answer_by_meaning(
     name: str, query: str, tmp_path: Path

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import sample
 from tests.shells.cli.commands import COMMAND, Cli, environment, unhurried_home
 from tests.waiting import wait_until
 
@@ -208,6 +209,7 @@ def test_a_hook_starts_nothing(home: Path) -> None:
     assert not Path(socket_path(str(home))).exists()
 
 
+@pytest.mark.slow
 def test_another_session_takes_over_from_one_that_was_killed(home: Path) -> None:
     with ExitStack() as stack:
         first = stack.enter_context(session(home))
@@ -234,6 +236,7 @@ def test_the_socket_of_a_process_that_was_killed_is_replaced(home: Path) -> None
         assert CAR in hook(home)
 
 
+@pytest.mark.slow
 def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> None:
     """It accepts, and is killed before it answers."""
     with session(home) as mcp:
@@ -257,6 +260,7 @@ def has_socket(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
     with session(home) as mcp:
         wait_for_model(home, 3)
@@ -300,6 +304,7 @@ def git_repository(folder: Path, name: str) -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 def test_a_relative_folder_is_that_of_the_hook_not_of_the_session(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +324,7 @@ def test_a_relative_folder_is_that_of_the_hook_not_of_the_session(
         assert "by meaning" in last_log(home)
 
 
+@pytest.mark.slow
 def test_a_hook_in_a_folder_that_was_removed_is_answered(home: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -351,7 +357,7 @@ def test_hostile_events_do_not_hold_up_the_session(home: Path, tmp_path: Path) -
         assert mcp.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
 
 
-@pytest.mark.parametrize("reply", [b"\n", b'{"hits": []}\n', b"cut off"])
+@pytest.mark.parametrize("reply", sample([b"\n", b'{"hits": []}\n', b"cut off"]))
 def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(socket_path(str(home)))
@@ -389,7 +395,7 @@ def test_the_settings_of_the_hook_count_not_those_of_the_session(home: Path) -> 
         assert "failed: InvalidInput" in last_log(home)
 
 
-@pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])
+@pytest.mark.parametrize("damage", sample(["missing", "partial", "corrupt"]))
 def test_without_a_whole_model_words_answer_and_say_so_once(
     home: Path, tmp_path: Path, damage: str
 ) -> None:
@@ -427,6 +433,7 @@ def test_a_session_holds_the_model_without_a_call_once_there_is_a_store(
         wait_for_model(empty, 1)
 
 
+@pytest.mark.slow
 def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Path) -> None:
     words = Cli(home, {"RECOLLECT_EMBEDDER": "none"})
     question = "is the violin or the soup in the study at noon?"
@@ -443,6 +450,7 @@ def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Pa
         assert not Path(socket_path(str(home))).exists()
 
 
+@pytest.mark.slow
 def test_two_sessions_and_a_worker_embed_every_memory(home: Path) -> None:
     lines = [json.dumps({"content": f"note {number} on harbours"}) for number in range(60)]
     with session(home), session(home):
@@ -464,6 +472,7 @@ def test_a_store_from_before_is_embedded_in_the_background(home_with_model: Path
         assert CAR in hook(home_with_model)
 
 
+@pytest.mark.slow
 def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
     away = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
     client = Cli(home, away)
@@ -485,6 +494,7 @@ def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
         assert "(without the server: StoreUnavailable, by meaning)" in last_log(home)
 
 
+@pytest.mark.slow
 def test_a_home_that_takes_no_lock_and_no_socket(home: Path) -> None:
     """As one that cannot be written: the session recalls by meaning for itself."""
     (home / "recall.lock").mkdir()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import psycopg
+import pytest
 from tests.serving import running
 from tests.shells.cli.commands import COMMAND, environment
 from tests.waiting import SECONDS, wait_until
@@ -68,6 +69,7 @@ def server(database_url: str, home: Path) -> Iterator[tuple[str, subprocess.Pope
         process.wait()
 
 
+@pytest.mark.slow
 def test_servers_are_replaced_without_a_failed_request(database_url: str, tmp_path: Path) -> None:
     with running(database_url, tmp_path / "home") as up:
         key = up.new_key("ada")

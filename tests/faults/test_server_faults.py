@@ -234,6 +234,7 @@ def test_serve_prints_its_first_key_once_and_logs_no_secret(
     assert key not in ready["printed"]
 
 
+@pytest.mark.slow
 def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> None:
     home = open_folder / "served"
     with serving(None, home, open_folder / "served.json") as (process, ready):
@@ -265,6 +266,7 @@ def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> Non
     assert was_stopped(home)
 
 
+@pytest.mark.slow
 def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path) -> None:
     home = open_folder / "killed"
     with (

@@ -167,6 +167,7 @@ def test_no_canary_leaks(house: House, run_folder: Path) -> None:
     house.aviary.check()
 
 
+@pytest.mark.slow
 def test_text_that_becomes_sensitive_during_a_failed_request_is_not_resent(house: House) -> None:
     """A turn of a conversation, while the service has it together with the turn after it."""
     said, answered = f"the safe opens with {canary('said')}", "thanks, that is all"

@@ -53,6 +53,7 @@ def as_url(url: str) -> str:
     return f"postgresql://{parts['user']}:{secret}@{host}:{parts['port']}/{parts['dbname']}"
 
 
+@pytest.mark.slow
 async def test_no_write_that_a_client_still_has_is_lost_by_a_restore(
     cluster: Cluster, database_url: str, other_url: str, tmp_path: Path
 ) -> None:
@@ -244,6 +245,7 @@ def test_the_local_store_is_backed_up_and_restored(tmp_path: Path) -> None:
     assert [one["content"] for one in cli.json("list")["memories"]] == ["the harbour is deep"]
 
 
+@pytest.mark.slow
 def test_the_embedded_postgres_is_backed_up_and_restored(
     cluster: Cluster, open_folder: Path, tmp_path: Path
 ) -> None:

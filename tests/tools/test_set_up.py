@@ -128,6 +128,7 @@ def the_error(done: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installer", INSTALLERS)
 def test_set_up_reports_a_missing_network(clone: Path, closed_port: int, installer: str) -> None:
     variables = index(f"http://127.0.0.1:{closed_port}/simple")

@@ -166,6 +166,7 @@ def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
     assert "✓" in readable
 
 
+@pytest.mark.slow
 def test_run_reuses_cached_vectors_and_repeats_its_numbers(ran: Ran) -> None:
     """Every configuration again. A document that the model had to read would be written into the
     cache, and another connection would see that it changed.
@@ -184,6 +185,7 @@ def test_run_reuses_cached_vectors_and_repeats_its_numbers(ran: Ran) -> None:
     assert again == {key: value for key, value in ran.report.items() if key != "latency"}
 
 
+@pytest.mark.slow
 def test_run_fails_without_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without a cache needs the model for every document."""
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
@@ -255,6 +257,7 @@ def test_run_measures_an_unusual_set_under_its_own_name(tmp_path: Path) -> None:
     assert "odd [bold] set" in result.stderr
 
 
+@pytest.mark.slow
 def test_run_measures_stores_of_each_size(
     models_folder: Path, tmp_path: Path, without_data: None
 ) -> None:

@@ -62,6 +62,7 @@ async def test_calls_beside_a_session_are_answered_by_meaning(home_with_model: P
     assert (result.answered, result.by_session, result.nonzero_exits) == (3, 3, 0)
 
 
+@pytest.mark.slow
 def test_every_state_is_measured(
     home_with_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from recollect.bench.speed.startup import COMMANDS, measure
 from recollect.core.errors import RecollectError
 
 
+@pytest.mark.slow
 def test_every_command_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "startup.json"
     done = CliRunner().invoke(

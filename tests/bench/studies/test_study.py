@@ -125,6 +125,7 @@ def test_write_figures_creates_json_and_plot(plot: studies.Plot, tmp_path: Path)
     assert (tmp_path / "benchmark.md").read_text().startswith("# Benchmark\n")
 
 
+@pytest.mark.slow
 def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

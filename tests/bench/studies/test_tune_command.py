@@ -67,6 +67,7 @@ def test_tune_applies_a_recommended_change_only_with_apply(cli: Cli, data: Path)
     assert "applied" in out
 
 
+@pytest.mark.slow
 def test_tune_applies_nothing_without_a_recommendation(cli: Cli, data: Path) -> None:
     out, outcome = _tune(cli, data, "--configs", "local-fts:vote=5|6", "--apply")
     assert not outcome["recommended"]
@@ -111,6 +112,7 @@ def test_tune_rejects_invalid_options_before_measuring(
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_tune_uses_the_private_set(cli: Cli, tmp_path: Path) -> None:
     for number in range(24):
         cli("remember", f"Shelf{number} holds the box of thing{number} and nothing else")

@@ -192,6 +192,7 @@ def test_a_text_is_found_by_itself(text: str) -> None:
 PUNCTUATION = "\u02bc\u0640\uff9e\uff9f"
 
 
+@pytest.mark.slow
 def test_every_letter_of_unicode_is_found_by_itself() -> None:
     for code in range(sys.maxunicode + 1):
         character = chr(code)

@@ -121,6 +121,7 @@ def test_the_documentation_needs_nothing_from_another_server(shared_server: Runn
     assert "://" not in page.text
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_no_fault(
     own_server: Running, document: dict[str, Any], tmp_path: Path
 ) -> None:

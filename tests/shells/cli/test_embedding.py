@@ -147,6 +147,7 @@ def test_parked_memories_are_reported_and_retried_on_request(
         assert told["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_failed_memories_are_reported_without_waiting(
     admin: Cli, stored: Callable[[str], Any], database_url: str
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_worker_without_a_model_reads_for_the_graph(
     assert run(none, "worker", "--once") == {"embedded": 0, "read": 1, "failed": 0, "failing": 0}
 
 
+@pytest.mark.slow
 def test_the_default_model_in_processes_of_their_own(
     home_with_model: Path, database_url: str, stored: Callable[[str], Any], tmp_path: Path
 ) -> None:

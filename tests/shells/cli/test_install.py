@@ -103,6 +103,7 @@ def test_install_downloads_the_model_once(
     assert "MB" not in wanted("install", "cursor").stderr
 
 
+@pytest.mark.slow
 def test_install_gets_a_model_that_recall_uses(at_home: Cli) -> None:
     wanted = Cli(at_home.home, {**at_home.settings, "RECOLLECT_EMBEDDER": "minilm"})
     done = wanted("install", "cursor")

@@ -75,21 +75,19 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
         assert "Ink is blue" in await text_of(client, "recollect://brief/blog")
 
 
-@pytest.mark.parametrize(
-    ("uri", "why"),
-    [
-        ("recollect://memory/01890a5d-0000-7000-8000-000000000000", "(?s)no memory.*memory_list"),
-        ("recollect://memory/..%2f..%2fetc", "not an id"),
-        ("recollect://memory/", "not an id"),
-        ("recollect://nothing", "no resource"),
-        ("file:///etc/passwd", "no resource"),
-        ("recollect://brief/", "blank"),
-    ],
-)
-async def test_unknown_resource_is_reported(tmp_path: Path, uri: str, why: str) -> None:
+async def test_unknown_resources_are_reported(tmp_path: Path) -> None:
+    unknown = {
+        "recollect://memory/01890a5d-0000-7000-8000-000000000000": "(?s)no memory.*memory_list",
+        "recollect://memory/..%2f..%2fetc": "not an id",
+        "recollect://memory/": "not an id",
+        "recollect://nothing": "no resource",
+        "file:///etc/passwd": "no resource",
+        "recollect://brief/": "blank",
+    }
     async with connected(tmp_path / "home") as client:
-        with pytest.raises(MCPError, match=why):
-            await client.read_resource(uri)
+        for uri, why in unknown.items():
+            with pytest.raises(MCPError, match=why):
+                await client.read_resource(uri)
         assert (await ask(client, "memory_stats"))["memories"] == 0
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.effort import sample
 from tests.serving import Running, running
 from tests.shells.web.conftest import PHONE, OpenPage, Watched
 from tests.waiting import SECONDS
@@ -22,7 +23,7 @@ VIEWS = ("home", "memories", "recall", "graph", "review", "admin")
 FIRST_VIEW_BYTES = 100_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def assets(server: Running) -> dict[str, httpx.Response]:
     paths = [route.path for route in page_routes()]
     return {path: httpx.get(server.url + path, timeout=SECONDS) for path in paths}
@@ -78,7 +79,7 @@ def test_signing_in_needs_a_known_key(
     assert page.evaluate("sessionStorage.length + localStorage.length") == 0
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sample(VIEWS, 2))
 def test_every_view_opens_by_its_address_and_survives_a_reload(
     server: Running, open_page: OpenPage, view: str
 ) -> None:
@@ -162,7 +163,7 @@ def test_the_first_view_is_small(server: Running, open_page: OpenPage) -> None:
     assert 0 < sum(sizes) < FIRST_VIEW_BYTES
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sample(VIEWS, 2))
 def test_no_view_is_wider_than_a_phone(server: Running, open_page: OpenPage, view: str) -> None:
     key = server.new_key()
     with server.client(key) as client:

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, expect
 from tests.serving import Running
 from tests.shells.web.conftest import Watched
@@ -106,6 +107,7 @@ def key_of(link: str) -> str:
     return str(httpx.post(url, content=code, timeout=SECONDS).raise_for_status().json()["key"])
 
 
+@pytest.mark.slow
 def test_a_link_works_once(browser: Browser, tmp_path: Path) -> None:
     recollect(tmp_path, "remember", "the ferry leaves at six")
     with local_page(tmp_path) as link:
@@ -134,6 +136,7 @@ def test_a_wrong_code_gets_no_key_and_spoils_no_link(tmp_path: Path) -> None:
         assert key_of(link).startswith("rk_")
 
 
+@pytest.mark.slow
 def test_home_shows_what_hooks_recalled_and_admin_the_backup(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -160,6 +163,7 @@ def test_home_shows_what_hooks_recalled_and_admin_the_backup(
         page.close()
 
 
+@pytest.mark.slow
 def test_home_shows_what_waits_for_sync(browser: Browser, server: Running, tmp_path: Path) -> None:
     home = tmp_path / "laptop"
     away = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": server.new_key()}
@@ -173,6 +177,7 @@ def test_home_shows_what_waits_for_sync(browser: Browser, server: Running, tmp_p
         page.close()
 
 
+@pytest.mark.slow
 def test_a_key_ends_with_its_process(tmp_path: Path) -> None:
     with local_page(tmp_path) as link:
         key = key_of(link)

@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from tests.effort import sample
 from tests.serving import Running
 from tests.shells.web.conftest import PHONE, OpenPage, Watched
 from tests.shells.web.test_memories import store
@@ -540,7 +541,7 @@ def test_no_key_decides_about_another_pair_when_the_selected_one_is_gone(
         ]
 
 
-@pytest.mark.parametrize("pressed", ["a", "o", "r"])
+@pytest.mark.parametrize("pressed", sample(["a", "o", "r"]))
 def test_a_decision_is_undone_and_the_proposal_is_back(
     server: Running, open_page: OpenPage, pressed: str
 ) -> None:
@@ -600,7 +601,7 @@ def test_a_member_sees_why_keys_are_hidden(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", sample(VIEWS, 2))
 def test_every_view_is_readable_and_named(
     server: Running, open_page: OpenPage, view: str, scheme: str
 ) -> None:

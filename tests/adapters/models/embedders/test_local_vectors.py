@@ -85,6 +85,7 @@ def int8(models_folder: Path) -> Encoder:
     return Encoder(model_folder(MINILM, models_folder), Reading(256))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_fp32_agrees_with_the_reference(
     fp32: Encoder, reference: dict[str, Sequence[float]], name: str

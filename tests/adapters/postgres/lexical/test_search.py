@@ -222,6 +222,7 @@ async def test_a_page_of_words_is_one_bounded_question(
     assert len(hits) == TOP
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

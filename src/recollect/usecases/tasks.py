@@ -1,14 +1,40 @@
-"""Running and cancelling background tasks, and measuring how long work took."""
+"""Running and cancelling background tasks, analyzing long texts, and measuring time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from recollect.core.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+MAX_CHARS_ON_LOOP: Final = 1_000
+"""Analyzing more takes over ten milliseconds, for which the event loop would answer no one."""
+
+
+async def analyze_text(chars: int, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Do work on texts of this length together; of long ones in a thread."""
+    if chars <= MAX_CHARS_ON_LOOP:
+        return work(*arguments)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_text_threads(), partial(work, *arguments))
+
+
+@cache
+def _text_threads() -> ThreadPoolExecutor:
+    """Two: the work is pure Python, and each more would delay the event loop."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(2, "analyze-text")
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any], cancel_again: float = 10.0) -> None:

@@ -15,16 +15,16 @@ from recollect.core.memory.links import from_values
 from recollect.core.memory.memory import Memory
 from recollect.core.memory.project import is_short_for
 from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage, RecallRequest
-from recollect.core.text.analysis import clean_query
 
 HOOK_HEADER: Final = "Recollect-Hook-Ms"
 """A hook asks, and waits so many milliseconds before it goes on without the server."""
 
 
 def write_request(request: RecallRequest) -> dict[str, object]:
-    scope = request.checked().scope
+    request = request.checked()
+    scope = request.scope
     return {
-        "query": clean_query(request.query),
+        "query": request.query,
         "limit": request.limit,
         "sort_by": request.sort_by,
         "scope": {

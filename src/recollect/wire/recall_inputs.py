@@ -26,7 +26,8 @@ class QuestionIn(Input):
     """A recall request, however its answer is shown."""
 
     query: Text = Field(
-        description=f"Any text; characters after the first {MAX_QUERY_CHARS:,} are ignored."
+        description=f"Any text. Of more than {MAX_QUERY_CHARS:,} characters, the first and the"
+        f" last {MAX_QUERY_CHARS // 2:,} are read."
     )
     expanded_query: Text = Field(
         default="", description="Extra words for the lexical leg to search."

@@ -9,6 +9,7 @@ from recollect.core.graph.query_names import named_among, runs
 from recollect.core.graph.walk import find_names
 from recollect.core.recall.request import Declined
 from recollect.ports.graph import ConceptGraph
+from recollect.usecases.tasks import analyze_text
 
 NO_NAME: Final = Declined("skipped", "the query names no concept", "no_concept")
 UNKNOWN: Final = Declined(
@@ -21,7 +22,7 @@ HUBS: Final = Declined(
 
 async def find_named_concepts(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
     """By its capitals or code, and where they name nothing that is known, by its words."""
-    named = find_names(query)
+    named = await analyze_text(len(query), find_names, query)
     if named.is_telling:
         known = await graph.named(owner, named.keys)
         if known:
@@ -31,7 +32,7 @@ async def find_named_concepts(graph: ConceptGraph, owner: str, query: str) -> li
 
 
 async def _by_words(graph: ConceptGraph, owner: str, query: str) -> list[UUID]:
-    found = runs(query)
+    found = await analyze_text(len(query), runs, query)
     if not found:
         return []
     known = await graph.written(owner, {run.key for run in found})

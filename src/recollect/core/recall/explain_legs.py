@@ -12,7 +12,6 @@ from recollect.core.memory.memory import Memory
 from recollect.core.recall.explain import MAX_DEPTH_SETTING, LegFacts, Obstacle, ObstacleKind
 from recollect.core.recall.request import MAX_LIMIT, LegName, Reason, RecallRequest
 from recollect.core.recall.settings import RecallSettings
-from recollect.core.text.analysis import clean_query
 
 _Found = tuple[ObstacleKind, str, str]
 
@@ -148,7 +147,7 @@ def _unmatched(
         )
     if name == "graph":
         return "no_match", "the graph leg does not reach it", _NO_WAY
-    if not clean_query(request.query):
+    if not request.query:
         return "no_match", "the query holds no text that could be embedded", "Ask with words."
     if facts.parked is not None:
         because = f", the last time with: {facts.parked}" if facts.parked else ""

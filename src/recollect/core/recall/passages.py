@@ -10,7 +10,6 @@ from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.recall.request import Hit, Passage
-from recollect.core.text.analysis import clean_query
 from recollect.core.text.passages import Span, cut_passages
 from recollect.core.text.terms import QueryTerms, named_languages
 
@@ -84,7 +83,7 @@ def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None
     """The passage that has most of what the query asks for; a word that few passages have counts
     more. None if no passage has any.
     """
-    terms = QueryTerms(clean_query(query), memory.content, named_languages(memory.tags))
+    terms = QueryTerms(query, memory.content, named_languages(memory.tags))
     held = [terms.held_by(memory.content[slice(*span)]) for span in spans]
     having = Counter(chain.from_iterable(held))
     weights = {number: log(1.0 + len(spans) / count) for number, count in having.items()}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.text.terms import analyze_fields, query_forms
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
+
+
+MAX_CHARS: Final = 10_000
+"""Of a memory's content: a hundred hits of the longest kind would take minutes."""
 
 
 class QueryCoverage(NamedTuple):
@@ -19,7 +23,7 @@ class QueryCoverage(NamedTuple):
 
 def query_coverage(query: str, memory: Memory) -> QueryCoverage:
     fields, languages = analyze_fields(
-        memory.content, memory.expanded_keywords, memory.tags, memory.category
+        memory.content[:MAX_CHARS], memory.expanded_keywords, memory.tags, memory.category
     )
     has = {form for field in fields for forms in field for form in forms}
     asked = query_forms(query, languages)

@@ -11,6 +11,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
+from recollect.core.text.analysis import clean_query
 from recollect.core.text.passages import Span
 
 LegName = Literal["lexical", "dense", "graph"]
@@ -57,7 +58,7 @@ class RecallRequest:
         return self.is_sensitive or looks_sensitive(text) is not None
 
     def checked(self) -> RecallRequest:
-        """The request with a tidy scope, without a `valid_at`; or InvalidInput."""
+        """The request with clean texts and a tidy scope, without a `valid_at`; or InvalidInput."""
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(
                 f"limit {self.limit} is outside 1..{MAX_LIMIT}",
@@ -73,7 +74,13 @@ class RecallRequest:
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
         scope = replace(checked_scope(self.scope), forgotten=False, valid_at=None)
-        return replace(self, scope=scope, as_of=checked_moment(self.as_of, "as_of"))
+        return replace(
+            self,
+            query=clean_query(self.query),
+            expanded_query=clean_query(self.expanded_query),
+            scope=scope,
+            as_of=checked_moment(self.as_of, "as_of"),
+        )
 
     def valid_now(self, now: datetime) -> RecallRequest:
         """The request for memories that are valid now, or at the moment asked about."""

@@ -13,15 +13,22 @@ from typing import Final
 from recollect.core.text.segments import Segment, segments
 from recollect.core.text.stop_words import ENGLISH
 
-# A prompt pasted whole must not cost seconds: what is past this tells little about the question.
-MAX_QUERY_CHARS: Final = 20_000
+MAX_QUERY_CHARS: Final = 4_000
+"""Of a longer text only the first and the last half are read: what is asked is before or after what
+is pasted, and analyzing all of a pasted file would take seconds.
+"""
 _MOST_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # Controls and halves of surrogate pairs separate words.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 # Marks of the writing direction do not: the analyzer joins a word that holds one.
 _INVISIBLE: Final = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+
+# Part of a word: where a script has no spaces, nothing is lost by a cut.
+_CUT_AT_END: Final = re.compile(r"(?<=\s)\S{1,40}\Z")
+_CUT_AT_START: Final = re.compile(r"\A\S{1,40}(?=\s)")
 
 # Asked for together with others, they would only keep the right memory from matching every word.
 STOP_WORDS: Final = ENGLISH
@@ -31,17 +38,24 @@ def unstorable(text: str) -> str | None:
     """The name of the first character that not every store can keep, if there is one."""
     if "\x00" in text:
         return "a NUL character"
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _SURROGATE.search(text):
         return "half of a surrogate pair (broken UTF-8)"
     return None
 
 
 def clean_query(text: str) -> str:
     """Any text as a query that every store can be handed: normalised, bounded, no controls."""
-    bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", text[:MAX_QUERY_CHARS]))
+    bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", _head_and_tail(text)))
     if not bounded.isascii():
         bounded = _bound_marks(bounded)
     return unicodedata.normalize("NFC", bounded).strip()
+
+
+def _head_and_tail(text: str) -> str:
+    if len(text) <= MAX_QUERY_CHARS:
+        return text
+    half = MAX_QUERY_CHARS // 2
+    return f"{_CUT_AT_END.sub('', text[:half])} {_CUT_AT_START.sub('', text[-half + 1 :])}"
 
 
 def _bound_marks(text: str) -> str:

@@ -107,12 +107,18 @@ def named_languages(tags: Iterable[str]) -> list[str]:
     return [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
 
 
-def query_forms(text: str, languages: Collection[str]) -> list[Forms]:
+def query_forms(text: str, languages: Collection[str]) -> Sequence[Forms]:
     """What to look for, each word once, in the languages of what is searched.
 
     The stop words of the query's own language are left out, unless there is nothing else. Of a
     very long text the beginning and the end count: what is asked is before or after what is pasted.
     """
+    return _query_forms(text, tuple(sorted(languages)))
+
+
+@lru_cache(maxsize=16)
+def _query_forms(text: str, languages: tuple[str, ...]) -> Sequence[Forms]:
+    """A recall asks for them in each leg, and once more for each hit that it explains."""
     found = segments(text)
     own = _languages(found)
     stopped = frozenset[str]().union(*map(stop_words, own))
@@ -163,6 +169,7 @@ def _may_hold(run: str, pairs: Collection[str]) -> bool:
     return any(pair in composed for pair in pairs)
 
 
+@lru_cache(maxsize=16)
 def text_languages(text: str) -> tuple[str, ...]:
     """The languages of a text, as far as its beginning tells; that of most of it first."""
     return _languages(segments(text[:_SAMPLE_CHARS]))
@@ -277,7 +284,7 @@ _known_forms: dict[tuple[str, ...], dict[str, Forms]] = {}
 
 def _cache_for(languages: tuple[str, ...]) -> dict[str, Forms]:
     """The forms of words that were met before in these languages."""
-    if sum(map(len, _known_forms.values())) >= _CACHED:
+    if sum(map(len, [*_known_forms.values()])) >= _CACHED:  # other threads add to it
         _known_forms.clear()
     return _known_forms.setdefault(languages, {})
 

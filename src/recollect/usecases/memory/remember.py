@@ -19,6 +19,7 @@ from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
 from recollect.usecases.memory.rewrite import rewrite
+from recollect.usecases.tasks import analyze_text
 
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
@@ -139,7 +140,8 @@ async def _build(
         memory = replace(
             memory, project=await resolve_project(context.store, owner, memory.project)
         )
-    secret = secret_in_draft(draft)
+    chars = len(draft.content) + sum(map(len, (*draft.expanded_keywords, *draft.tags)))
+    secret = await analyze_text(chars, secret_in_draft, draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
 
 

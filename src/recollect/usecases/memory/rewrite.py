@@ -12,6 +12,7 @@ from recollect.core.errors import Conflict
 from recollect.core.memory.memory import Memory
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
+from recollect.usecases.tasks import analyze_text
 
 # Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
 _ATTEMPTS = 10
@@ -25,16 +26,18 @@ async def rewrite(
     id: UUID,
     change: Callable[[Memory, datetime], Memory],
     *,
+    chars: int = 0,
     forgotten: bool = False,
 ) -> Memory:
-    """Apply `change` to the current state as the next version. If another writer was faster, apply
-    it again to what that one wrote, so that neither loses its fields. A `forgotten` memory is
-    changed only on request.
+    """Apply `change`, which brings this many `chars`, to the current state as the next version. If
+    another writer was faster, apply it again to what that one wrote, so that neither loses its
+    fields. A `forgotten` memory is changed only on request.
     """
 
     async def attempt(now: datetime) -> Memory | None:
         current = await find.get(context, owner, str(id), forgotten=forgotten)
-        changed = next_version(current, change(current, now), now, context.actor)
+        new = await analyze_text(len(current.content) + chars, change, current, now)
+        changed = next_version(current, new, now, context.actor)
         written = await context.store.replace(changed, based_on=current.version)
         return changed if written else None
 

@@ -38,7 +38,8 @@ async def update(
             changed = replace(changed, is_sensitive=True)
         return changed
 
-    return await rewrite(context, owner, await find.resolve(context, owner, reference), apply)
+    id = await find.resolve(context, owner, reference)
+    return await rewrite(context, owner, id, apply, chars=len(changes.get("content", "")))
 
 
 def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:

@@ -20,11 +20,11 @@ from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Candidate, Declined
 from recollect.core.recall.space import StoredSpace
 from recollect.core.recall.tokens import EmbeddedText
-from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import main_language
 from recollect.ports.embedding import BackgroundCache, Embedder, Embedders, TokenEmbedder
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
-from recollect.usecases.tasks import cancel, exception_of
+from recollect.usecases.recall.legs import must_stay
+from recollect.usecases.tasks import analyze_text, cancel, exception_of
 
 _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
@@ -91,7 +91,7 @@ def dense_leg(
         owner, request = context.owner, context.request
         if request.as_of is not None:
             return _OF_NOW
-        text = clean_query(request.query)
+        text = request.query
         if not text:
             return ()
         guessed, early = None, None
@@ -109,7 +109,7 @@ def dense_leg(
                 )
             embedder = await embedders.embedder(survey.space.embedder)
             survey.space.require(embedder.space)
-            if embedder.is_hosted and request.must_stay:
+            if embedder.is_hosted and await must_stay(request):
                 return Declined(
                     "skipped",
                     f"the query is sensitive, and {survey.space.embedder} runs on another machine",
@@ -117,7 +117,8 @@ def dense_leg(
                 )
             # Nothing is sent to another machine on a guess.
             last = None if embedder.is_hosted else (survey.space, embedder)
-            trust = embedder.space.trust(main_language(text))
+            language = await analyze_text(len(text), main_language, text)
+            trust = embedder.space.trust(language)
             if early is not None and survey.space == guessed:
                 embedded = await early
             else:
@@ -177,7 +178,7 @@ def no_dense_leg(reason: str) -> Leg:
     async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         if context.request.as_of is not None:
             return _OF_NOW
-        if not clean_query(context.request.query):
+        if not context.request.query:
             return ()
         raise StoreError(
             f"this Postgres cannot store vectors: {reason}",

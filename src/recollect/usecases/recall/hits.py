@@ -40,7 +40,26 @@ async def build_hits(
         more = await store.fetch(owner, [ranked.id for ranked in rest], request.as_of)
         hits, superseded = [*hits, *make_hits(rest, more.memories)], superseded | more.superseded
         shown = await follow_links(store, owner, request, hits, superseded)
-    return tuple(show_passages(shown[: request.limit], request.query))
+    return tuple(shown[: request.limit])
+
+
+async def show_hits(
+    context: RecallContext, hits: Sequence[Hit], *, updates_first: bool = True
+) -> tuple[Hit, ...]:
+    """Long ones with the passage that matched, and updates before what they update."""
+    from recollect.usecases.tasks import analyze_text  # a hook has no event loop to import
+
+    query = context.request.query
+
+    def show() -> tuple[Hit, ...]:
+        shown = tuple(show_passages(hits, query))
+        return put_updates_first(context, shown) if updates_first else shown
+
+    return await analyze_text(len(query) + count_chars(hits), show)
+
+
+def count_chars(hits: Sequence[Hit]) -> int:
+    return sum(len(hit.memory.content) for hit in hits)
 
 
 def put_updates_first(context: RecallContext, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

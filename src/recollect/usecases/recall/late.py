@@ -19,7 +19,6 @@ from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.late import Comparison, combine, similar_words
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport, StageStatus
-from recollect.core.text.analysis import clean_query
 from recollect.ports.embedding import TokenEmbedder
 from recollect.usecases.tasks import elapsed_ms
 
@@ -89,7 +88,7 @@ class LateStage:
         stored = await self._tokens.token_vectors(context.owner, space, passages)
         if not stored:
             return _NO_TOKENS
-        query = clean_query(context.request.query)
+        query = context.request.query
         compared = await asyncio.to_thread(_compare, codec, query, tokens, stored)
         return compared or _NO_TOKENS
 
@@ -133,7 +132,7 @@ def _rearrange(
         context.encoded.trust,
     )
     by_id = {ranked.id: score for ranked, score in zip(judged, scores, strict=True)}
-    query = clean_query(context.request.query)
+    query = context.request.query
     return [
         ranked
         if ranked.rerank is None or place >= context.request.limit

@@ -11,8 +11,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.privacy.redaction import safe_message
-from recollect.core.recall.request import LEGS, Candidate, Declined, LegName, LegReport
-from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
+from recollect.core.recall.request import (
+    LEGS,
+    Candidate,
+    Declined,
+    LegName,
+    LegReport,
+    RecallRequest,
+)
+from recollect.usecases.tasks import analyze_text, cancel, elapsed_ms, exception_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -54,6 +61,12 @@ class LegOutcome:
     def late(cls, seconds: float, weight: float, took_ms: float) -> LegOutcome:
         note = f"no answer within {seconds * 1000:.0f} ms, its share of the deadline"
         return cls(LegReport("late", weight, took_ms=took_ms, note=note))
+
+
+async def must_stay(request: RecallRequest) -> bool:
+    """Whether the text must stay on this machine."""
+    chars = len(request.query) + len(request.expanded_query)
+    return await analyze_text(chars, lambda: request.must_stay)
 
 
 async def run_legs(

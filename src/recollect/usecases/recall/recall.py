@@ -20,7 +20,7 @@ from recollect.core.recall.decisions import are_weak, check_some_leg_counts, fus
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits, put_updates_first
+from recollect.usecases.recall.hits import build_hits, show_hits
 from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_answer, run_legs
 from recollect.usecases.recall.rank import rank_fused
 from recollect.usecases.recall.rerank import rerank
@@ -56,9 +56,8 @@ async def recall(
                 order, later_outcomes = await second_phase.run(asked, fused)
             ranking = await rank_fused(asked, store, order, context.late)
             ranking = await rerank(asked, context.reranker, ranking)
-            hits = await build_hits(asked, store, ranking)
-            if updates_first:
-                hits = put_updates_first(asked, hits)
+            found = await build_hits(asked, store, ranking)
+            hits = await show_hits(asked, found, updates_first=updates_first)
     except TimeoutError as error:
         raise StoreUnavailable(
             f"the store did not answer within the recall's deadline of {settings.deadline_ms} ms",

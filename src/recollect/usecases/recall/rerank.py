@@ -16,7 +16,7 @@ from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport
-from recollect.core.text.analysis import clean_query
+from recollect.usecases.recall.legs import must_stay
 from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def _rerank_first(
     request = context.request
     if reranker is None:
         return order, RerankReport("absent", note=_NO_MODEL)
-    if reranker.is_hosted and request.must_stay:
+    if reranker.is_hosted and await must_stay(request):
         note = "the query is sensitive, and the reranker runs on another machine"
         return order, RerankReport("skipped", note=note)
     texts = {
@@ -64,7 +64,7 @@ async def _rerank_first(
         return order, RerankReport("ran")
     started = perf_counter()
     seconds = min(context.settings.rerank_timeout_ms / 1000, context.deadline.left_for_rerank)
-    work = reranker.scores(clean_query(request.query), list(texts.values()))
+    work = reranker.scores(request.query, list(texts.values()))
     scoring = asyncio.ensure_future(work)
     try:
         await asyncio.wait({scoring}, timeout=seconds)

@@ -42,7 +42,7 @@ from recollect.core.recall.request import LEGS, Candidate, LegName, LegReport, R
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits, put_updates_first
+from recollect.usecases.recall.hits import build_hits, show_hits
 from recollect.usecases.recall.legs import LegOutcome, collect_answers
 from recollect.usecases.recall.rank import Ranking
 from recollect.usecases.recall.why_context import SEARCH_DEPTH, SHARES, WhyContext
@@ -88,7 +88,7 @@ async def why(
     place, mine = _place(memory, ranking)
     for name, outcome in later_outcomes.items():
         facts[name] = await _in_second_phase(question, name, outcome, answers, mine)
-    hits = () if bars else put_updates_first(asked, await build_hits(asked, store, ranking))
+    hits = () if bars else await show_hits(asked, await build_hits(asked, store, ranking))
     shown = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
     successor = None if recalled else await _successor(store, asked, memory)

@@ -15,6 +15,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers, word_query
+from recollect.core.recall.passages import show_passages
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.memory.projects import ProjectStore, resolve_scope
 from recollect.usecases.recall.hits import BothAnswers, build_hits, merge_answers
@@ -84,7 +85,7 @@ async def _recall(
     check_some_leg_counts(context, ("lexical",))
     found = await store.search_words(owner, request.scope, word_query(context))
     ranking = await rank_fused(context, store, fuse_answers(context, {"lexical": found}))
-    return [*await build_hits(context, store, ranking)]
+    return show_passages(await build_hits(context, store, ranking), request.query)
 
 
 async def _resolve(

@@ -6,6 +6,7 @@ that locks its rows by id before it writes any, as every writer locks rows befor
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,7 @@ from recollect.core.sync.model import (
     State,
 )
 from recollect.ports.sync import Decide
+from recollect.usecases.tasks import analyze_text
 
 Connection = AsyncConnection[DictRow]
 # A page holds so many bytes of text at most, beside its first memory: bounded on both sides.
@@ -160,7 +162,8 @@ class PostgresChanges:
             for item in items:
                 if item.id in written:
                     continue  # a second write of one memory is answered, not applied
-                meets = decide(item, rows.get(item.id))
+                chars = len(str(item.fields))
+                meets = await analyze_text(chars, decide, item, rows.get(item.id))
                 if meets is not None:
                     written[item.id] = meets
             added = await _write(connection, owner, store, items, written, rows)
@@ -263,7 +266,9 @@ async def _write(
     """Few statements however many items there are. Returns how many are new."""
     states = {id: state for id, state in written.items() if isinstance(state, State)}
     new = [state.memory for id, state in states.items() if id not in rows]
-    changed = [from_memory(state.memory) for id, state in states.items() if id in rows]
+    others = [state.memory for id, state in states.items() if id in rows]
+    added = await asyncio.to_thread(to_json, new)
+    changed = await asyncio.to_thread(lambda: [*map(from_memory, others)])
     notes = [
         {
             "id": str(item.id),
@@ -275,7 +280,7 @@ async def _write(
     ]
     async with connection.cursor() as cursor:
         if new:
-            await cursor.execute(INSERT_NEW, {"memories": to_json(new)})
+            await cursor.execute(INSERT_NEW, {"memories": added})
             _check_all_written(cursor.rowcount, new)
         if changed:
             await cursor.executemany(UPDATE_MEMORY, changed)

@@ -36,6 +36,7 @@ from recollect.adapters.postgres.rows import Condition
 from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.request import Candidate
 from recollect.core.text.terms import query_forms
+from recollect.usecases.tasks import analyze_text
 
 MAX_CANDIDATES: Final = 20_000
 """Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
@@ -164,8 +165,9 @@ async def _known(
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
     (spoken,) = await execute_many(conn, wanted.params, _LANGUAGES)
     languages = {language for (each,) in spoken for language in each.split()}
-    asked = query_forms(query, languages)
-    sought = dict.fromkeys((*asked, *query_forms(expanded, languages)))
+    asked = await analyze_text(len(query), query_forms, query, languages)
+    also = await analyze_text(len(expanded), query_forms, expanded, languages)
+    sought = dict.fromkeys((*asked, *also))
     lexemes = list(dict.fromkeys(form for forms in sought for form in forms))
     values = {**wanted.params, "lexical_lexemes": lexemes}
     statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Part = TypeVar("Part")
 
-MOST_BYTES_A_CHARACTER: Final = 4
-_MAX_STDIN = MAX_CONTENT_LIMIT * MOST_BYTES_A_CHARACTER
+_MAX_BYTES_A_CHARACTER: Final = 4
+_MAX_STDIN = MAX_CONTENT_LIMIT * _MAX_BYTES_A_CHARACTER
 
 
 def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:

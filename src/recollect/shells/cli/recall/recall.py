@@ -22,7 +22,6 @@ from recollect.core.recall.request import (
     Recollection,
     SortBy,
 )
-from recollect.core.text.analysis import MAX_QUERY_CHARS
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.option_groups import option_group
 from recollect.shells.cli.framework.options import (
@@ -33,7 +32,7 @@ from recollect.shells.cli.framework.options import (
     scope_of_folder,
 )
 from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import MOST_BYTES_A_CHARACTER, ask
+from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from recollect.ports.service import Service
 
 _STDIN = "-"
+_MAX_STDIN_BYTES = 1_000_000
 
 AsOf = Annotated[
     str | None,
@@ -249,8 +249,8 @@ def _sort_order(text: str) -> SortBy:
 
 
 def _query(text: str) -> str:
-    """The text, or as much of stdin as recall reads; any bytes are a valid query."""
+    """The text, or that of stdin; any bytes are a valid query."""
     if text != _STDIN:
         return text
-    data = sys.stdin.buffer.read(MAX_QUERY_CHARS * MOST_BYTES_A_CHARACTER)
+    data = sys.stdin.buffer.read(_MAX_STDIN_BYTES)  # recall reads its beginning and its end
     return data.decode("utf-8", "replace")

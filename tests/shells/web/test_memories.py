@@ -19,13 +19,21 @@ from tests.shells.web.test_local_page import recollect
 from tests.strategies import new_id
 
 from recollect.core.memory.memory import Memory
+from recollect.core.text.invisible import INVISIBLE
 
 HOSTILE = {
     "script": "<script>document.title='owned'</script><img src=x onerror=alert(1)>",
     "right to left": "safe \u202egnp.exe\u202c and \u2066isolated",
     "long word": "\N{MATHEMATICAL BOLD CAPITAL A}" * 100_000,
     "emoji": "👩‍👩‍👧‍👦 🏴󠁧󠁢󠁳󠁣󠁴󠁿 ☠️ e\u0301\u0301\u0301\u0301",
+    "hidden": "all\U000e0061\U000e0062 is\ufe01\ufe02 said\u200b\u2800\u3164",
     "template": "{{ categories }} ${alert(1)} javascript:alert(1)",
+}
+# Invisible characters are not shown, except those that join others.
+SHOWN = {
+    "right to left": "safe gnp.exe and isolated",
+    "emoji": "👩‍👩‍👧‍👦 🏴 ☠️ e\u0301\u0301\u0301\u0301",
+    "hidden": "all is said",
 }
 
 
@@ -130,10 +138,19 @@ def test_hostile_texts_are_shown_as_text(server: Running, open_page: OpenPage) -
     assert page.locator("main script, main img, main b, main i").count() == 0
     for name, id in ids.items():
         page.goto(f"{server.url}/#/memory/{id}")
-        expect(page.locator(".content .said")).to_have_text(HOSTILE[name])
+        expect(page.locator(".content .said")).to_have_text(SHOWN.get(name, HOSTILE[name]))
         assert page.locator(".content .said *").count() == 0
         assert fits(page)
     assert "owned" not in page.title()
+
+
+def test_invisible_characters_are_those_of_unicode(open_page: OpenPage) -> None:
+    page = open_page(None)
+    known = page.evaluate(
+        r"""[...Array(0x110000).keys()].filter((code) =>
+            /[\p{Default_Ignorable_Code_Point}\u2800]/u.test(String.fromCodePoint(code)))"""
+    )
+    assert [code for code in range(0x110000) if INVISIBLE.match(chr(code))] == known
 
 
 @pytest.mark.slow
@@ -141,7 +158,7 @@ def test_a_memory_of_one_megabyte_word_does_not_break_the_layout(
     server: Running, open_page: OpenPage
 ) -> None:
     """The API accepts 100,000 characters; a store may have longer texts from elsewhere."""
-    word = "\u202e" + "W" * 1_000_000
+    word = "W" * 1_000_000
     key = server.new_key("archivist")
     at = datetime.now(UTC)
     memory = Memory(new_id(), "archivist", word, created_at=at, updated_at=at)

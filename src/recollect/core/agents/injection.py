@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.memory.ids import short
+from recollect.core.text.invisible import strip_invisible
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -48,6 +49,12 @@ _ROLE: Final = re.compile(
     r"^((?:[^\S\n]|[#>*_\[-])*)(system|assistant|human|user|developer|tool)((?:[^\S\n]|[\]*_])*:)",
     re.IGNORECASE | re.MULTILINE,
 )
+# Marks of chat and instruction templates.
+_TEMPLATE: Final = re.compile(r"\[(\s{0,9}/?(?:INST|SYS)\b[^\]\n]{0,20})\]", re.IGNORECASE)
+_HEADING: Final = re.compile(
+    r"^([^\S\n]*#{1,6}[^\S\n]*)(instructions?|input|response|system prompt)([^\S\n]*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BREAKS: Final = re.compile(r"\r\n|[\r\n\x0b\x0c\x85\u2028\u2029]")
 _BLOCK: Final = re.compile(rf"<{TAG}\b.*?(?:</{TAG}[^>\n]{{0,40}}>|\Z)", re.DOTALL | re.IGNORECASE)
 _ENTRY: Final = re.compile(r"^[ \t>*-]*\[memory [0-9a-f-]{8,36} .*$", re.MULTILINE)
@@ -56,20 +63,21 @@ _QUOTED: Final = re.compile(r"^ {2}\| .*$", re.MULTILINE)
 
 def neutral(text: str) -> str:
     """The text as plain text: no invisible character, tag, fence or role."""
-    lines = _BREAKS.sub("\n", text).translate(_LOOK_ALIKES)
+    lines = _BREAKS.sub("\n", strip_invisible(text)).translate(_LOOK_ALIKES)
     seen = "".join(map(_seen, lines))
     bent = _FENCE_LIKE.sub("'''", _TAG_LIKE.sub("‹", seen))
-    return _ROLE.sub(r"\1(\2)\3", bent)
+    plain = _HEADING.sub(r"\1(\2)\3", _TEMPLATE.sub(r"(\1)", bent))
+    return _ROLE.sub(r"\1(\2)\3", plain)
 
 
 def _seen(character: str) -> str:
     if character == "\n":
         return character
-    if character == "\t":
+    kind = unicodedata.category(character)
+    if character == "\t" or kind == "Zs":
         return " "
-    # Controls, invisible marks (those that turn the writing direction among them), halves of
-    # pairs, private and unassigned characters.
-    return "" if unicodedata.category(character).startswith("C") else character
+    # Controls, halves of pairs, private and unassigned characters.
+    return "" if kind.startswith("C") else character
 
 
 def label(text: str) -> str:

@@ -25,6 +25,7 @@ from mcp_types import (
 from recollect.core.agents.injection import block
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.relevance import Measure
+from recollect.core.text.invisible import strip_invisible
 from recollect.ports.service import Service
 from recollect.usecases.agents.brief import brief
 
@@ -80,7 +81,8 @@ async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadR
         from recollect.wire.answers import MemoryOut
 
         memory = await recollect.get(unquote(uri.removeprefix(MEMORY)))
-        return _contents(uri, _JSON, MemoryOut.from_memory(memory).model_dump_json())
+        text = strip_invisible(MemoryOut.from_memory(memory).model_dump_json())
+        return _contents(uri, _JSON, text)
     if uri == BRIEF:
         return _contents(uri, _TEXT, await _brief(recollect, project_here()))
     if uri.startswith(f"{BRIEF}/"):

@@ -37,6 +37,7 @@ from pydantic import BaseModel, ValidationError
 from recollect import __version__
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.privacy.redaction import locations
+from recollect.core.text.invisible import strip_invisible
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
@@ -86,10 +87,10 @@ def build_server(
         shown = compact.answer(
             answer.model_dump(mode="json"), explained=getattr(arguments, "explain", True)
         )
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+        text = strip_invisible(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
         return CallToolResult(
             content=[TextContent(text=part) for part in (as_data(text), *_notes(answer))],
-            structured_content=shown,
+            structured_content=json.loads(text),
         )
 
     async def read_resource(

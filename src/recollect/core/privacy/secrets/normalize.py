@@ -12,10 +12,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-_INVISIBLE: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
-)
+from recollect.core.text.invisible import INVISIBLE
+
 # A letter with its combining marks; more than a few on one letter are not writing.
 _LETTER: Final = re.compile(r"(?s).[\u0300-\u036f]{0,4}")
 # Cyrillic and Greek letters that look like Latin ones.
@@ -34,14 +32,14 @@ def readable(text: str) -> tuple[str, Sequence[int]]:
     characters, and its end, the position in the original text.
     """
     if text.isascii() or (
-        unicodedata.is_normalized("NFKC", text) and _INVISIBLE.search(text) is None
+        unicodedata.is_normalized("NFKC", text) and INVISIBLE.search(text) is None
     ):
         return _in_one_alphabet(text), range(len(text) + 1)
     parts: list[str] = []
     places: list[int] = []
     for match in _LETTER.finditer(text):
         letter = match[0]
-        if _INVISIBLE.match(letter):
+        if INVISIBLE.match(letter):
             continue
         plain = letter if letter.isascii() else unicodedata.normalize("NFKC", letter)
         parts.append(plain)

@@ -25,7 +25,16 @@ export function fill(node, children) {
 }
 
 // What a person wrote: as text, with its own writing direction kept inside.
-export const said = (text, name = "span") => el(`${name}.said`, { dir: "auto" }, text);
+export const said = (text, name = "span") => el(`${name}.said`, { dir: "auto" }, visible(text));
+
+// Without characters that nobody sees, in which orders to a model can hide. Of a run of them, a
+// joiner or an emoji's selector stays: scripts and emoji need one.
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]+/gu;
+const JOINER = /^(\ufe0f?[\u200c\u200d]|\ufe0f)/u;
+const visible = (text) => {
+  if (Array.isArray(text)) return text.map(visible);
+  return typeof text === "string" ? text.replace(INVISIBLE, (run) => run.match(JOINER)?.[0] ?? "") : text;
+};
 
 // The same with some of its words marked. Positions count code points, as the API does.
 export function highlighted(text, matches, from = 0, most = 600) {

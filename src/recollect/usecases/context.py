@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,6 +29,10 @@ def no_hint(_owner: str) -> str | None:
     return None
 
 
+async def allow_links(_owner: str, _targets: Collection[UUID]) -> None:
+    """An owner may link any of their memories."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
@@ -41,7 +45,8 @@ class Context:
     whether it has one in the active space, and `concepts_of` which concepts a memory mentions.
     `reading` is entered around what only reads, so that a replica may answer. `hint` says how a
     recall would find more, if it could. `default_settings` hold where the store has no row. `actor`
-    is who writes, as the history names them.
+    is who writes, as the history names them. `check_links` refuses targets that the writer may not
+    link to.
     """
 
     store: MemoryStore
@@ -68,3 +73,4 @@ class Context:
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS
     actor: str | None = None
+    check_links: Callable[[str, Collection[UUID]], Awaitable[None]] = allow_links

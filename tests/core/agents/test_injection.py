@@ -75,7 +75,7 @@ def check(text: str, said: str) -> None:
         assert not any(unicodedata.category(one).startswith("C") for one in line)
         assert not INVISIBLE.search(line)
         assert not any(unicodedata.category(one) == "Zs" and one != " " for one in line)
-        assert not re.search(r"\[/?INST\]|^  \| #+\s*instruction\s*:", line, re.I)
+        assert not re.search(r"\[/?INST\]|^  \| #+\s*instruction\s*:", line, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

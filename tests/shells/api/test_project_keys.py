@@ -124,6 +124,41 @@ def test_links_do_not_lead_outside(sides: Sides) -> None:
     assert SECRET not in answer.text
 
 
+def test_no_way_of_writing_links_to_the_outside(sides: Sides) -> None:
+    """A memory that supersedes another is shown in its place."""
+    shop, other = sides.shop, sides.outside[0]["id"]
+    links = [{"kind": "supersedes", "target": other}]
+    draft = {"content": "the heron nests elsewhere", "links": links}
+    inside = f"memories/{sides.inside['id']}"
+    for answer in (shop.post("memories", json=draft), shop.patch(inside, json={"links": links})):
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["field"] == "links"
+    batch = shop.post("/memories:batch", json={"memories": [draft, {"content": "fine"}]}).json()
+    assert [one["outcome"] for one in batch["results"]] == ["refused", "stored"]
+    assert "no memory" in call(sides.server, sides.key, "memory_store", draft)
+    pushed = outgoing("the heron nests elsewhere", project="shop", links=links)
+    body = {"protocol": 1, "store": str(new_id()), "memories": [pushed], "revisions": []}
+    (answered,) = shop.post("sync/push", json=body).json()["answers"]
+    assert answered["refused"] is not None
+    hits = sides.whole.post("recall", json={"query": "heron nests"}).json()["hits"]
+    assert other in {hit["memory"]["id"] for hit in hits}
+
+
+def test_links_inside_the_project_are_written(sides: Sides) -> None:
+    first = {"id": str(new_id()), "content": "the heron sleeps"}
+    second = {
+        "content": "the heron is awake",
+        "links": [
+            {"kind": "supersedes", "target": first["id"]},
+            {"kind": "see_also", "target": sides.inside["id"]},
+        ],
+    }
+    batch = sides.shop.post("/memories:batch", json={"memories": [first, second]}).json()
+    assert [one["outcome"] for one in batch["results"]] == ["stored", "stored"]
+    hits = sides.shop.post("recall", json={"query": "heron sleeps"}).json()["hits"]
+    assert batch["results"][1]["id"] in {hit["memory"]["id"] for hit in hits}
+
+
 def test_the_past_does_not_lead_outside(sides: Sides) -> None:
     moved = stored(sides.whole, "the heron key is under the mat", project="shop")
     before = datetime.now(UTC).isoformat()

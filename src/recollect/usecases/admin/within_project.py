@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
-from recollect.core.errors import Forbidden
+from recollect.core.errors import Forbidden, InvalidInput
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.links import from_values
 from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
@@ -49,9 +50,11 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
     """The context for one project. The second phase is left out, since a graph walk crosses
     projects, and so is every count that covers more than this project.
     """
+    inside = ProjectStore(context.store, project)
     return replace(
         context,
-        store=ProjectStore(context.store, project),
+        store=inside,
+        check_links=inside.check_links,
         revisions=ProjectChanges(changes, context.store, project),
         second_phase={},
         queue=None,
@@ -169,6 +172,20 @@ class ProjectStore:
             return Stats(0, 0, 0)
         return await self.store.stats(owner, self.project)
 
+    async def check_links(self, owner: str, targets: Collection[UUID]) -> None:
+        """InvalidInput if a target is in another project: a link can hide it from its owner."""
+        if outside := await self.find_outside(owner, targets):
+            raise InvalidInput(
+                f"no memory {min(outside)} in the project {self.project!r}, to which this key is"
+                " limited",
+                field="links",
+                remedy="Link to memories of this project.",
+            )
+
+    async def find_outside(self, owner: str, ids: Collection[UUID]) -> set[UUID]:
+        found = await self.store.get_many(owner, ids, forgotten=True) if ids else {}
+        return {id for id, memory in found.items() if memory.project != self.project}
+
     def _inside(self, memory: Memory) -> Memory:
         if memory.project != self.project:
             raise outside(self.project)
@@ -182,6 +199,11 @@ class ProjectStore:
         if as_of is None:
             return inside
         return {id: one for id, one in inside.items() if await self.get(owner, id) is not None}
+
+
+def _targets(item: Outgoing) -> set[UUID]:
+    links: Any = (item.fields or {}).get("links", ())
+    return {link.target for link in from_values(links)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +221,17 @@ class ProjectChanges:
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
         refused = Refusal(f"the key is limited to the project {self.project!r}", _REMEDY)
+        linked = {target for item in items for target in _targets(item)}
+        elsewhere = await ProjectStore(self.store, self.project).find_outside(owner, linked)
 
         def decide_inside(item: Outgoing, current: Remote | None) -> Decision | None:
             decision = decide(item, current)
             is_outside = current is not None and self._is_outside(current)
-            if isinstance(decision, State) and decision.memory.project != self.project:
-                is_outside = True
+            if isinstance(decision, State):
+                state = None if current is None else current.state
+                before = () if state is None else state.memory.links
+                added = {link.target for link in {*decision.memory.links} - {*before}}
+                is_outside |= decision.memory.project != self.project or bool(added & elsewhere)
             return refused if is_outside else decision
 
         answers = await self.changes.apply(owner, store, items, decide_inside)

@@ -136,6 +136,7 @@ async def _build(
         ),
         context.limits,
     )
+    await context.check_links(owner, {link.target for link in draft.links})
     if memory.project is not None:
         memory = replace(
             memory, project=await resolve_project(context.store, owner, memory.project)

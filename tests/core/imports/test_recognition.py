@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from tests.core.imports.test_importers import FILES, contents, read
 
 from recollect.adapters.files.foreign_files import files_in, items_of
 from recollect.core.imports.formats import Recognised
+from recollect.core.imports.found import ImportProblem
 
 RECORD = {
     "content": "The office is in Odense.",
@@ -330,3 +333,27 @@ def test_a_wrong_format_names_the_others(tmp_path: Path) -> None:
         (trouble,) = read(path, format)[1]
         assert format in trouble.reason
         assert "claude-code" in trouble.remedy
+
+
+def problem_of(file: Path) -> ImportProblem:
+    (problem,) = items_of(file, None, "ada", 8_000)
+    assert isinstance(problem, ImportProblem)
+    return problem
+
+
+def test_an_archive_that_unpacks_to_many_times_its_size_is_not_unpacked(tmp_path: Path) -> None:
+    file = tmp_path / "export.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", b"[" + b" " * 30_000_000 + b"]")
+    tracemalloc.start()
+    try:
+        assert "too large" in problem_of(file).reason
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        assert "not a regular file" in problem_of(path).reason

@@ -7,6 +7,7 @@ contain loops.
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -31,8 +32,12 @@ from recollect.core.imports.formats import FORMATS, STDIN, Format, Recognised
 from recollect.core.imports.found import ImportProblem, Item
 
 # Far above the longest memory in its longest notation; a longer line is not from an export.
-_MOST_LINE: Final = 16_000_000
-_MOST_DOCUMENT: Final = 2_000_000_000
+_MAX_LINE: Final = 16_000_000
+# Of what is read as a whole; as Python objects it takes several times as much.
+_MAX_DOCUMENT: Final = 500_000_000
+# Text becomes five to ten times smaller in an archive, an empty one a thousand times.
+_MAX_RATIO: Final = 100
+_SMALL: Final = 10_000_000
 _HEAD: Final = 65_536
 # The files of an archive or folder that chat programs export.
 _EXPORTED: Final = ("conversations.json", "memories.json")
@@ -57,6 +62,16 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
 }
 
 
+_NOT_A_FILE: Final = "Name a file, or send the content to stdin and name `-`."
+_TOO_LARGE: Final = ImportProblem(
+    "file", "its content is too large", f"Unpack it and split it, below {_MAX_DOCUMENT:,} bytes."
+)
+
+
+class _TooLarge(Exception):
+    """There is more to read than fits in memory."""
+
+
 def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, bool]]:
     """A file; or of a folder, in order, the Markdown, exports of chat programs, and JSON Lines
     whose format is certain; with a named format, its files. With each, whether to read it: other
@@ -70,7 +85,6 @@ def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, b
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in sorted(names):
             file = Path(folder, name)
-            # An unnamed pipe or device would block without end.
             is_regular = os.path.isfile(file) or not os.path.exists(file)  # noqa: PTH110, PTH113  # never raise
             if not is_regular:
                 continue
@@ -115,6 +129,10 @@ def items_of(
     An archive may contain several files.
     """
     try:
+        # A pipe or a device would block without end.
+        if path != STDIN and not stat.S_ISREG(path.stat().st_mode):
+            yield ImportProblem("file", "it is not a regular file", _NOT_A_FILE)
+            return
         with _opened(path) as file:
             if zipfile.is_zipfile(file):
                 yield from _of_archive(file, format, owner, most)
@@ -123,6 +141,8 @@ def items_of(
             yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
     except FileNotFoundError:
         yield ImportProblem("file", "there is no such file", "Check the path; `-` reads stdin.")
+    except _TooLarge:
+        yield _TOO_LARGE
     except OSError as error:
         reason = f"it could not be read ({error.strerror or type(error).__name__})"
         yield ImportProblem("file", reason, "Check its permissions.")
@@ -130,7 +150,7 @@ def items_of(
 
 def _opened(path: Path) -> IO[bytes]:
     """Stdin is read completely: recognising a format looks twice."""
-    return BytesIO(sys.stdin.buffer.read(_MOST_DOCUMENT)) if path == STDIN else path.open("rb")
+    return BytesIO(sys.stdin.buffer.read(_MAX_DOCUMENT + 1)) if path == STDIN else path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +175,8 @@ def _of_archive(
             if not found:
                 yield ImportProblem("file", f"the archive contains no {_EXPORTED[0]}", remedy)
             for item in found:
-                if item.file_size > _MOST_DOCUMENT:
-                    yield ImportProblem("file", "its content is too large", "Unpack and split it.")
+                if item.file_size > min(_MAX_DOCUMENT, _SMALL + _MAX_RATIO * item.compress_size):
+                    yield _TOO_LARGE
                     continue
                 inside = BytesIO(archive.read(item))
                 yield from _of_file(inside, Path(_name(item)), format, _Reader(owner, most, names))
@@ -178,7 +198,7 @@ def _projects_in(archive: zipfile.ZipFile) -> dict[str, str]:
         is_listed = path.name == _PROJECTS or (
             path.parent.name == "projects" and path.suffix == ".json"
         )
-        if is_listed and member.file_size < _MOST_LINE:
+        if is_listed and member.file_size < _MAX_LINE:
             found |= claude.project_names(document_of(archive.read(member)))
     return found
 
@@ -188,7 +208,7 @@ def _projects_beside(path: Path) -> dict[str, str]:
         return {}
     try:
         with path.with_name(_PROJECTS).open("rb") as file:
-            return claude.project_names(document_of(file.read(_MOST_LINE)))
+            return claude.project_names(document_of(file.read(_MAX_LINE)))
     except OSError:
         return {}
 
@@ -291,23 +311,26 @@ def _project_of(folder: str) -> str | None:
 
 
 def _all(file: IO[bytes]) -> bytes:
-    data = file.read(_MOST_DOCUMENT)
+    if file.seek(0, os.SEEK_END) > _MAX_DOCUMENT:
+        raise _TooLarge
+    file.seek(0)
+    data = file.read()
     file.seek(0)
     return data
 
 
 def _text(file: IO[bytes]) -> str:
     """Broken UTF-8 is marked, so that only the statement that contains it is refused."""
-    return file.read(_MOST_DOCUMENT).decode("utf-8", "surrogateescape")
+    return _all(file).decode("utf-8", "surrogateescape")
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     number = 0
-    while line := file.readline(_MOST_LINE):
+    while line := file.readline(_MAX_LINE):
         number += 1
-        if len(line) < _MOST_LINE or line.endswith(b"\n"):
+        if len(line) < _MAX_LINE or line.endswith(b"\n"):
             yield number, line
             continue
-        while (rest := file.readline(_MOST_LINE)) and not rest.endswith(b"\n"):
+        while (rest := file.readline(_MAX_LINE)) and not rest.endswith(b"\n"):
             pass
         yield number, None

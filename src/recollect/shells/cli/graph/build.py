@@ -90,6 +90,12 @@ async def import_into(
 
 def read_lines(file: Path) -> list[str]:
     """The lines of a UTF-8 file, or of stdin."""
+    if str(file) != "-" and file.exists() and not file.is_file():
+        raise InvalidInput(
+            f"{file} is not a regular file",
+            field="FILE",
+            remedy="Name a file of JSON Lines, or send them to stdin and name `-`.",
+        )
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         return data.decode("utf-8").split("\n")

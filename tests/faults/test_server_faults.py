@@ -189,6 +189,26 @@ def serving(
             process.communicate()
 
 
+def test_a_file_that_the_first_key_is_printed_to_becomes_private(
+    database_url: str, tmp_path: Path
+) -> None:
+    printed = tmp_path / "printed"
+    printed.touch(mode=0o644)
+    variables = {
+        "RECOLLECT_HOME": str(tmp_path / "home"),
+        "RECOLLECT_PORT": "0",
+        "RECOLLECT_DATABASE_URL": database_url,
+    }
+    with printed.open("w") as out:
+        process = subprocess.Popen(COMMAND, env=os.environ | variables, stdout=out)
+    try:
+        wait_until(lambda: "rk_" in printed.read_text())
+        assert stat.S_IMODE(printed.stat().st_mode) == 0o600
+    finally:
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+
+
 def test_serve_prints_its_first_key_once_and_logs_no_secret(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -212,7 +232,7 @@ def test_serve_prints_its_first_key_once_and_logs_no_secret(
     out, err = ready["printed"], log_of(ready_file).read_text()
     assert process.returncode == 0
     assert not ready_file.exists()
-    assert key in out
+    assert out.count(key) == 1
     assert f"export RECOLLECT_API_URL={ready['url']}" in out
     assert f"claude mcp add --transport http recollect {ready['mcp']}" in out
     assert key not in err

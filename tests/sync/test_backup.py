@@ -232,6 +232,8 @@ def test_the_local_store_is_backed_up_and_restored(tmp_path: Path) -> None:
     cli.json("remember", "the harbour is deep")
     made = cli.json("backup", str(folder), "--verify")
     assert (made["kind"], made["memories"], made["verified"]) == ("sqlite", 1, True)
+    for path in Path(made["path"]).rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
     cli.json("remember", "the lighthouse")
     assert cli.error("restore", str(folder))[0] == 2
     cli.json("restore", str(folder), "--replace")

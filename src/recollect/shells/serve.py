@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
@@ -69,9 +70,8 @@ class Ready:
         return values if self.key is None else {**values, "key": self.key}
 
     def text(self) -> str:
-        shown = self.key or "YOUR_KEY"
         about_key = (
-            f"Your key, shown only this once; the server keeps a hash of it:\n  {self.key}"
+            "Your key is in the lines below, shown only this once: the server keeps a hash of it."
             if self.key
             else "Use the key that was shown at the first start, or make one: recollect keys create"
         )
@@ -85,10 +85,10 @@ class Ready:
 
 Connect the command line:
   export RECOLLECT_API_URL={self.url}
-  export RECOLLECT_API_KEY={shown}
+  export RECOLLECT_API_KEY={self.key or "YOUR_KEY"}
 Connect Claude Code:
   claude mcp add --transport http recollect {self.url}{MCP} \
---header "Authorization: Bearer {shown}"
+--header "Authorization: Bearer $RECOLLECT_API_KEY"
 
 Stop with Ctrl-C."""
 
@@ -160,6 +160,8 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
                 if ready_file is not None:
                     write_private(ready_file, text)
                     at_end.callback(_remove, ready_file, text)
+                if key is not None:
+                    _make_output_private()
                 sys.stdout.write((text if as_json else ready.text()) + "\n")
                 sys.stdout.flush()
 
@@ -256,6 +258,14 @@ class _Uvicorn(uvicorn.Server):
         except BaseException:
             await self.shutdown(sockets)
             raise
+
+
+def _make_output_private() -> None:
+    """A file that a key is written to is for its owner alone."""
+    with suppress(OSError, ValueError):  # it is another account's, or has no descriptor
+        descriptor = sys.stdout.fileno()
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, 0o600)
 
 
 def write_private(path: Path, text: str) -> None:

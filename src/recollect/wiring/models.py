@@ -19,10 +19,11 @@ from recollect.wiring.local import needed_model
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model, and whether it is built in this home."""
+    """A model, and whether it is built in this home, or only something that is not it."""
 
     model: LocalModel
     is_built: bool
+    is_damaged: bool
 
     @property
     def download_mb(self) -> int:
@@ -31,7 +32,9 @@ class FoundModel:
 
 def find_models(settings: Settings) -> Iterator[FoundModel]:
     for model in LOCAL_MODELS.values():
-        yield FoundModel(model, is_built(model, settings.models_folder))
+        built = is_built(model, settings.models_folder)
+        exists = model_folder(model, settings.models_folder).exists()
+        yield FoundModel(model, built, is_damaged=exists and not built)
 
 
 def find_missing_model(settings: Settings) -> LocalModel | None:

@@ -277,6 +277,22 @@ def test_doctor_looks_at_the_embedder(
     assert said in f"{check['detail']} {check['remedy']}"
 
 
+def test_doctor_tells_a_damaged_model_from_a_missing_one(
+    models_folder: Path, tmp_path: Path
+) -> None:
+    models = tmp_path / "models"
+    shutil.copytree(models_folder, models)
+    (model,) = models.rglob("model.onnx")
+    with model.open("r+b") as file:
+        file.truncate(1_000)
+    cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models)})
+    found = json.loads(cli("doctor", "--json").stdout)["checks"]
+    (check,) = [one for one in found if one["name"] == "embedder"]
+    assert check["status"] == "warn"
+    assert "damaged" in check["detail"]
+    assert "recollect models get" in check["remedy"]
+
+
 def test_doctor_looks_at_the_model_that_recall_needs(
     admin: Cli, stored: Callable[[str], Any]
 ) -> None:

@@ -141,6 +141,7 @@ def remove_old(folder: Path, keep: int) -> list[Path]:
 
 def _sync_to_disk(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
+        path.chmod(0o700 if path.is_dir() else 0o600)  # whoever copies the folder copies its modes
         _sync_file(path)
     _sync_file(folder)
 

@@ -67,6 +67,13 @@ def _check(settings: Settings, name: str) -> Check:
     model = found.model
     if found.is_built:
         return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
+    if found.is_damaged:
+        return Check(
+            "embedder",
+            "warn",
+            f"{model.title} in {settings.models_folder} is damaged, or built by another version",
+            f"Run `recollect models get {model.name}`, which builds it again.",
+        )
     missing = f"{model.title} is not built yet ({found.download_mb} MB to download)"
     if model.at_first_use:
         return Check("embedder", "ok", f"{missing}; the first `recollect serve` builds it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -10,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 from tests.waiting import SECONDS
 
 from recollect import settings
@@ -21,6 +24,9 @@ from recollect.shells.asgi.protocol import ConnectionLimits
 from recollect.shells.serve import serve
 from recollect.usecases.admin.keys import issue_key
 from recollect.wiring import Server, open_server
+
+if TYPE_CHECKING:
+    from tests.conftest import Cluster
 
 _numbers = count(1)
 
@@ -56,6 +62,16 @@ class Running:
             trust_env=False,
             timeout=SECONDS,
         )
+
+
+def serve_tests(
+    cluster: Cluster, folders: pytest.TempPathFactory, name: str, **overrides: object
+) -> Iterator[Running]:
+    """One server for many tests; they do not meet, since each has owners of its own."""
+    name = re.sub(r"\W", "_", name)[-40:]  # a worker's name follows; Postgres takes 63 bytes
+    with running(cluster.create(name), folders.mktemp(name), **overrides) as up:
+        yield up
+    cluster.drop(name)
 
 
 @contextmanager

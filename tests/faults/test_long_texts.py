@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 from tests.strategies import new_id
 
 from recollect.core.sync.model import PROTOCOL
@@ -26,10 +26,7 @@ _ANALYSIS = ("/core/text/", "/core/privacy/", "/core/recall/", "/core/graph/")
 
 @pytest.fixture(scope="module")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    url = cluster.create("long_texts")
-    with running(url, tmp_path_factory.mktemp("long"), embedder="none") as up:
-        yield up
-    cluster.drop("long_texts")
+    yield from serve_tests(cluster, tmp_path_factory, "long_texts", embedder="none")
 
 
 @pytest.fixture(scope="module")

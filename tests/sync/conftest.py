@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 from tests.sync.clients import Client
 
 _numbers = count(1)
@@ -16,12 +16,8 @@ _numbers = count(1)
 def server(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Running]:
-    """One server a module; tests do not meet, since each has owners of its own."""
-    name = "sync_" + request.module.__name__.rpartition(".")[2]
-    url = cluster.create(name)
-    with running(url, tmp_path_factory.mktemp("sync"), max_content=8_000) as up:
-        yield up
-    cluster.drop(name)
+    name = request.module.__name__
+    yield from serve_tests(cluster, tmp_path_factory, name, max_content=8_000)
 
 
 NewClients = Callable[..., list[Client]]

@@ -6,18 +6,13 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, running, serve_tests
 
 
 @pytest.fixture(scope="session")
 def shared_server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One server for all tests; they do not meet, since each has owners of its own."""
-    url = cluster.create("api_tests")
-    with running(
-        url, tmp_path_factory.mktemp("api"), allowed_hosts=("memory.example", "::2")
-    ) as up:
-        yield up
-    cluster.drop("api_tests")
+    hosts = ("memory.example", "::2")
+    yield from serve_tests(cluster, tmp_path_factory, "api", allowed_hosts=hosts)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 from tests.shells.cli.commands import Cli
 
 
@@ -17,12 +17,11 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 @pytest.fixture(scope="module")
-def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One server for all tests; they do not meet, since each has owners of its own."""
-    url, home = cluster.create("cli_tests"), tmp_path_factory.mktemp("cli")
-    with running(url, home, max_content=8_000) as up:
-        yield up
-    cluster.drop("cli_tests")
+def server(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Running]:
+    name = request.module.__name__
+    yield from serve_tests(cluster, tmp_path_factory, name, max_content=8_000)
 
 
 @pytest.fixture(autouse=True)

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 
 from recollect.shells.client.asynchronous import Options
 
 
 @pytest.fixture(scope="package")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    home = tmp_path_factory.mktemp("client")
-    with running(cluster.create("client_tests"), home) as up:
-        yield up
-    cluster.drop("client_tests")
+    yield from serve_tests(cluster, tmp_path_factory, "client")
 
 
 @pytest.fixture(params=["local", "server", "cached"])

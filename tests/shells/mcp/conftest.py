@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from mcp.client import session, stdio
 from tests.conftest import Cluster
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 from tests.waiting import SECONDS
 
 
@@ -22,7 +22,4 @@ def patient_client() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One server for all tests; they do not meet, since each has owners of its own."""
-    with running(cluster.create("mcp_tests"), tmp_path_factory.mktemp("mcp")) as up:
-        yield up
-    cluster.drop("mcp_tests")
+    yield from serve_tests(cluster, tmp_path_factory, "mcp")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from tests.conftest import Cluster
 from tests.real_parts import CHROMIUM
-from tests.serving import Running, running
+from tests.serving import Running, serve_tests
 from tests.waiting import SECONDS
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
@@ -26,11 +26,7 @@ OpenPage = Callable[..., Page]
 def server(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Running]:
-    """One server a module; tests do not meet, since each has owners of its own."""
-    name = "web_" + request.module.__name__.rpartition(".")[2]
-    with running(cluster.create(name), tmp_path_factory.mktemp("web")) as up:
-        yield up
-    cluster.drop(name)
+    yield from serve_tests(cluster, tmp_path_factory, request.module.__name__)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple
 
 Answer = TypeVar("Answer")
+Ts = TypeVarTuple("Ts")
 
 
 class _Skipping(selectors.SelectSelector):
@@ -20,24 +22,34 @@ class _Skipping(selectors.SelectSelector):
     def __init__(self, skip: Callable[[float], None]) -> None:
         super().__init__()
         self._skip = skip
+        self.in_threads: set[asyncio.Future[Any]] = set()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
-        ready = super().select(0)
+        ready = super().select(None if self.in_threads else 0)
         if not ready:
             self._skip(timeout)
         return ready
 
 
 class IdleClock(asyncio.SelectorEventLoop):
-    """Its clock stands while there is anything to do, and then jumps to the next timer. For tests
-    without threads, processes and sockets: it would not wait for those.
+    """Its clock stands while there is anything to do, here or in a thread of an executor, and then
+    jumps to the next timer. For tests without processes and sockets: it would not wait for those.
     """
 
     def __init__(self) -> None:
         self._moment = 0.0
-        super().__init__(_Skipping(self._pass))
+        self._waiting = _Skipping(self._pass)
+        super().__init__(self._waiting)
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], Answer], *args: *Ts
+    ) -> asyncio.Future[Answer]:
+        working = super().run_in_executor(executor, func, *args)
+        self._waiting.in_threads.add(working)
+        working.add_done_callback(self._waiting.in_threads.discard)
+        return working
 
     def time(self) -> float:
         return self._moment

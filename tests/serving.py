@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -65,7 +65,7 @@ class Running:
 
 
 def serve_tests(
-    cluster: Cluster, folders: pytest.TempPathFactory, name: str, **overrides: object
+    cluster: Cluster, folders: pytest.TempPathFactory, name: str, **overrides: Any
 ) -> Iterator[Running]:
     """One server for many tests; they do not meet, since each has owners of its own."""
     name = re.sub(r"\W", "_", name)[-40:]  # a worker's name follows; Postgres takes 63 bytes

@@ -18,6 +18,7 @@ from recollect.adapters.sqlite.schema.graph import GRAPH
 from recollect.adapters.sqlite.schema.tables import SCHEMA
 from recollect.adapters.sqlite.schema.vectors import VECTORS
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
 
 pytestmark = pytest.mark.anyio
@@ -77,3 +78,28 @@ async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> No
         before = Scope(valid_at=MOMENT - timedelta(seconds=1))
         assert await search(store, "zermatt", before) == ids(1)
         assert (await store.versions(OWNER, found.id))[-1].valid_until is None
+
+
+@pytest.mark.parametrize(
+    "lost", ["DROP TABLE memory_concepts", "ALTER TABLE memories DROP COLUMN session"]
+)
+async def test_a_store_that_an_upgrade_cannot_complete_stays_as_it_was(
+    tmp_path: Path, lost: str
+) -> None:
+    path = tmp_path / "memories.db"
+    make_older(path, 2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        dropped = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for (name,) in dropped.fetchall():
+            if name not in ("versions_kept", "outbox_changed"):
+                connection.execute(f"DROP TRIGGER {name}")
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%session%'"
+        ).fetchall():
+            connection.execute(f"DROP INDEX {name}")
+        connection.execute(lost)
+    with pytest.raises(StoreUnavailable, match="is missing"):
+        async with SqliteStore(path):
+            pass
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)

@@ -31,6 +31,13 @@ WHERE instr(CAST(content AS BLOB), x'00') OR instr(CAST(links AS BLOB), x'00') L
 """
 
 
+_SHAPE: Final = """
+SELECT m.name, coalesce(c.name, m.type)
+FROM sqlite_master m LEFT JOIN pragma_table_info(m.name) c ON m.type IN ('table', 'view')
+WHERE m.name NOT LIKE 'sqlite_%'
+"""
+
+
 def create_file(path: Path) -> None:
     """Make the folder and the store, for their owner's eyes only. SQLite gives the files that it
     puts beside the database the same mode.
@@ -113,6 +120,24 @@ def create_tables(connection: sqlite3.Connection, path: Path) -> None:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             for statement in UPGRADES.get(version, SCHEMA):
                 connection.execute(statement)
+        _check_tables(connection, path)
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreUnavailable unless everything is there that a new store has: an older file may have been
+    made by a version that never was, or have lost a table.
+    """
+    with closing(sqlite3.connect(":memory:")) as new:
+        for statement in SCHEMA:
+            new.execute(statement)
+        wanted = {*map(tuple, new.execute(_SHAPE))}
+    missing = sorted(wanted - {*map(tuple, connection.execute(_SHAPE))})
+    if missing:
+        table, column = missing[0]
+        raise StoreUnavailable(
+            f"{path} could not be brought to this version's format: {table}.{column} is missing",
+            remedy="Nothing was changed. Use the version that wrote it, or restore a backup.",
+        )
 
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:

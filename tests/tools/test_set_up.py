@@ -141,7 +141,7 @@ def test_set_up_reports_a_missing_network(clone: Path, closed_port: int, install
 def test_set_up_reports_a_pin_missing_from_the_index(clone: Path, installer: str) -> None:
     handler = partial(SimpleHTTPRequestHandler, directory=clone)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         variables = index(f"http://127.0.0.1:{server.server_port}/simple")
         line = the_error(set_up(clone, installer=installer, **variables))
         server.shutdown()

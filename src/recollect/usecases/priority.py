@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from typing import Final
 
@@ -19,12 +20,23 @@ Yield = Callable[[], Awaitable[None]]
 
 MAX_YIELD_SECONDS: Final = 0.2
 """Seconds that a step waits at the most."""
+_is_awaited: Final = ContextVar("_is_awaited", default=False)
 # Calls that follow each other as closely as this are one caller at work.
 _QUIET: Final = 0.01
 
 
 async def no_yield() -> None:
     """For a process that answers no calls."""
+
+
+@contextmanager
+def awaited_by_callers() -> Iterator[None]:
+    """While entered, this task does not yield: callers wait for what it does."""
+    before = _is_awaited.set(True)
+    try:
+        yield
+    finally:
+        _is_awaited.reset(before)
 
 
 class Callers:
@@ -46,6 +58,8 @@ class Callers:
 
     async def yield_to_callers(self) -> None:
         """Return when no caller has waited for a moment, or when this step has waited enough."""
+        if _is_awaited.get():
+            return
         clock = asyncio.get_running_loop().time
         until = clock() + MAX_YIELD_SECONDS
         while (self._calls or clock() - self._last < _QUIET) and clock() < until:  # noqa: ASYNC110  # no event tells that a moment was quiet

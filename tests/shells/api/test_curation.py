@@ -13,6 +13,8 @@ from tests.serving import Running, running
 from tests.shells.api.test_memories import stored
 from tests.waiting import wait_until
 
+from recollect.usecases.workers import worker
+
 OLD = "The API runs on port 8000."
 NEW = "The API moved to port 9000."
 
@@ -21,8 +23,10 @@ NEW = "The API moved to port 9000."
 def curating(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     url = cluster.create("curation_tests")
     folder: Path = tmp_path_factory.mktemp("curation")
-    with running(url, folder, curation="propose", worker="inside", embedder="none") as up:
-        yield up
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "POLL_SECONDS", 0.1)
+        with running(url, folder, curation="propose", worker="inside", embedder="none") as up:
+            yield up
     cluster.drop("curation_tests")
 
 

@@ -30,7 +30,7 @@ class Completions:
 
         self.requests = requests
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def url(self) -> str:

@@ -23,6 +23,7 @@ from recollect.core.recall.tokens import EmbeddedText
 from recollect.core.text.terms import main_language
 from recollect.ports.embedding import BackgroundCache, Embedder, Embedders, TokenEmbedder
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery
+from recollect.usecases.priority import awaited_by_callers
 from recollect.usecases.recall.legs import must_stay
 from recollect.usecases.tasks import analyze_text, cancel, exception_of
 
@@ -66,11 +67,13 @@ class Backgrounds:
         return task
 
     async def _embed(self, embedder: Embedder) -> list[list[float]]:
-        if self._cache is None:
-            return await embedder.embed_documents(BACKGROUND)
-        vectors = self._cache.read(embedder.space, BACKGROUND)
-        if vectors is None:
+        if self._cache is not None:
+            known = self._cache.read(embedder.space, BACKGROUND)
+            if known is not None:
+                return known
+        with awaited_by_callers():
             vectors = await embedder.embed_documents(BACKGROUND)
+        if self._cache is not None:
             self._cache.write(embedder.space, BACKGROUND, vectors)
         return vectors
 

@@ -21,7 +21,7 @@ from recollect.usecases.workers.backoff import (
 )
 
 # How long work can go unnoticed when no one notifies of it.
-_POLL_SECONDS: Final = 10.0
+POLL_SECONDS: Final = 10.0
 _LEAST_PAUSE: Final = 1.0
 _LONGEST_BURST: Final = 1.0
 _AFTER_A_BUG: Final = 60.0
@@ -99,7 +99,7 @@ class Worker:
 
     async def _wait_for_news(self) -> None:
         """Until there is work, or a backoff ends, or it is time to poll."""
-        seconds = _POLL_SECONDS
+        seconds = POLL_SECONDS
         if self._backoffs:
             seconds = min(seconds, self._backoffs.seconds_left())
             # Work that must wait for its model would wake us again at once, and in vain.

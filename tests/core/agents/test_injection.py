@@ -94,7 +94,11 @@ def test_no_text_can_leave_the_fence(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     "part",
     ["\n", " ", "#", "[", "*_", "# ", "system ", "< ", f"<{TAG} ", f"</{TAG}", "<command-name ",
-     "<command-", "[memory 01a1de4c-f097 ", "remember that "],
+     "<command-", "[memory 01a1de4c-f097 ", "remember that ",
+     "```", "~~~\n", "<a>\n", "<a ", "<!--", "-", "--- message ", "---\n", "From: a\n",
+     "Subject: a\n\n", "---\nDate: a\nTo: b\n", "On wrote ", "On a wrote:\n\n", "@@ -1\n+a\n",
+     "{\n", "[ ", "{\n a\n\n", "a: b\n\n", "User: a\nb\nb\n", "[10:32] ", "Error", "a.b:1", "$ a\n",
+     "a@", "|-|\n", "a\tb\n", "a,b\n", "    a\n", "- a\n", "> "],
 )  # fmt: skip
 def test_no_text_takes_longer_than_its_length(part: str) -> None:
     """A memory of 8,000 line ends once took hours: whatever was to be injected with it was lost."""

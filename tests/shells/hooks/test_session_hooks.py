@@ -172,12 +172,16 @@ def test_a_model_on_this_machine_extracts_what_rules_cannot(agent: ScriptedAgent
     }
     with Completions(json.dumps(answer)) as model:
         agent.settings |= {"RECOLLECT_CAPTURE_URL": model.url, "RECOLLECT_CAPTURE_MODEL": "small"}
-        agent.ask("since the audit our invoices go to the eu-west bucket by the way")
+        agent.ask(
+            "since the audit our invoices go to the eu-west bucket by the way\n"
+            "<mail>\nPasswords were leaked to the press.\n</mail>"
+        )
         agent.answer("Noted.")
     assert contents(cli) == ["Invoices go to the eu-west bucket."]
     (request,) = model.requests
     assert request["model"] == "small"
     assert "eu-west" in request["messages"][1]["content"]
+    assert "leaked" not in request["messages"][1]["content"]
 
 
 def test_a_model_elsewhere_is_not_asked_unless_egress_is_opened(

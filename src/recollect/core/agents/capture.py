@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from recollect.core.agents.injection import neutral, without_injections
+from recollect.core.agents.pasted import without_pasted
 from recollect.core.recall.relevance import stem
 from recollect.core.text.analysis import STOP_WORDS, words
 
@@ -171,15 +172,11 @@ _PASSING: Final = re.compile(
     r"esta vez|сегодня|на этот раз|пока что)\b|今日|今回|とりあえず|今天|这次|這次|暂时|暫時",
     re.IGNORECASE,
 )
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTE: Final = re.compile(r"^[^\S\n]*>.*$", re.MULTILINE)
 
 
 def statements(text: str) -> list[Statement]:
-    """What to store of one person's message; code, quotations and injected memories do not
-    count.
-    """
-    own = _QUOTE.sub("", _CODE.sub("\n", without_injections(text[:_MAX_TEXT])))
+    """What to store of one person's message; what was pasted and injected does not count."""
+    own = without_pasted(without_injections(text))[:_MAX_TEXT]
     found: dict[str, Statement] = {}
     for sentence in _sentences(own):
         statement = _judged(sentence)

@@ -52,8 +52,9 @@ def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
         content = _texts(content)
     if not isinstance(content, str):
         return ""
-    text = without_injections(_ADDED.sub("\n", content)).strip()
-    return "" if text.startswith(("/", "!")) else text
+    # The indentation of the first line stays: it shows that the line was pasted.
+    text = without_injections(_ADDED.sub("\n", content)).rstrip().lstrip("\r\n")
+    return "" if text.lstrip().startswith(("/", "!")) else text
 
 
 def answered(entry: Any) -> str:  # noqa: ANN401  # JSON

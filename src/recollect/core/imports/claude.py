@@ -118,7 +118,7 @@ def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int
         place, entry = item
         session = entry.get("sessionId")
         speaker, text = (
-            ("User", typed(entry))
+            ("User", typed(entry).strip())
             if entry.get("type") == "user"
             else (
                 "Assistant",

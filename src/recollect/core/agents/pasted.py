@@ -1,0 +1,147 @@
+"""A message without what was pasted into it: the words of others, and of machines.
+
+A pasted text is told by its form alone: a fence, tags, the head of a mail, indentation, lines as
+programs write them. A mail has no visible end, so all that follows it is left out: what is missed
+can be told again. Every rule reads the text a fixed number of times, since it may be as long as a
+book.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+_FENCED: Final = re.compile(
+    r"(?:(?P<ticks>`{3,})|^[^\S\n]*(?P<marks>~{3,}|\"{3,}|'{3,}))"
+    r".*?(?:(?P=ticks)|(?P=marks)|\Z)"
+    r"|<!--.*?(?:-->|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_TAG: Final = re.compile(
+    r"\n|(?P<starts_line>^[^\S\n]*)?<(?P<slash>/?)(?P<name>[a-z][\w.:-]*+)[^<>\n]*+>"
+    r"(?P<ends_line>[^\S\n]*$)?",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+_PARTY: Final = r"[*_]{0,2}(?:from|to|cc|von|an|de|à|a|para)[*_]{0,2} ?:"
+_TOPIC: Final = (
+    r"[*_]{0,2}(?:subject|date|sent|betreff|datum|gesendet|objet|envoyé|asunto|fecha|enviado)"
+    r"[*_]{0,2} ?:"
+)
+# A sender and a recipient are not enough: people also write "From: Postgres 14", "To: Postgres 16".
+_HEAD: Final = rf"(?:{_PARTY}.*\n){{1,3}}{_TOPIC}|{_TOPIC}.*\n(?:{_PARTY}|{_TOPIC})"
+_FORWARDED: Final = (
+    r"-{3,}+[^-\n]{0,40}\b(?:message|nachricht|mensaje)\b[^-\n]{0,40}-{3,}"
+    r"|begin forwarded message:"
+    # Where ">" marks what is quoted, the rest is the user's.
+    r"|(?:on|am|le|el) .{1,200}\b(?:wrote|schrieb|a écrit|escribió)\b.{0,100}:$(?!\n+>)"
+)
+_MAIL: Final = rf"(?i:{_HEAD}|{_FORWARDED}).*(?:\n(?!-{{3,}}+[^\S\n]*$).*)*+"
+
+_DAY: Final = r"(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[A-Z][a-z]{2} {1,2}\d{1,2}(?:, \d{4})?)"
+_CLOCK: Final = r"\d{1,2}:\d{2}"
+_LOGGED: Final = (
+    rf"(?:[\[(]?{_DAY}[T, ]{{1,2}}{_CLOCK}|[\[(]{_CLOCK}(?::\d{{2}})?(?: [AP]M)?[\])]"
+    r"|\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)(?:\]|:|  )"
+    r"|\S{1,200}\.\w{1,9}:\d{1,9}(?::\d{1,9})?:? "
+    r"|(?:Caused by: )?(?:[\w.$]{0,200}(?:Error|Exception)|error|fatal|panic)(?:\[\w{1,20}\])?: "
+    r"|[*_]{0,2}(?:User|Human|Assistant)[*_]{0,2}:"
+    r"|[\[{]?[^\S\n]*\"[^\"\n]{1,80}\" ?:)"
+)
+# A message in a log may go on for some lines.
+_LOG: Final = rf"{_LOGGED}.*(?:(?:\n.++){{0,3}}?\n{_LOGGED}.*)*+"
+_TERMINAL: Final = r"(?:\S{1,30}@\S{1,60})?\$ (?!\d).*(?:\n.+)*+"
+_HUNK: Final = r"@@ -\d.*(?:\n[-+ \\].*)*+"
+_BRACKETS: Final = r"(?=\S).*[\[{][^\S\n]*$(?:\n(?:[^\S\n].*|$))*+\n[\]}].*"
+_QUOTED: Final = r"[^\S\n]*>.*"
+_FORMS: Final = re.compile(
+    rf"^(?:{_MAIL}|{_LOG}|{_TERMINAL}|{_HUNK}|{_BRACKETS}|{_QUOTED})", re.MULTILINE
+)
+
+_NAME: Final = r"[^\W\d_][\w.-]{0,30}"
+_SPEAKER: Final = re.compile(rf"[*_]{{0,2}}(?P<name>{_NAME}(?: {_NAME})?)[*_]{{0,2}}:[*_]{{0,2}}\s")
+_SEPARATOR: Final = re.compile(r"[\t|]|[,;](?=\S)")
+_MIN_ROWS: Final = 3
+
+_ITEM: Final = re.compile(r"(?:[-*+•]|\d{1,4}[.)])\s+")
+_TAB: Final = 4
+_MIN_INDENT: Final = 4
+
+
+def without_pasted(text: str) -> str:
+    """What a person wrote into a message themselves."""
+    prose = _FENCED.sub("\n", "\n".join(text.splitlines()))
+    lines = _FORMS.sub("", _cut_elements(prose)).split("\n")
+    for find in (_tables, _chats, _indented):
+        for at in list(find(lines)):
+            lines[at] = ""
+    return "\n".join(lines)
+
+
+def _cut_elements(text: str) -> str:
+    """Without the elements of several lines. A tag in the middle of a line is only mentioned."""
+    opened: defaultdict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+    spans: list[tuple[int, int]] = []
+    line = 0
+    for tag in _TAG.finditer(text):
+        if tag["name"] is None:
+            line += 1
+            continue
+        starts = opened[tag["name"].casefold()]
+        if not tag["slash"]:
+            is_mentioned = tag["starts_line"] is None and tag["ends_line"] is None
+            starts.append((tag.start(), line, is_mentioned))
+            continue
+        while starts:
+            start, first_line, is_mentioned = starts.pop()
+            if first_line == line:
+                break
+            if not is_mentioned:
+                spans.append((start, tag.end()))
+                break
+    kept: list[str] = []
+    reached = 0
+    for start, end in sorted(spans):
+        kept.append(text[reached:start])
+        reached = max(reached, end)
+    return "\n".join((*kept, text[reached:]))
+
+
+def _tables(lines: Sequence[str]) -> Iterator[int]:
+    """Rows with the same number of separators."""
+    for count, run in groupby(range(len(lines)), lambda at: _count_separators(lines[at].strip())):
+        rows = list(run)
+        if count and len(rows) >= _MIN_ROWS:
+            yield from rows
+
+
+def _count_separators(row: str) -> int:
+    return 0 if _ITEM.match(row) else len(_SEPARATOR.findall(row))
+
+
+def _chats(lines: Sequence[str]) -> Iterator[int]:
+    """Lines of "name: text" in which someone speaks again. Lists of rules look alike, but their
+    names do not return.
+    """
+    turns = [(at, _SPEAKER.match(line)) for at, line in enumerate(lines) if line.strip()]
+    for _, run in groupby(turns, lambda turn: turn[1] is None):
+        names = {at: found["name"].casefold() for at, found in run if found}
+        if 1 < len(set(names.values())) < len(names):
+            yield from names
+
+
+def _indented(lines: Sequence[str]) -> Iterator[int]:
+    """Lines that are indented like code and belong to no list."""
+    in_list = False
+    for at, line in enumerate(lines):
+        text = line.lstrip()
+        if not text:
+            continue
+        indent = len(line.expandtabs(_TAB)) - len(text.expandtabs(_TAB))
+        if indent < _MIN_INDENT:
+            in_list = _ITEM.match(text) is not None or (in_list and indent > 0)
+        elif not in_list:
+            yield at

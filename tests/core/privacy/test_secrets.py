@@ -30,8 +30,8 @@ def test_detector_is_right_about_every_labelled_text() -> None:
             *(f"false alarm: {text} {found}" for text, found in alarms),
         ]
     )
-    assert len(POSITIVES) >= 110
-    assert len(NEGATIVES) >= 180
+    assert len(POSITIVES) >= 170
+    assert len(NEGATIVES) >= 240
     assert not shown, shown
 
 
@@ -247,6 +247,8 @@ def test_no_text_raises_and_spans_lie_inside_it(text: str) -> None:
 PIECES = (
     *("password", "token", "api_key", "=", ": ", '"', "'", "://", "a:b@", "sk-", "eyJ", ".", "rk_"),
     *("Bearer ", "Authorization: Basic ", "-----BEGIN PRIVATE KEY-----", "x1Y2z3", " ", "\n"),
+    *("door code ", "4821", "user ann ", "login is ", " / ", "root on ", "wifi ", "blue-cat-7"),
+    *(":5432:", "*:", "machine a login a "),
 )
 
 
@@ -329,6 +331,38 @@ HOSTILE = (
     "PIN is ",
     "my pin of a ",
     "door code ",
+    "door code of the a ",
+    "code for a ",
+    "code of door ",
+    "door a opens ",
+    "unlock a phone ",
+    "type 1111 to ",
+    "code 1111 for a ",
+    "暗証番号",
+    "4539148803436467 09/28 ",
+    "4539 1488 0343 6467 09/",
+    "password for a is ",
+    "password is a ",
+    "password: a-",
+    "password:a-a-a-",
+    "wifi password: a ",
+    "clave a ",
+    "user a ",
+    "user a password ",
+    "user a, pw: ",
+    "login is a / ",
+    "login: a:",
+    "root on a ",
+    "root on a: ",
+    "root / ",
+    "@a.a",
+    "@a.a / ",
+    "machine a login a ",
+    "machine a\nlogin a\npassword ",
+    "a:1111:a:a:",
+    "*:*:",
+    "JWT_SECRET=",
+    "A_SECRET=a1-",
     "card 1",
     "1 ",
     "1-",

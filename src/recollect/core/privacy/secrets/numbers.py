@@ -1,5 +1,4 @@
-"""Numbers that are secrets by themselves: payment cards, bank accounts, social security numbers,
-PINs and door codes.
+"""Numbers that are secrets by themselves: payment cards, bank accounts and social security numbers.
 
 A checksum, or the word before them, distinguishes them from other numbers.
 """
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from recollect.core.privacy.secrets.tokens import Rule, sure, words
+from recollect.core.privacy.secrets.tokens import Rule, one_of, sure, words
 
 # The length of an IBAN by its country, from the registry of ISO 13616.
 _IBAN_LENGTHS: Final = {
@@ -68,31 +67,23 @@ _TEST_CARDS: Final = frozenset(
 )
 _WELL_KNOWN_SSN: Final = frozenset({"078051120", "219099999", "123456789"})
 
-_DIGITS: Final = r"(?<!\d)(?<!\d[ .-])(\d(?:[ -]?\d){12,18})(?![ -]?\d)"
-_GROUPS: Final = r"(\d{4}([ -])\d{4}\2\d{4}\2\d{4}|\d{4}([ -])\d{6}\3\d{5})(?![ -]?\d)"
+_MONTH: Final = r"(?:0?[1-9]|1[0-2])[ ]?/[ ]?(?:20)?\d\d(?![\d/])"
+# A card's date may follow its number, but no further digits.
+_END: Final = rf"(?![./]?\d|[ -]\d)|(?=[ -](?:{_MONTH}|(?:0[1-9]|1[0-2])[.-]\d\d|20\d\d-\d\d))"
+_DIGITS: Final = rf"(?<!\d)(?<!\d[ .-])(\d(?:[ -]?\d){{12,18}})(?:{_END})"
+_GROUPS: Final = (
+    rf"(\d{{4}}([ -])\d{{4}}\2\d{{4}}\2\d{{4}}|\d{{4}}([ -])\d{{6}}\3\d{{5}})(?:{_END})"
+)
 _CARD_WORD: Final = (
     r"(?:card|visa|master ?card|amex|american express|karte|kreditkarte|tarjeta|carte)"
 )
 _SECURITY_CODE: Final = r"(?:cvv2?|cvc2?|cvn|cid|security code|pr\xfcfnummer)"
 # Other numbers in three groups.
-_NUMBERED: Final = (
-    r"(?:ticket|case|order|invoice|part|item|issue|ref(?:erence)?|model|serial|sku|tracking|batch|"
-    r"lot|article|catalog(?:ue)?|receipt|booking)"
+_NUMBERED: Final = one_of(
+    "ticket case order invoice part item issue ref reference model serial sku tracking batch lot "
+    "article catalog catalogue receipt booking"
 )
 _SSN: Final = r"(?!000|666|9\d\d)\d{3}([ -]?)(?!00)\d{2}\2(?!0000)\d{4}"
-# How a number is stated: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
-_TOLD: Final = (
-    r"(?:[ \t][^\n.:=#\d]{1,40}?)?"
-    r"(?:[ \t]{0,2}[:=#]|['\u2019]s|[ \t](?:is|was|to|ist|lautet|war|es|era|est|\xe8|\xe9)\b:?)"
-    r"(?:[ \t](?:now|jetzt|ahora))?[ \t]{0,2}[\"'`*]{0,2}"
-)
-_CODE: Final = r"(\d{4,8}|\d{2}(?:[ -]\d{2}){1,3})(?![\w%]|[.,:/-]\d|[ ]?(?:bytes|times|px|ms)\b)"
-_SPACED: Final = r"(\d(?:[ -]\d){3,7})(?![\w%]|[ .,:/-]\d)"
-_MY: Final = r"(?:my|our|his|her|your|the|new|card|sim|phone|bank|debit|meine|die|mi|el|le)"
-_LOCKED: Final = (
-    r"(?:door|gate|alarm|garage|safe|locker|lock|lockbox|entry|building|keypad|voicemail|unlock|"
-    r"vault|t\xfcr|haust\xfcr)"
-)
 
 
 def _digits(text: str) -> str:
@@ -127,16 +118,11 @@ def ssn_confidence(text: str) -> float:
     return 0.0 if digits in _WELL_KNOWN_SSN or len(set(digits)) < 3 else 0.8
 
 
-def code_confidence(text: str) -> float:
-    """Years also have four digits after such a word."""
-    return 0.0 if re.fullmatch(r"(?:19|20)\d\d", text) else 0.8
-
-
 NUMBERS: Final[tuple[Rule, ...]] = (
     words("card number", rf"{_CARD_WORD}\b[^\n]{{0,40}}?{_DIGITS}", card_confidence),
     words(
         "card number",
-        rf"{_DIGITS}(?=[^\n]{{1,40}}?\b(?:{_SECURITY_CODE}|exp)\b)",
+        rf"{_DIGITS}(?=[^\n]{{1,40}}?\b(?:{_SECURITY_CODE}|exp|{_MONTH})\b)",
         card_confidence,
     ),
     words("card number", rf"(?<!\d)(?<!\d[ .-]){_GROUPS}", card_confidence),
@@ -160,19 +146,5 @@ NUMBERS: Final[tuple[Rule, ...]] = (
         rf"\b{_NUMBERED}s?\b[ \t]{{0,2}}(?:no\.?|number|id)?[ \t:#]{{0,3}}\d{{3}}-\d\d-\d{{4}}|"
         r"(?<![\w.-])(?!000|666|9\d\d)(\d{3}-(?!00)\d{2}-(?!0000)\d{4})(?![\w-]|\.\d)",
         ssn_confidence,
-    ),
-    Rule(
-        "PIN",
-        re.compile(rf"\b(?:PIN|PUK)(?:[ -]?(?:[Cc]ode|CODE|[Nn]ummer))?{_TOLD}{_CODE}"),
-        code_confidence,
-    ),
-    Rule("PIN", re.compile(rf"\b(?:PIN|PUK)[ \t]{_CODE}"), code_confidence),
-    Rule("PIN", re.compile(rf"\bPIN(?:[ -]?[Cc]ode)?{_TOLD}{_SPACED}"), code_confidence),
-    words("PIN", rf"\bpin[ -]?code\b{_TOLD}{_CODE}", code_confidence),
-    words("PIN", rf"\b{_MY}[ -]pin\b(?:[ -]?code)?{_TOLD}{_CODE}", code_confidence),
-    words(
-        "code of a lock",
-        rf"\b(?:passcode|geheimzahl|{_LOCKED}[ -]?(?:code|combination|pin))\b{_TOLD}{_CODE}",
-        code_confidence,
     ),
 )

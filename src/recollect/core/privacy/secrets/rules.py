@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from recollect.core.privacy.secrets.codes import CODES
+from recollect.core.privacy.secrets.logins import LOGINS
 from recollect.core.privacy.secrets.numbers import NUMBERS
+from recollect.core.privacy.secrets.plain_words import PLAIN_WORDS, kept_password_confidence
 from recollect.core.privacy.secrets.sentences import NOT_ABOUT, SENTENCES
-from recollect.core.privacy.secrets.tokens import ASSIGN, TOKENS, Rule, machine_made, words
+from recollect.core.privacy.secrets.tokens import ASSIGN, TOKENS, Rule, machine_made, one_of, words
 from recollect.core.privacy.secrets.values import (
     basic_confidence,
     header_confidence,
@@ -18,6 +21,7 @@ from recollect.core.privacy.secrets.values import (
     password_confidence,
     sentence_key_confidence,
     sentence_password_confidence,
+    set_key_confidence,
     set_password_confidence,
     url_password_confidence,
 )
@@ -36,8 +40,8 @@ _PASSWORD: Final = (
 )
 _KEY: Final = (
     r"(?:secret(?:[_-]?(?:access|api|signing))?(?:[_-]?(?:key|token))?(?:[_-]?base)?|"
-    r"(?:api|access|account|signing|encryption|private|master|auth|admin|service|app|jwt|hmac)"
-    r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])token)"
+    + one_of("api access account auth admin app signing service encryption private master jwt hmac")
+    + r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])(?<!next[_ -])token)"
 )
 
 # What a connection string contains besides the password.
@@ -52,7 +56,10 @@ _PLAIN: Final = r"[ \t]?=[ \t]?[^\s;&]{0,127}[^\s;&,]"
 RULES: Final[tuple[Rule, ...]] = (
     *TOKENS,
     *NUMBERS,
+    *CODES,
     *SENTENCES,
+    *PLAIN_WORDS,
+    *LOGINS,
     words(
         "password in an address",
         # A name that is its own password is a throw-away one; a password may contain an `@`.
@@ -161,17 +168,13 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "password",
         re.compile(
-            r"(?<![A-Z0-9_])(?:[A-Z][A-Z0-9_]{0,40})?(?:PASSW(?:OR)?D|(?<=_)(?:PASS|PWD))"
+            r"(?<![A-Z0-9_])(?:[A-Z][A-Z0-9_]{0,40})?(?:PASSW(?:OR)?D|(?<=_)(?:PASS|PWD)|"
+            r"(?:JWT|SESSION|COOKIE|CLIENT|APP|AUTH|SIGNING|WEBHOOK|HMAC)_SECRET)"
             r"=[\"']?([^\s\"']{1,256})"
         ),
-        set_password_confidence,
+        kept_password_confidence,
     ),
-    words(
-        "password",
-        rf"login[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}password[ \t]{{1,4}}{_VALUE}",
-        password_confidence,
-    ),
-    words("key", rf"{_KEY}{_WHICH}{ASSIGN}{_VALUE}", key_confidence),
+    words("key", rf"{_KEY}{_WHICH}{ASSIGN}{_VALUE}", set_key_confidence),
     words(
         "key",
         rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"

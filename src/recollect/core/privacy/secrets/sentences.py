@@ -146,17 +146,14 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         wifi_confidence,
     ),
     words(
-        "password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_BARE}", sentence_password_confidence
+        "password",
+        rf"\b{_LOCAL}\b{_OF}(?:[ \t]{_IS}[ \t]{{1,2}}|[ \t]?[:=][ \t]{{0,4}}){_BARE}",
+        sentence_password_confidence,
     ),
     words(
         "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
     ),
     words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_QUOTED}", quoted_confidence),
-    words(
-        "password",
-        rf"\b{_LOCAL}\b{_OF}[ \t]?[:=][ \t]{{0,4}}{_BARE}",
-        sentence_password_confidence,
-    ),
     # Russian says "the password is" without "is".
     words(
         "password",

@@ -52,6 +52,17 @@ def words(kind: str, pattern: str, judge: Judge) -> Rule:
     return Rule(kind, re.compile(pattern, re.IGNORECASE), judge)
 
 
+def one_of(listed: str) -> str:
+    """A pattern for the words of a long list. Those with the same first letter are tried together,
+    because trying each of them at every word of a text takes several times as long.
+    """
+    rests: dict[str, list[str]] = {}
+    for word in listed.split():
+        rests.setdefault(word[0], []).append(re.escape(word[1:]))
+    branches = (f"{first}(?:{'|'.join(rest)})" for first, rest in rests.items())
+    return f"(?:{'|'.join(branches)})"
+
+
 def _token(kind: str, *forms: str, judge: Judge = sure(0.97)) -> Rule:  # noqa: B008  # a constant
     # The look-behind keeps a long run of such characters from being tried at every position.
     return Rule(kind, re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(forms)})"), judge)

@@ -93,8 +93,11 @@ _DIGITS_INSIDE: Final = re.compile(
 )
 # Digits in the place of letters, in one of several words: `s3cr3t-horse`.
 _SCATTERED_PART: Final = re.compile(_NO_METHOD + r"[a-z]+(?:\d[a-z]+){2,}", re.IGNORECASE)
+# A part of a name, perhaps with its number: `user`, `v2`, `2026`. `x19` and `08t` are chosen.
+_NUMBERED_PART: Final = re.compile(r"[a-z]+|[a-z]{1,3}\d|\d+", re.IGNORECASE)
 # Capitals in the middle of a word, as chance puts them.
 _MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_MIN_CHOSEN_KEY: Final = 10
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
 _RANDOM_BITS: Final = 3.0
 # A token of eight characters that repeats two of them has more.
@@ -134,6 +137,22 @@ def key_confidence(value: str) -> float:
     if _UUID.fullmatch(value):
         return 0.75
     return 0.9 if looks_random(value) else 0.0
+
+
+def set_key_confidence(value: str) -> float:
+    """The same where a key is set (`JWT_SECRET=...`): a person may have chosen it, but the name of
+    something (`db-credentials-v2`) and the examples of manuals (`abc123`) are as common there.
+    """
+    confidence = key_confidence(value)
+    value = value.rstrip(".,;:)")
+    if confidence or len(value) < _MIN_CHOSEN_KEY or not _has_digit(value):
+        return confidence
+    parts = re.split(r"[-_.]", value)
+    is_name = len(parts) > 1 and all(map(_NUMBERED_PART.fullmatch, parts))
+    is_example = value.isalnum() and not _WORD_AND_DIGITS.fullmatch(value)
+    is_number = _QUANTITY.fullmatch(value) is not None
+    stands_in = is_placeholder(value) or is_placeholder(value.rstrip("0123456789"))
+    return 0.0 if is_name or is_example or is_number or stands_in else 0.75
 
 
 def password_confidence(value: str) -> float:

@@ -1,0 +1,77 @@
+"""Passwords next to the account they belong to: in notes, and in the files of clients."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from recollect.core.privacy.secrets.plain_words import (
+    PASSWORD,
+    kept_password_confidence,
+    plain_words_confidence,
+)
+from recollect.core.privacy.secrets.sentences import NOT_ABOUT, pass_confidence
+from recollect.core.privacy.secrets.tokens import Rule, words
+
+_VALUE: Final = r"[\"'`\u201c\u201e\u00ab]?([^\s\"'`\u201c\u201d\u00ab\u00bb,;]{4,128})"
+_USER: Final = (
+    r"(?:use?r(?: ?name)?|login|account|as|benutzer(?:name)?|nutzer|konto|als|"
+    r"usuario|cuenta|identifiant|utilisateur|compte|utente)"
+)
+_LOGIN: Final = (
+    r"(?:log-?in|sign-?in|credentials?|creds|zugang(?:sdaten)?|anmeldung|acc\xe8s|identifiants?|"
+    r"connexion|acceso|credenciales|accesso|credenziali)"
+)
+_IS: Final = r"(?:[ \t](?:is|are|ist|sind|lautet|est|sont|es|son|\xe8|sono)|[ \t]?:)[ \t]{1,2}"
+_POWERFUL: Final = r"(?:root|admin(?:istrator)?|superuser|postgres|sa)"
+_HOST: Final = r"(?:[ \t](?:on|at|of|for|auf|am|sur|en|su)[ \t][^\n:=/]{1,40}?|@[\w.-]{1,60})"
+
+
+def account_confidence(value: str) -> float:
+    """The confidence in what stands after the name of an account, where addresses, paths, versions
+    and several words also stand.
+    """
+    if re.search(r"[/\\:]|\d\.\d|^[-@$]", value):
+        return 0.0
+    has_digit = any(map(str.isdigit, value))
+    return max(pass_confidence(value), plain_words_confidence(value) if has_digit else 0.0)
+
+
+LOGINS: Final[tuple[Rule, ...]] = (
+    words(
+        "password",
+        rf"\b{_USER}[ \t]?[:=]?[ \t]{{1,2}}[^\s,;/:=]{{1,64}}[ \t]?[,;/|]?\s{{1,8}}"
+        rf"(?:(?:and|with|und|mit|et|avec|y|con|e)[ \t])?(?:{PASSWORD}|clave|pwd?){NOT_ABOUT}"
+        rf"[ \t]?[:=]?[ \t]{{1,2}}{_VALUE}",
+        account_confidence,
+    ),
+    words(
+        "password",
+        rf"\b{_LOGIN}\b[^\n:=/]{{0,40}}?{_IS}[\w.@-]{{1,40}}[ \t]?[/:|][ \t]?{_VALUE}",
+        account_confidence,
+    ),
+    words(
+        "password",
+        rf"\b{_POWERFUL}(?:{_HOST}[ \t]?[:=]|[ \t]/)[ \t]{{1,2}}{_VALUE}",
+        account_confidence,
+    ),
+    words(
+        "password",
+        rf"@[\w-]{{1,40}}(?:\.[\w-]{{1,40}}){{1,3}}[ \t]{{1,2}}[/|][ \t]{{1,2}}{_VALUE}",
+        account_confidence,
+    ),
+    words(
+        "password in a file of logins",
+        # .netrc
+        r"\b(?:machine[ \t]{1,4}\S{1,80}|default)\s{1,8}login\s{1,8}\S{1,80}\s{1,8}"
+        r"(?:account\s{1,8}\S{1,80}\s{1,8})?password\s{1,8}(\S{1,128})",
+        kept_password_confidence,
+    ),
+    words(
+        "password in a file of logins",
+        # .pgpass: host, port, database, user and password; other ports are in logs, too.
+        r"(?<![^\s\"'`(=])(?:[\w.*-]{1,80}|\[[0-9a-f:]{2,40}\]):(?:\d?54\d\d|6432|6543|\*)"
+        r"(?::(?!\d+:)[^\s:]{1,64}){2}:((?:[^\s:\\\"'`]|\\[:\\]){1,128})(?![^\s\"'`),;])",
+        kept_password_confidence,
+    ),
+)

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from recollect.core.memory.memory import EPISODE, Scope, checked_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
-from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query
+from recollect.core.text.analysis import MAX_QUERY_CHARS
 from recollect.wire.inputs import ScopeIn
 from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Text, Weight, Whole
 
@@ -53,8 +53,8 @@ class QuestionIn(Input):
         # Unset values are left out: servers of earlier versions only know the present.
         then: dict[str, Any] = {} if request.as_of is None else {"as_of": request.as_of}
         return cls.model_construct(
-            query=clean_query(request.query),
-            expanded_query=clean_query(request.expanded_query),
+            query=request.query,
+            expanded_query=request.expanded_query,
             limit=request.limit,
             sort_by=request.sort_by,
             scope=ScopeIn.from_scope(request.scope),

@@ -35,9 +35,9 @@ from recollect.core.imports.found import ImportProblem, Item
 _MAX_LINE: Final = 16_000_000
 # Of what is read as a whole; as Python objects it takes several times as much.
 _MAX_DOCUMENT: Final = 500_000_000
-# Text becomes five to ten times smaller in an archive, an empty one a thousand times.
+# An archive makes text five to ten times smaller, and a run of one character a thousand times.
 _MAX_RATIO: Final = 100
-_SMALL: Final = 10_000_000
+_MIN_SUSPECT_BYTES: Final = 10_000_000
 _HEAD: Final = 65_536
 # The files of an archive or folder that chat programs export.
 _EXPORTED: Final = ("conversations.json", "memories.json")
@@ -175,7 +175,9 @@ def _of_archive(
             if not found:
                 yield ImportProblem("file", f"the archive contains no {_EXPORTED[0]}", remedy)
             for item in found:
-                if item.file_size > min(_MAX_DOCUMENT, _SMALL + _MAX_RATIO * item.compress_size):
+                if item.file_size > min(
+                    _MAX_DOCUMENT, _MIN_SUSPECT_BYTES + _MAX_RATIO * item.compress_size
+                ):
                     yield _TOO_LARGE
                     continue
                 inside = BytesIO(archive.read(item))

@@ -266,9 +266,7 @@ async def _write(
     """Few statements however many items there are. Returns how many are new."""
     states = {id: state for id, state in written.items() if isinstance(state, State)}
     new = [state.memory for id, state in states.items() if id not in rows]
-    others = [state.memory for id, state in states.items() if id in rows]
-    added = await asyncio.to_thread(to_json, new)
-    changed = await asyncio.to_thread(lambda: [*map(from_memory, others)])
+    changed = [state.memory for id, state in states.items() if id in rows]
     notes = [
         {
             "id": str(item.id),
@@ -280,10 +278,12 @@ async def _write(
     ]
     async with connection.cursor() as cursor:
         if new:
-            await cursor.execute(INSERT_NEW, {"memories": added})
+            rows_as_json = await asyncio.to_thread(to_json, new)
+            await cursor.execute(INSERT_NEW, {"memories": rows_as_json})
             _check_all_written(cursor.rowcount, new)
         if changed:
-            await cursor.executemany(UPDATE_MEMORY, changed)
+            values = await asyncio.to_thread(lambda: [*map(from_memory, changed)])
+            await cursor.executemany(UPDATE_MEMORY, values)
             _check_all_written(cursor.rowcount, changed)
         if notes:
             await cursor.execute(_NOTE_EDITS, {"owner": owner, "notes": json.dumps(notes)})

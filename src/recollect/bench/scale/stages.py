@@ -31,7 +31,6 @@ from recollect.core.errors import InvalidInput, StoreError, StoreFull
 from recollect.settings import Settings, load
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
-from recollect.usecases.service import LocalService
 from recollect.usecases.tasks import cancel_and_wait
 from recollect.wiring import build_context, open_postgres
 
@@ -229,11 +228,13 @@ async def _open_rig(
     space = await vectors.open_space(NAME, clusters.space)
     await vectors.claim(space, 1)  # finds nothing, and records that no memory was missed
     plain = build_context(store, settings)
-    plain = replace(plain, legs={**plain.legs, "dense": dense_leg(vectors, clusters)})
+    plain = replace(
+        plain,
+        legs={**plain.legs, "dense": dense_leg(vectors, clusters)},
+        # On a busy machine recall must be slow here, and not leave a leg out or fail.
+        default_settings=replace(plain.default_settings, deadline_ms=_DEADLINE_MS),
+    )
     with_graph = replace(plain, second_phase={"graph": GraphLeg(walker, store)})
-    # On a busy machine recall must be slow here, and not leave a leg out.
-    service = LocalService(plain, stage.population.small.name)
-    await service.change_settings({"deadline_ms": _DEADLINE_MS})
     return Rig(
         store,
         connection,

@@ -96,8 +96,13 @@ async def time_legs(
         context = build_context(store, settings)
         legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
         second_phase: dict[LegName, SecondPhaseLeg] = {"graph": GraphLeg(pagerank, store)}
-        recollect = LocalService(replace(context, legs=legs, second_phase=second_phase), OWNER)
-        await recollect.change_settings({"deadline_ms": _DEADLINE_MS})
+        context = replace(
+            context,
+            legs=legs,
+            second_phase=second_phase,
+            default_settings=replace(context.default_settings, deadline_ms=_DEADLINE_MS),
+        )
+        recollect = LocalService(context, OWNER)
         rig, stored, found = Rig(store, connection, recollect, dense), 0, []
         for size in sizes:
             await rig.grow(corpus, stored, size, progress)

@@ -82,8 +82,6 @@ async def test_erasing_a_memory_erases_its_versions(store: Store) -> None:
     await changed(store, 1, 10, content="the port")
     assert await store.erase(OWNER, UUID(int=1))
     assert await known(store, "harbour", 5) == []
-    await store.add(memory(1, "the port, stored again"))
-    assert await known(store, "harbour", 5) == []
 
 
 async def test_a_version_of_what_is_sensitive_now_is_sensitive(store: Store) -> None:

@@ -166,8 +166,12 @@ async def test_an_erased_memory_is_gone(store: MemoryStore, deleted_at: datetime
     assert await store.get(OWNER, UUID(int=1)) is None
     assert await search(store, "harbour") == ids(2)
     assert (await store.stats(OWNER)).forgotten == 0
-    await store.add(memory(1, "the id is free again"))
-    assert await search(store, "free") == ids(1)
+    with pytest.raises(Conflict):
+        await store.add(memory(1, "stored under an erased id"))
+    assert await store.add_all([memory(1, "stored under an erased id"), memory(3, "new")]) == {
+        UUID(int=3)
+    }
+    await store.add(memory(1, "another owner's", owner="eve"))
 
 
 async def test_ids_by_prefix(store: MemoryStore) -> None:

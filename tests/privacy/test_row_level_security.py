@@ -364,6 +364,7 @@ READS: dict[str, Call] = {
     "projects": lambda rig: rig.store.projects(OWNER),
     "stats": lambda rig: rig.store.stats(OWNER),
     "same text": lambda rig: rig.store.find_same([replace(MEMORIES[0], id=UUID(int=77))]),
+    "removed texts": lambda rig: rig.store.find_removed(OWNER, [(None, MEMORIES[0].content)]),
     "changes": changes,
     "recalled": lambda rig: rig.store.recalls.recalled(OWNER),
     "pairs": lambda rig: rig.store.recalls.pairs(OWNER, 0.5),

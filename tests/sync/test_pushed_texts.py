@@ -57,6 +57,20 @@ def send(
     return told
 
 
+def test_a_text_that_was_removed_is_not_pushed_back(client: httpx.Client) -> None:
+    said = {"content": "Deploys run on Tuesdays.", "project": "shop"}
+    stored = client.post("memories", json=said).json()
+    client.delete(f"memories/{stored['id']}", params={"forever": True})
+    before = NOW - timedelta(days=1)
+    refused = send(client, str(new_id()), 0, said, before)["refused"]
+    assert "erased, forgotten or replaced" in refused["reason"]
+    assert refused["remedy"]
+    other = send(client, str(new_id()), 0, {**said, "project": "web"}, before)
+    assert other["refused"] is None
+    later = send(client, str(new_id()), 0, said, datetime.now(UTC) + timedelta(minutes=1))
+    assert later["refused"] is None, "it was changed since, or said again"
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
-from recollect.core.memory.duplicates import is_same
+from recollect.core.memory.duplicates import PlacedText, is_same, normalize
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.listing import Listing, Table, week_of
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
 from recollect.core.recall.rarity import FEWEST_ROWS, idf, most_information
@@ -55,6 +55,8 @@ class InMemoryStore:
     _terms: dict[MemoryKey, dict[str, float]] = field(default_factory=dict)
     _spoken: dict[MemoryKey, tuple[str, ...]] = field(default_factory=dict)
     _versions: dict[MemoryKey, list[tuple[Memory, datetime]]] = field(default_factory=dict)
+    _erased: set[MemoryKey] = field(default_factory=set)
+    _removed: dict[tuple[str, str | None, str], datetime] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
     _keys: dict[UUID, Key] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class InMemoryStore:
         return None
 
     async def add(self, memory: Memory) -> None:
-        if (memory.owner, memory.id) in self._memories:
+        if not self._is_free(memory):
             raise Conflict(
                 f"the id {memory.id} is taken",
                 remedy="Store it under a new id, or update the memory that has this one.",
@@ -88,12 +90,14 @@ class InMemoryStore:
             if is_same(known, memory)
         }
 
+    async def find_removed(
+        self, owner: str, texts: Collection[PlacedText]
+    ) -> dict[PlacedText, datetime]:
+        keys = {(project, text): (owner, project, normalize(text)) for project, text in texts}
+        return {text: self._removed[key] for text, key in keys.items() if key in self._removed}
+
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        new = {
-            memory.id: memory
-            for memory in reversed(memories)
-            if (memory.owner, memory.id) not in self._memories
-        }
+        new = {memory.id: memory for memory in reversed(memories) if self._is_free(memory)}
         for memory in new.values():
             self._put(memory)
         return set(new)
@@ -153,6 +157,7 @@ class InMemoryStore:
         current = await self.get(memory.owner, memory.id)
         if current is None or current.version != based_on:
             return False
+        self._note_removed(current, memory)
         key = memory.owner, memory.id
         former = [*self._versions.get(key, ()), (current, memory.updated_at)]
         self._versions[key] = former[-MAX_VERSIONS:]
@@ -160,8 +165,11 @@ class InMemoryStore:
         return True
 
     async def erase(self, owner: str, id: UUID) -> bool:
-        if await self.get(owner, id) is None:
+        memory = await self.get(owner, id)
+        if memory is None:
             return False
+        self._note_removed(memory, None)
+        self._erased.add((owner, id))
         del self._memories[owner, id], self._terms[owner, id], self._spoken[owner, id]
         self._versions.pop((owner, id), None)
         return True
@@ -303,6 +311,20 @@ class InMemoryStore:
         for id in used.keys() & self._keys.keys():
             self._keys[id] = replace(self._keys[id], last_used_at=used[id])
 
+    def _is_free(self, memory: Memory) -> bool:
+        return (memory.owner, memory.id) not in self._memories.keys() | self._erased
+
+    def _note_removed(self, old: Memory, new: Memory | None) -> None:
+        if old.category == EPISODE:
+            return
+        is_same = new is not None and (new.project, new.content) == (old.project, old.content)
+        if new is None:
+            self._removed[_removal_key(old)] = datetime.now(UTC)
+        elif old.deleted_at is None and (not is_same or new.deleted_at is not None):
+            self._removed[_removal_key(old)] = new.deleted_at or new.updated_at
+        if new is not None and new.deleted_at is None:
+            self._removed.pop(_removal_key(new), None)
+
     def _put(self, memory: Memory) -> None:
         key = memory.owner, memory.id
         self._memories[key] = memory
@@ -390,6 +412,10 @@ class InMemoryStore:
             return fsum(max(map(worth, forms)) for forms in words)
 
         return score
+
+
+def _removal_key(memory: Memory) -> tuple[str, str | None, str]:
+    return memory.owner, memory.project, normalize(memory.content)
 
 
 def _age(memory: Memory) -> tuple[datetime, UUID]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
+    from recollect.core.memory.duplicates import PlacedText
     from recollect.core.memory.ids import IdPrefix
     from recollect.core.memory.listing import Listing, Table
     from recollect.core.memory.memory import Memory, Scope
@@ -34,7 +35,7 @@ class MemoryStore(Protocol):
     """
 
     async def add(self, memory: Memory) -> None:
-        """Keep a new memory; Conflict when its id is taken."""
+        """Keep a new memory; Conflict when its id is taken or was erased."""
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         """Keep a new memory unless there is one that says the same (`core/memory/duplicates.py`):
@@ -42,7 +43,9 @@ class MemoryStore(Protocol):
         """
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        """Keep those whose id is not taken, all in one transaction; the ids of those kept."""
+        """Keep those whose id is neither taken nor erased, all in one transaction; the ids of those
+        kept.
+        """
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
         """One memory, forgotten or not."""
@@ -107,6 +110,13 @@ class MemoryStore(Protocol):
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
         """Of new memories of one owner, by their ids, the stored ones that say the same."""
+
+    async def find_removed(
+        self, owner: str, texts: Collection[PlacedText]
+    ) -> dict[PlacedText, datetime]:
+        """When texts were erased, forgotten or replaced by another text, of those that were.
+        Turns of conversations are not among them.
+        """
 
     async def projects(self, owner: str) -> list[str]:
         """The projects that hold a memory which is not forgotten."""

@@ -139,8 +139,17 @@ class ChangeStore(RevisionStore, Protocol):
         """Keep revisions of memories that are there; those kept, with their positions."""
 
     async def page(
-        self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
+        self,
+        owner: str,
+        store: UUID,
+        after: int,
+        limit: int,
+        *,
+        sensitive: bool,
+        count: bool,
+        project: str | None = None,
     ) -> ChangePage:
         """Changes behind a position, sensitive memories among them; `count` counts how many are
-        left. Revisions of sensitive memories only when asked for.
+        left. Revisions of sensitive memories only when asked for. With a project, erasures of that
+        project alone.
         """

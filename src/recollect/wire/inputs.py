@@ -86,6 +86,11 @@ class DraftIn(Input):
     links: Links = Field(default=[], description="Links to other memories.")
     valid_from: Moment | None = Field(default=None, description=VALID_FROM)
     valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
+    said_at: Moment | None = Field(
+        default=None,
+        description="When it was said, if it was found in an earlier conversation. It is not "
+        "stored if the same text was erased, forgotten or replaced since.",
+    )
 
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
@@ -95,7 +100,7 @@ class DraftIn(Input):
             said["is_sensitive"] = draft.is_sensitive
         if draft.links:
             said["links"] = [LinkIn.from_link(link) for link in draft.links]
-        for name in ("valid_from", "valid_until"):
+        for name in ("valid_from", "valid_until", "said_at"):
             if (moment := getattr(draft, name)) is not None:
                 said[name] = moment
         return cls.model_construct(

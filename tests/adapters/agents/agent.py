@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,18 @@ class ScriptedAgent:
         assert done.returncode == 0
         return done.stdout.decode()
 
+    def fork(self, session: str) -> ScriptedAgent:
+        """Another session that begins with a copy of this one's transcript."""
+        forked = replace(self, session=session, contexts=[])
+        forked.transcript.write_bytes(self.transcript.read_bytes())
+        return forked
+
     def write(self, role: str, content: Any) -> None:
-        entry = {"type": role, "message": {"role": role, "content": content}}
+        entry = {
+            "type": role,
+            "message": {"role": role, "content": content},
+            "timestamp": datetime.now(UTC).isoformat(),
+        }
         with self.transcript.open("a") as file:
             file.write(json.dumps(entry) + "\n")
 

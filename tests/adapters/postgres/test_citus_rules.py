@@ -50,7 +50,7 @@ from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
-from recollect.core.errors import RecollectError
+from recollect.core.errors import Conflict, RecollectError
 from recollect.core.graph.extraction import BY_RULES
 from recollect.core.memory.memory import EVERYWHERE
 from recollect.core.privacy.erasure import Marks
@@ -423,7 +423,8 @@ def test_triggers_ask_for_rows_of_their_own_shard(database_url: str, cluster: Cl
 async def test_row_triggers_do_what_statement_triggers_do(
     database_url: str, distributed_url: str, cluster: Cluster
 ) -> None:
-    states = []
+    states, found = [], []
+    removed = [(None, f"Text {number}") for number in (2, 3, 4)]
     for url in (database_url, distributed_url):
         async with PostgresStore(url) as store:
             if url == distributed_url:
@@ -435,16 +436,21 @@ async def test_row_triggers_do_what_statement_triggers_do(
             await store.replace(memory(2, "Changed", version=2), based_on=1)
             await store.replace(memory(3, "Hidden", version=2, is_sensitive=True), based_on=1)
             await store.erase(OWNER, UUID(int=4))
-            await store.add_many([memory(4, "Text 4 again")])
+            with pytest.raises(Conflict):
+                await store.add_many([memory(4, "Text 4 again")])
+            assert await store.add_all([memory(4, "Text 4 again")]) == set()
+            found.append({*await store.find_removed(OWNER, [*removed, (None, "Text 1")])})
         states.append(read_state(admin_url(cluster, url)))
     assert states[0] == states[1]
-    assert states[0]["owners"] == [(OWNER, 9)]
+    assert states[0]["owners"] == [(OWNER, 8)]
+    assert found == [{*removed}] * 2
 
 
 def read_state(url: str) -> dict[str, list[Any]]:
     queries = {
         "owners": "select owner, position from owners",
-        "changes": "select memory_id, position, erased_at is null from changes order by 1",
+        "changes": "select memory_id, position, erased_at is null, project_mark is null"
+        " from changes order by 1",
         "extractions": "select memory_id, content_hash from extractions order by 1",
         "embeddings": "select memory_id, space_id, content_hash from embeddings order by 1",
         "versions": "select memory_id, number, content from memory_versions order by 1, 2",

@@ -104,7 +104,7 @@ def test_four_processes_at_once_migrate_once(empty_database_url: str) -> None:
 
 @pytest.mark.parametrize("branch", ["tables", "vectors"])
 def test_migrate_refuses_a_database_of_a_newer_version(database_url: str, branch: str) -> None:
-    (newest,) = [head for head in REVISIONS if head.endswith("v") == (branch == "vectors")]
+    newest = [head for head in REVISIONS if head.endswith("v") == (branch == "vectors")][-1]
     with psycopg.connect(database_url) as connection:
         connection.execute(
             "update schema_revisions set revision = '9999' where revision = %s", (newest,)

@@ -202,7 +202,8 @@ async def test_the_word_index_is_what_a_rebuild_would_make(path: Path) -> None:
         connection.execute(check)
         connection.execute("INSERT INTO memory_words (memory_words) VALUES ('rebuild')")
         connection.execute(check)
-        connection.execute("DROP TRIGGER unindex_changed")
+        for trigger in ("unindex_changed", "texts_replaced", "texts_restored"):
+            connection.execute(f"DROP TRIGGER {trigger}")
         connection.execute("UPDATE memories SET content = 'behind its back'")
         with pytest.raises(sqlite3.DatabaseError):
             connection.execute(check)

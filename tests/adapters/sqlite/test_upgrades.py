@@ -15,7 +15,7 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.sqlite.schema.curation import CURATION
 from recollect.adapters.sqlite.schema.graph import GRAPH
-from recollect.adapters.sqlite.schema.tables import SCHEMA
+from recollect.adapters.sqlite.schema.tables import REMOVED_TEXTS, SCHEMA
 from recollect.adapters.sqlite.schema.vectors import VECTORS
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreUnavailable
@@ -23,7 +23,11 @@ from recollect.core.memory.memory import Scope
 
 pytestmark = pytest.mark.anyio
 
-ADDED = {1: {*VECTORS, *GRAPH, *CURATION}, 2: {*CURATION}}
+ADDED = {
+    1: {*REMOVED_TEXTS, *VECTORS, *GRAPH, *CURATION},
+    2: {*REMOVED_TEXTS, *CURATION},
+    3: {*REMOVED_TEXTS},
+}
 LIFETIME = ("valid_from", "valid_until", "changed_by")
 MEMORY = """
 insert into memories (id, owner, category, importance, is_sensitive, version, created_at,
@@ -78,6 +82,23 @@ async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> No
         before = Scope(valid_at=MOMENT - timedelta(seconds=1))
         assert await search(store, "zermatt", before) == ids(1)
         assert (await store.versions(OWNER, found.id))[-1].valid_until is None
+
+
+async def test_an_older_store_keeps_what_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        for statement in SCHEMA:
+            if statement not in ADDED[3]:
+                connection.execute(statement)
+        connection.execute(MEMORY, (str(UUID(int=1)),))
+        connection.execute("PRAGMA user_version = 3")
+    async with SqliteStore(path) as store:
+        found = await store.get(OWNER, UUID(int=1))
+        assert found is not None
+        assert await store.erase(OWNER, found.id)
+        assert await store.add_all([found]) == set()
+        assert [*await store.find_removed(OWNER, [(None, found.content)])]
 
 
 @pytest.mark.parametrize(

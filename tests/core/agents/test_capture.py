@@ -202,7 +202,12 @@ def test_only_a_person_s_own_words_are_read_from_a_transcript() -> None:
         b'{"type": "user", "message": null}',
         json.dumps({"role": "user", "content": "plain chat format"}).encode(),
     ]
-    assert own_words(lines) == ["first", "second", "third", "plain chat format"]
+    assert [text for text, _ in own_words(lines)] == [
+        "first",
+        "second",
+        "third",
+        "plain chat format",
+    ]
 
 
 SAID = ["we keep the invoices in the eu-west bucket since the audit"]

@@ -56,7 +56,7 @@ def test_what_is_said_after_a_long_document_is_captured() -> None:
 def test_a_prompt_that_starts_indented_keeps_its_first_line_s_indentation() -> None:
     prompt = "\n    Never push to the main branch.\n    Always squash commits.\n"
     line = json.dumps({"type": "user", "message": {"role": "user", "content": prompt}})
-    (text,) = own_words([line.encode()])
+    ((text, _),) = own_words([line.encode()])
     assert statements(text) == []
 
 

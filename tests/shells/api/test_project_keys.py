@@ -206,6 +206,15 @@ def test_a_pull_stays_inside(sides: Sides) -> None:
     assert page["cursor"] == whole["cursor"]  # the next pull goes on behind all of them
 
 
+def test_a_pull_shows_erasures_of_its_project_alone(sides: Sides) -> None:
+    for memory in (sides.inside, *sides.outside):
+        sides.whole.delete(f"memories/{memory['id']}", params={"forever": True})
+    query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0}
+    page = sides.shop.get("sync/pull", params=query).json()
+    assert [(one["id"], one["erased"]) for one in page["memories"]] == [(sides.inside["id"], True)]
+    assert len(sides.whole.get("sync/pull", params=query).json()["memories"]) == 3
+
+
 def test_a_push_stays_inside(sides: Sides) -> None:
     other = sides.outside[0]
     change = {**outgoing("overwritten"), "id": other["id"], "based_on": 1, "version": 2}

@@ -57,6 +57,28 @@ def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
     assert back.json("show", hit["stands_for"][0])["is_sensitive"]
 
 
+@pytest.mark.parametrize("options", [(), ("--forever", "--yes")])
+def test_what_was_removed_since_is_not_imported_silently(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    here, there = Cli(tmp_path / "here"), Cli(tmp_path / "there")
+    notes = tmp_path / "notes.md"
+    notes.write_text("- The ferry leaves at six in the morning.\n- The pier is behind the house.\n")
+    there.json("import", str(notes), "--global")
+    exported(there, tmp_path / "there.jsonl")
+    first = here.json("remember", "The ferry leaves at six in the morning.", "--global")
+    here.json("forget", first["id"], *options)
+    for file in (tmp_path / "there.jsonl", notes):
+        done = here("import", str(file), "--global", "--json")
+        told = json.loads(done.stdout)
+        assert (told["new"], told["failed"]) == (1, 1), told
+        assert "erased, forgotten or replaced" in done.stdout + done.stderr
+    listed = {one["content"] for one in here.json("list")["memories"]}
+    assert listed == {"The pier is behind the house."}
+    here.json("remember", first["content"], "--global")
+    assert first["content"] in {one["content"] for one in here.json("list")["memories"]}
+
+
 def test_successor_replaces_its_memory_after_a_round_trip(tmp_path: Path) -> None:
     there = Cli(tmp_path / "there")
     old = there.json("remember", "the staging port is 7000")["id"]

@@ -68,7 +68,7 @@ async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path
             assert len(injection.memories) == len(SEEDS)
             context = block(RECALL_SENTENCE, injection.memories)
             said = own_words(transcript(context, number))
-            found = [one for text in said for one in statements(text)]
+            found = [one for text, at in said for one in statements(text, at)]
             assert found, "the person's own repetition is judged by the use case"
             told = await capture(recollect, found, project=None, session="s", allowance=100)
             stored.append(told.stored)

@@ -133,6 +133,38 @@ def test_what_a_person_says_to_remember_is_kept_for_the_project(
     assert contents(cli) == ["The invoices live in the eu-west bucket for seven years."]
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("forget", ()), ("forget", ("--forever", "--yes")), ("update", ("--content", "Elsewhere"))],
+)
+def test_what_a_person_removed_is_not_captured_again(
+    agent: ScriptedAgent, cli: Cli, command: str, options: tuple[str, ...]
+) -> None:
+    said = "Remember that the invoices live in the eu-west bucket."
+    agent.ask(said)
+    agent.answer("Fine.")
+    (kept,) = cli.json("list")["memories"]
+    cli.json(command, kept["id"], *options)
+    left = contents(cli)
+    forked = agent.fork("session-2")
+    forked.answer("Resumed.")
+    assert contents(cli) == left
+    forked.ask(said)  # said again, it counts again
+    forked.answer("Fine.")
+    assert kept["content"] in contents(cli)
+
+
+def test_what_was_said_before_a_change_does_not_undo_it(agent: ScriptedAgent, cli: Cli) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.answer("Fine.")
+    agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
+    agent.answer("Refined.")
+    (kept,) = cli.json("list")["memories"]
+    cli.json("update", kept["id"], "--content", "The invoices live in the eu-west bucket.")
+    agent.fork("session-2").answer("Resumed.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket."]
+
+
 def test_a_secret_that_is_captured_is_sensitive(agent: ScriptedAgent, cli: Cli) -> None:
     agent.ask("Remember that the deploy token is ghp_0123456789abcdefghijABCDEFGHIJ012345")
     agent.answer("Fine.")

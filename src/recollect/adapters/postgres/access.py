@@ -74,6 +74,7 @@ _APP: Final = {
     "memory_versions": _OWN,
     "owners": "select, insert, update",
     "changes": "select, insert, update",
+    "removed_texts": _OWN,
     "revisions": _OWN,
     "concepts": _OWN,
     "concept_names": _OWN,

@@ -82,8 +82,7 @@ create or replace function recollect_row_change_added() returns trigger language
 declare
     drawn bigint := recollect_draw(new.owner, 1);
 begin
-    insert into changes (owner, memory_id, position) values (new.owner, new.id, drawn)
-    on conflict (owner, memory_id) do update set position = excluded.position, erased_at = null;
+    insert into changes (owner, memory_id, position) values (new.owner, new.id, drawn);
     return null;
 end
 $$;
@@ -100,8 +99,11 @@ $$;
 create or replace function recollect_row_change_erased() returns trigger language plpgsql as $$
 declare
     drawn bigint := recollect_draw(old.owner, 1);
+    salt bytea;
 begin
-    update changes set position = drawn, erased_at = now(), extra = '{}', edits = '{}'
+    select o.salt into salt from owners o where o.owner = old.owner;
+    update changes set position = drawn, erased_at = now(), extra = '{}', edits = '{}',
+        project_mark = recollect_fingerprint(salt, old.project, '')
     where owner = old.owner and memory_id = old.id;
     delete from revisions where owner = old.owner and memory_id = old.id;
     return null;

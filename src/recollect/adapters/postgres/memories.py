@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -36,6 +36,7 @@ from recollect.adapters.postgres.rows import (
 )
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.admin.stats import Stats, count_languages
+from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
@@ -157,6 +158,15 @@ class PostgresMemories(PostgresComponent):
         async with self._pool.transaction(memories[0].owner) as connection:
             return await same_text.find_many(connection, memories)
 
+    @retry_on_disconnect
+    async def find_removed(
+        self, owner: str, texts: Collection[PlacedText]
+    ) -> dict[PlacedText, datetime]:
+        if not texts:
+            return {}
+        async with self._pool.transaction(owner) as connection:
+            return await same_text.find_removed(connection, owner, texts)
+
     async def add_many(self, memories: Iterable[Memory]) -> None:
         """Store many new memories at once, all of them or none."""
         await self._insert(INSERT_MANY, memories)
@@ -179,7 +189,7 @@ class PostgresMemories(PostgresComponent):
         async with self._pool.transaction(next(iter(by_owner))) as connection:
             for owner, theirs in by_owner.items():
                 await self._pool.act_for(connection, owner)
-                values = {"memories": await asyncio.to_thread(to_json, theirs)}
+                values = {"owner": owner, "memories": await asyncio.to_thread(to_json, theirs)}
                 cursor = await connection.execute(statement, values)
                 added[owner] = {row["id"] for row in await cursor.fetchall()}
         for owner, ids in added.items():

@@ -56,7 +56,15 @@ select * from json_to_recordset(%(memories)s::json) as given (id uuid, owner tex
 order by id
 returning id
 """
-INSERT_NEW = INSERT_MANY.replace("returning", "on conflict (owner, id) do nothing returning")
+# Neither what is there nor what was erased.
+INSERT_NEW = INSERT_MANY.replace(
+    "order by id\nreturning",
+    """where not exists (
+    select from changes c where c.owner = %(owner)s and c.memory_id = given.id
+        and c.erased_at is not null)
+order by id
+on conflict (owner, id) do nothing returning""",
+)
 UPDATE_MEMORY = """
 update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
     expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from recollect.core.agents.injection import neutral, without_injections
@@ -28,11 +29,12 @@ _MAX_TEXT: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One self-contained statement, and how much it seems to matter."""
+    """One self-contained statement, how much it seems to matter, and when it was said, if known."""
 
     content: str
     category: str
     importance: float
+    said_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +176,15 @@ _PASSING: Final = re.compile(
 )
 
 
-def statements(text: str) -> list[Statement]:
+def statements(text: str, said_at: datetime | None = None) -> list[Statement]:
     """What to store of one person's message; what was pasted and injected does not count."""
     own = without_pasted(without_injections(text))[:_MAX_TEXT]
     found: dict[str, Statement] = {}
     for sentence in _sentences(own):
         statement = _judged(sentence)
         if statement is not None:
-            found.setdefault(statement.content.casefold(), statement)
+            dated = replace(statement, said_at=said_at)
+            found.setdefault(statement.content.casefold(), dated)
     return list(found.values())[:MAX_STATEMENTS]
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from recollect.core.agents.injection import without_injections
 
@@ -23,16 +24,23 @@ _ADDED: Final = re.compile(
 )
 
 
-def own_words(lines: Iterable[bytes]) -> list[str]:
+class Said(NamedTuple):
+    """A message, and when it was typed, if the transcript says so."""
+
+    text: str
+    at: datetime | None
+
+
+def own_words(lines: Iterable[bytes]) -> list[Said]:
     """The messages that a person typed, in order; unreadable lines are skipped."""
-    said: list[str] = []
+    said: list[Said] = []
     for line in lines:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if text := typed(entry):
-            said.append(text)
+            said.append(Said(text, _moment(entry.get("timestamp"))))
     return said
 
 
@@ -66,6 +74,17 @@ def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
     if isinstance(content, list):
         content = _texts(content)
     return without_injections(content).strip() if isinstance(content, str) else ""
+
+
+def _moment(stamp: object) -> datetime | None:
+    """A moment without a time zone is none: it would be compared with others."""
+    if not isinstance(stamp, str):
+        return None
+    try:
+        at = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else None
 
 
 def _is_aside(entry: dict[str, Any]) -> bool:

@@ -4,8 +4,11 @@ is lost.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Final
 
+from recollect.core.errors import Conflict
 from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -13,6 +16,25 @@ from recollect.core.memory.memory import (
     Draft,
     Memory,
 )
+
+PlacedText = tuple[str | None, str]
+"""A project, if any, and the text of a memory in it."""
+_INSIGNIFICANT: Final = re.compile(r"[\s.!?…。！？]+")
+
+
+def normalize(text: str) -> str:
+    """What makes two texts the same when one of them was erased: case, spaces and the ends of
+    sentences do not count.
+    """
+    return _INSIGNIFICANT.sub("", text.casefold())
+
+
+def removed_since() -> Conflict:
+    """Why a copy of a text is not stored, if it is older than the removal of that text."""
+    return Conflict(
+        "the same text was erased, forgotten or replaced since",
+        remedy="To have it again, store it as a new memory.",
+    )
 
 
 def can_deduplicate(draft: Draft) -> bool:

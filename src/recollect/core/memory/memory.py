@@ -78,7 +78,9 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A new memory as its writer describes it; the id may be the writer's own. If `is_sensitive` is
-    not set, the text decides (`core/privacy/sensitivity.py`).
+    not set, the text decides (`core/privacy/sensitivity.py`). `said_at`: when it was said, if a
+    program found it in an earlier conversation; it is not stored if the same text was erased,
+    forgotten or replaced since.
     """
 
     content: str
@@ -93,6 +95,7 @@ class Draft:
     links: tuple[Link, ...] = ()
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    said_at: datetime | None = None
 
 
 class Changes(TypedDict, total=False):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from recollect.core.agents.capture import Statement, statements
-from recollect.core.agents.transcript import own_words
+from recollect.core.agents.transcript import Said, own_words
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event
@@ -50,21 +51,25 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> s
     found, note = asyncio.run(_kept(said, settings, project, event.session, allowance))
     count.add(len(found.ids))
     session.note_captured(found.ids, read)
+    removed = f" removed={found.removed}" if found.removed else ""
     over = f" over_cap={found.over}" if found.over else ""
     return (
         f"stored={len(found.stored)} refined={len(found.refined)} known={len(found.known)}"
-        f"{over}{note}"
+        f"{removed}{over}{note}"
     )
 
 
 async def _kept(
-    said: list[str], settings: Settings, project: str | None, session: str | None, allowance: int
+    said: list[Said], settings: Settings, project: str | None, session: str | None, allowance: int
 ) -> tuple[Captured, str]:
-    found = [statement for text in said for statement in statements(text)]
+    found = [statement for text, at in said for statement in statements(text, at)]
     note = ""
     if said and (settings.capture_url or settings.capture_command):
         try:
-            found = _joined(found, await extract_statements(said, settings))
+            extracted = await extract_statements([text for text, _ in said], settings)
+            # Which message a model's statement is from is not known: the first may be long ago.
+            began = said[0].at
+            found = _joined(found, [replace(one, said_at=began) for one in extracted])
         except RecollectError as error:  # the rules' own findings are still kept
             note = f" model={type(error).__name__}"
     if not found:

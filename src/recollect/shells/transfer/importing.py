@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -122,10 +123,18 @@ def _memories(
         elif isinstance(item, Exact):
             yield file, item.place, item.memory
         else:
+            at = _last_change(file, transfer.now)
             memory = to_memory(
-                set_project(item), settings.owner, transfer.mark, transfer.now, settings.limits
+                set_project(item), settings.owner, transfer.mark, at, settings.limits
             )
             yield file, item.place, memory
+
+
+def _last_change(file: str, now: datetime) -> datetime:
+    """When what a file says without a date was written, at the latest."""
+    if file == "stdin":
+        return now
+    return min(now, datetime.fromtimestamp(Path(file).stat().st_mtime, UTC))
 
 
 def _items(

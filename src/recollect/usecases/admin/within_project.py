@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Forbidden, InvalidInput
+from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import from_values
 from recollect.core.memory.listing import Listing, Table
@@ -90,6 +91,12 @@ class ProjectStore:
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
         return await self.store.find_same([self._inside(memory) for memory in memories])
+
+    async def find_removed(
+        self, owner: str, texts: Collection[PlacedText]
+    ) -> dict[PlacedText, datetime]:
+        inside = [text for text in texts if text[0] == self.project]
+        return await self.store.find_removed(owner, inside)
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
         memory = await self.store.get(owner, id)
@@ -257,12 +264,15 @@ class ProjectChanges:
         *,
         sensitive: bool,
         count: bool,  # noqa: ARG002  # the port's
+        project: str | None = None,  # noqa: ARG002  # as above
     ) -> ChangePage:
         """The changes inside the project. A memory that has left it is no longer reported: erasing
         it from the client would also erase what the client has under other keys. The remaining
         changes are not counted, since that would count other projects.
         """
-        page = await self.changes.page(owner, store, after, limit, sensitive=sensitive, count=False)
+        page = await self.changes.page(
+            owner, store, after, limit, sensitive=sensitive, count=False, project=self.project
+        )
         return replace(
             page,
             memories=tuple(memory for memory in page.memories if not self._is_outside(memory)),

@@ -9,27 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
 from recollect.core.agents.capture import Statement, refines, says_no_more
+from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.ports.service import Service
 
 TAG: Final = "captured"
 _NEIGHBOURS: Final = 10
+# Of a statement without a time: what was removed at any time is not captured again.
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The outcome for the statements. `over` were not stored because the daily limit was
-    reached.
+    """The outcome for the statements. `removed` were not stored because a person erased, forgot or
+    replaced them since they were said; `over` because the daily limit was reached.
     """
 
     stored: tuple[UUID, ...] = ()
     refined: tuple[UUID, ...] = ()
     known: tuple[UUID, ...] = ()
+    removed: int = 0
     over: int = 0
 
     @property
@@ -49,18 +54,21 @@ async def capture(
     stored: list[UUID] = []
     refined: list[UUID] = []
     known: list[UUID] = []
-    over = 0
+    removed = over = 0
     for statement in statements:
         memories = await _neighbours(recollect, statement, project)
         same = next(
             (memory for memory in memories if says_no_more(statement.content, memory.content)), None
         )
-        # Only captured memories are rewritten: what a person wrote stays as it is.
+        # Only captured memories are rewritten, and only by what was said later: what a person wrote
+        # stays as it is.
         older = next(
             (
                 memory
                 for memory in memories
-                if TAG in memory.tags and refines(statement.content, memory.content)
+                if TAG in memory.tags
+                and refines(statement.content, memory.content)
+                and (statement.said_at is None or statement.said_at > memory.updated_at)
             ),
             None,
         )
@@ -80,10 +88,15 @@ async def capture(
                 tags=(TAG,),
                 project=project,
                 session=session,
+                said_at=statement.said_at or _LONG_AGO,
             )
-            memory = await recollect.remember(draft)
-            (known if memory.was_known else stored).append(memory.id)
-    return Captured(tuple(stored), tuple(refined), tuple(known), over)
+            try:
+                memory = await recollect.remember(draft)
+            except Conflict:
+                removed += 1
+            else:
+                (known if memory.was_known else stored).append(memory.id)
+    return Captured(tuple(stored), tuple(refined), tuple(known), removed, over)
 
 
 async def _neighbours(

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.jsonl import ImportResult, import_result
+from recollect.core.memory.duplicates import removed_since
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.memory import Limits, Memory, checked, dated
+from recollect.core.memory.memory import EPISODE, Limits, Memory, checked, dated
 from recollect.usecases.context import Context
 
 
@@ -24,6 +25,7 @@ async def import_memories(
     tidy = [
         _checked(replace(memory, changed_by="import"), context.limits, now) for memory in memories
     ]
+    tidy = await _without_removed(context, owner, tidy)
     memories = [item for item in tidy if isinstance(item, Memory)]
     new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
@@ -41,6 +43,31 @@ async def import_memories(
     return outcomes
 
 
+async def _without_removed(
+    context: Context, owner: str, items: Sequence[Memory | ImportResult]
+) -> list[Memory | ImportResult]:
+    """Refuse what was erased, forgotten or replaced here after the file was written. Memories that
+    are here under their own id are compared later.
+    """
+    memories = [item for item in items if isinstance(item, Memory)]
+    texts = {(memory.project, memory.content) for memory in memories if memory.deleted_at is None}
+    removed = await context.store.find_removed(owner, texts)
+    if not removed:
+        return [*items]
+    known = await context.store.get_many(owner, [one.id for one in memories], forgotten=True)
+
+    def check(item: Memory | ImportResult) -> Memory | ImportResult:
+        if isinstance(item, ImportResult) or item.id in known:
+            return item
+        at = removed.get((item.project, item.content))
+        if at is None or item.updated_at > at or item.deleted_at or item.category == EPISODE:
+            return item
+        error = removed_since()
+        return ImportResult(item.id, "refused", str(error), error.remedy)
+
+    return [check(item) for item in items]
+
+
 def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportResult:
     try:
         check_uuid7(memory.id)
@@ -52,6 +79,6 @@ def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportRe
 def _compare(memory: Memory, current: Memory | None) -> ImportResult:
     """The outcome for a memory whose id is taken."""
     if current is None:
-        reason = "the id belongs to another memory"
+        reason = "the id belongs to another memory, or to one that was erased"
         return ImportResult(memory.id, "refused", reason, "Store the text again under a new id.")
     return import_result(memory, current)

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
 from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
-from recollect.core.memory.duplicates import can_deduplicate, merge_draft
+from recollect.core.memory.duplicates import can_deduplicate, merge_draft, removed_since
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
-from recollect.core.memory.memory import Draft, Memory, checked
+from recollect.core.memory.memory import Draft, Memory, checked, checked_moment
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
@@ -111,7 +111,9 @@ async def _find_same(
 async def _build(
     context: Context, owner: str, draft: Draft, now: datetime
 ) -> tuple[Memory, Secret | None]:
-    """The memory to store, and the secret that made it sensitive; or InvalidInput."""
+    """The memory to store, and the secret that made it sensitive; or InvalidInput or
+    Conflict.
+    """
     if draft.id is not None:
         check_uuid7(draft.id)
     check_kinds(draft.links)
@@ -141,6 +143,12 @@ async def _build(
         memory = replace(
             memory, project=await resolve_project(context.store, owner, memory.project)
         )
+    said_at = checked_moment(draft.said_at, "said_at")
+    if said_at is not None:
+        text = (memory.project, memory.content)
+        removed = await context.store.find_removed(owner, [text])
+        if text in removed and said_at <= removed[text]:
+            raise removed_since()
     chars = len(draft.content) + sum(map(len, (*draft.expanded_keywords, *draft.tags)))
     secret = await analyze_text(chars, secret_in_draft, draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
@@ -153,7 +161,7 @@ async def _build_or_refuse(
         return Remembered(None, "refused", item)
     try:
         return await _build(context, owner, item, now)
-    except InvalidInput as error:
+    except (InvalidInput, Conflict) as error:
         return Remembered(item.id, "refused", error)
 
 
@@ -205,7 +213,7 @@ def _taken(existing: Memory) -> Conflict:
 
 def _belongs_to_another() -> Conflict:
     return Conflict(
-        "the id belongs to another memory",
+        "the id belongs to another memory, or to one that was erased",
         remedy="Let Recollect create the id, or choose another one.",
     )
 

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.memory.duplicates import PlacedText, removed_since
+from recollect.core.memory.memory import EPISODE, repaired
 from recollect.core.sync.decide import can_be_kept, decide
-from recollect.core.sync.model import Decision, Outgoing, Pushed, Remote, Revision, State
+from recollect.core.sync.model import (
+    Decision,
+    Outgoing,
+    Pushed,
+    Refusal,
+    Remote,
+    Revision,
+    State,
+)
 
 if TYPE_CHECKING:
     from recollect.ports.sync import ChangeStore
@@ -39,8 +49,15 @@ async def push(
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
 
+    removed = await context.store.find_removed(owner, {*filter(None, map(_text_of, items))})
+
     def decide_here(item: Outgoing, current: Remote | None) -> Decision | None:
         decision = decide(owner, item, current, context.limits, now)
+        if current is None and isinstance(decision, State) and not decision.memory.deleted_at:
+            at = removed.get((decision.memory.project, decision.memory.content))
+            if at is not None and decision.memory.updated_at <= at:
+                error = removed_since()
+                return Refusal(str(error), error.remedy)
         if isinstance(decision, State):
             memory = replace(decision.memory, changed_by=context.actor)
             return replace(decision, memory=memory)
@@ -54,6 +71,14 @@ async def push(
         replace(answer, remote=may_leave(answer.remote, sensitive=sensitive)) for answer in answers
     ]
     return Pushed(peer, tuple(visible), tuple(kept))
+
+
+def _text_of(item: Outgoing) -> PlacedText | None:
+    fields = item.fields or {}
+    project, content = fields.get("project"), fields.get("content")
+    if fields.get("category") == EPISODE or not isinstance(content, str):
+        return None
+    return (project if isinstance(project, str) else None), repaired(content).strip()
 
 
 def check_push_size(items: int, revisions: int) -> None:

@@ -74,6 +74,9 @@ _PAGE = f"""
 with waiting as (
     select c.memory_id, c.position, c.erased_at, c.extra, c.edits
     from changes c where c.owner = %(owner)s and c.position > %(after)s
+        and (c.erased_at is null or %(project)s::text is null or c.project_mark = (
+            select recollect_fingerprint(o.salt, %(project)s, '') from owners o
+            where o.owner = %(owner)s))
     order by c.position limit %(limit)s
 )
 select {MEMORY_COLUMNS}, c.*,
@@ -195,10 +198,24 @@ class PostgresChanges:
             return [_remote_revision(row) for row in await cursor.fetchall()]
 
     async def page(
-        self, owner: str, store: UUID, after: int, limit: int, *, sensitive: bool, count: bool
+        self,
+        owner: str,
+        store: UUID,
+        after: int,
+        limit: int,
+        *,
+        sensitive: bool,
+        count: bool,
+        project: str | None = None,
     ) -> ChangePage:
         peer = await self.peer(owner)
-        params = {"owner": owner, "after": after, "limit": limit, "sensitive": sensitive}
+        params = {
+            "owner": owner,
+            "after": after,
+            "limit": limit,
+            "sensitive": sensitive,
+            "project": project,
+        }
         # One snapshot for all: a revision must not overtake the memory it belongs to.
         async with self._pool.transaction(owner, is_snapshot=True) as connection:
             cursor = await connection.execute(_LAST_POSITION, (owner,))
@@ -279,7 +296,7 @@ async def _write(
     async with connection.cursor() as cursor:
         if new:
             rows_as_json = await asyncio.to_thread(to_json, new)
-            await cursor.execute(INSERT_NEW, {"memories": rows_as_json})
+            await cursor.execute(INSERT_NEW, {"owner": owner, "memories": rows_as_json})
             _check_all_written(cursor.rowcount, new)
         if changed:
             values = await asyncio.to_thread(lambda: [*map(from_memory, changed)])

@@ -146,6 +146,7 @@ values ('', %(id)s, %(id)s, '-', %(id)s, %(id)s, '{}', '-', now())
     "analyze",
     "delete from memories where owner = '' and id = %(id)s",
     "delete from changes where owner = '' and memory_id = %(id)s",
+    "delete from removed_texts where owner = ''",
     "delete from owners where owner = ''",
     "delete from lexeme_stats where owner = ''",
     "delete from graph_versions where owner = ''",

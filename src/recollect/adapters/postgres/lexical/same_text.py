@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
-from recollect.core.memory.duplicates import is_same
+from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, utc
+from recollect.core.memory.duplicates import PlacedText, is_same
 from recollect.core.memory.memory import Memory
 
 # As the index memories_same_text has it.
@@ -36,6 +37,30 @@ where m.owner = %(owner)s and m.deleted_at is null and m.category <> 'episode'
     )
 order by m.created_at, m.id
 """  # noqa: S608  # composed of constants
+
+
+# Two steps, since under row-level security an index is not used for what a function compares.
+_REMOVED: Final = """
+with given as materialized (
+    select g.project, g.content, recollect_fingerprint(o.salt, g.project, g.content) as fingerprint
+    from owners o cross join unnest(%(projects)s::text[], %(contents)s::text[]) g (project, content)
+    where o.owner = %(owner)s
+)
+select g.project, g.content, r.removed_at
+from given g join removed_texts r on r.owner = %(owner)s and r.fingerprint = g.fingerprint
+"""
+
+
+async def find_removed(
+    connection: Connection, owner: str, texts: Collection[PlacedText]
+) -> dict[PlacedText, datetime]:
+    """When texts were erased, forgotten or replaced, of those that were."""
+    projects, contents = ([*part] for part in zip(*texts, strict=True))
+    params = {"owner": owner, "projects": projects, "contents": contents}
+    cursor = await connection.execute(_REMOVED, params)
+    return {
+        (row["project"], row["content"]): utc(row["removed_at"]) for row in await cursor.fetchall()
+    }
 
 
 async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[UUID, Memory]:

@@ -18,8 +18,7 @@ from recollect.core.privacy.erasure import Erased, Marks, Remain
 _TABLES: Final = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name
 """
-# Where an id alone may stay, so that the server learns of the erasure, and again when it was
-# restored from a backup.
+# Where an id alone may stay, so that it is not stored again, and the server learns of the erasure.
 _TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
 _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
 
@@ -68,7 +67,6 @@ def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
     linked = "SELECT 1 FROM sync_link WHERE owner = ? AND server IS NOT NULL"
     if writer.execute(linked, (owner,)).fetchone() is None:
         writer.execute("DELETE FROM outbox WHERE owner = ?", (owner,))
-        writer.execute("DELETE FROM erasures WHERE owner = ?", (owner,))
         writer.execute("DELETE FROM sync_link WHERE owner = ?", (owner,))
 
 

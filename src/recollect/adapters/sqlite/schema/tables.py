@@ -13,7 +13,7 @@ from recollect.adapters.sqlite.schema.graph import GRAPH
 from recollect.adapters.sqlite.schema.vectors import RENEW_VECTORS, VECTORS
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-VERSION: Final = 3
+VERSION: Final = 4
 _DONE: Final = f"PRAGMA user_version = {VERSION}"
 
 # What a memory is made of, as far as another side has to know it.
@@ -349,24 +349,23 @@ CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
 END
 """
 
-# What was erased, by id, for a server that is restored from a backup.
-# version: the one that the server had. A backup has none newer, so what it brings back is known to
-# be what was erased.
+# What was erased, by id: it cannot be stored again, and a server that is restored from a backup
+# learns of it. version: the one that the server had; 0: it had none. A backup has none newer, so
+# what it brings back is known to be what was erased.
 _ERASURES: Final = """
 CREATE TABLE erasures (
     owner TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID
 """
-# Of what the server never saw nothing stays. Before the outbox is cleared, for that says what was
-# sent and not answered yet.
+# Before the outbox is cleared, for that says what was sent and not answered yet.
 _ERASURES_KEPT: Final = """
 CREATE TRIGGER erasures_kept BEFORE DELETE ON memories BEGIN
     INSERT OR REPLACE INTO erasures (id, owner, version)
-    SELECT old.id, old.owner, max(version) FROM (
+    SELECT old.id, old.owner, coalesce(max(version), 0) FROM (
         SELECT version FROM synced WHERE owner = old.owner AND id = old.id
         UNION ALL SELECT old.version FROM outbox
         WHERE owner = old.owner AND id = old.id AND (edit IS NOT NULL OR earlier IS NOT NULL)
-    ) HAVING count(*) > 0;
+    );
 END
 """
 _ERASURES_UNDONE: Final = """
@@ -374,6 +373,49 @@ CREATE TRIGGER erasures_undone AFTER INSERT ON memories BEGIN
     DELETE FROM erasures WHERE owner = new.owner AND id = new.id;
 END
 """
+
+# What was erased, forgotten or replaced by another text, so that an older copy does not bring it
+# back: a resumed session, an old export. A fingerprint cannot be read; with the salt, only someone
+# who knows a text already can tell that it was here. The writer's connection has the function.
+REMOVED_TEXTS: Final = (
+    "CREATE TABLE text_salt (salt BLOB NOT NULL) STRICT",
+    "INSERT INTO text_salt VALUES (randomblob(32))",
+    """
+    CREATE TABLE removed_texts (
+        owner TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        removed_at INTEGER NOT NULL,
+        PRIMARY KEY (owner, fingerprint)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TRIGGER texts_erased AFTER DELETE ON memories WHEN old.category <> 'episode' BEGIN
+        INSERT OR REPLACE INTO removed_texts (owner, fingerprint, removed_at)
+        SELECT old.owner, fingerprint(salt, old.project, old.content),
+            CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
+        FROM text_salt;
+    END
+    """,
+    """
+    CREATE TRIGGER texts_replaced AFTER UPDATE OF content, project, deleted_at ON memories
+    WHEN old.category <> 'episode' AND old.deleted_at IS NULL AND (
+        new.deleted_at IS NOT NULL OR old.content <> new.content
+        OR old.project IS NOT new.project) BEGIN
+        INSERT OR REPLACE INTO removed_texts (owner, fingerprint, removed_at)
+        SELECT old.owner, fingerprint(salt, old.project, old.content),
+            coalesce(new.deleted_at, new.updated_at)
+        FROM text_salt;
+    END
+    """,
+    """
+    CREATE TRIGGER texts_restored AFTER UPDATE OF content, project, deleted_at ON memories
+    WHEN new.deleted_at IS NULL AND (old.deleted_at IS NOT NULL OR old.content <> new.content
+        OR old.project IS NOT new.project) BEGIN
+        DELETE FROM removed_texts WHERE owner = new.owner AND fingerprint =
+            (SELECT fingerprint(salt, new.project, new.content) FROM text_salt);
+    END
+    """,
+)
 
 # Which memories were recalled, and when last. The row without an id says since when it is kept.
 _RECALLS: Final = """
@@ -438,6 +480,7 @@ SCHEMA: Final[tuple[str, ...]] = (
     _ERASURES,
     _ERASURES_KEPT,
     _ERASURES_UNDONE,
+    *REMOVED_TEXTS,
     *VECTORS,
     *GRAPH,
     *CURATION,
@@ -458,8 +501,10 @@ _ADD_LIFETIME: Final = (
     "DROP TRIGGER outbox_changed",
     _OUTBOX_CHANGED,
 )
+_KEEP_REMOVED: Final = ("DROP TRIGGER IF EXISTS erasures_kept", _ERASURES_KEPT, *REMOVED_TEXTS)
 UPGRADES: Final[dict[int, tuple[str, ...]]] = {
-    1: (*_ADD_LIFETIME, *VECTORS, *GRAPH, *CURATION, _DONE),
-    2: (*_ADD_LIFETIME, *RENEW_VECTORS, *CURATION, _DONE),
+    1: (*_ADD_LIFETIME, *_KEEP_REMOVED, *VECTORS, *GRAPH, *CURATION, _DONE),
+    2: (*_ADD_LIFETIME, *_KEEP_REMOVED, *RENEW_VECTORS, *CURATION, _DONE),
+    3: (*_KEEP_REMOVED, _DONE),
 }
 """What makes a store of an older version one of this."""

@@ -190,12 +190,13 @@ class SqliteSync:
             # What was erased long ago is sent again: a backup may have brought it back.
             writer.execute(
                 "INSERT OR IGNORE INTO synced (owner, id, version, change, withheld, gone)"
-                " SELECT owner, id, version, 0, 0, 0 FROM erasures WHERE owner = ?",
+                " SELECT owner, id, version, 0, 0, 0 FROM erasures"
+                " WHERE owner = ? AND version > 0",
                 (self._owner,),
             )
             writer.execute(
                 "INSERT OR IGNORE INTO outbox (id, owner, erased)"
-                " SELECT id, owner, 1 FROM erasures WHERE owner = ?",
+                " SELECT id, owner, 1 FROM erasures WHERE owner = ? AND version > 0",
                 (self._owner,),
             )
             writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))

@@ -80,10 +80,10 @@ def test_a_lifetime_out_of_range_says_which_way(cli: Cli, expires: str, said: st
     assert "30d" in problem["remedy"]
 
 
-def test_export_and_import_keep_the_lifetime(cli: Cli) -> None:
+def test_export_and_import_keep_the_lifetime(cli: Cli, tmp_path: Path) -> None:
     stored = cli.json("remember", "The harbour is closed", "--expires", "30d")
     exported = cli("export").stdout
-    cli("forget", stored["id"], "--forever", "--yes")
+    cli = Cli(tmp_path / "another")
     cli("import", "-", input=exported)
     assert cli.json("show", stored["id"])["valid_until"] == stored["valid_until"]
     record = '{"content": "The quay is open", "valid_until": "2030-01-01T00:00:00Z"}'

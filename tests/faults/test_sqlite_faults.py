@@ -192,6 +192,7 @@ async def test_erasing_needs_no_room(
         if is_synced:
             await store.threads.writer.run(_forget_what_waits)
         for place, id in enumerate(stored):
+            await limit_pages(store, 0)
             assert await store.erase(OWNER, id), f"{place} of {len(stored)}"
             if place in (0, 1, len(stored) // 2):
                 assert_sound(path)

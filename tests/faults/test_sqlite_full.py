@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
-from uuid import UUID
+from typing import Any
 
 import pytest
-from tests.conformance.samples import OWNER, ids, listed, memory
+from tests.conformance.samples import memory
+from tests.faults.full_disk import MEMORIES, make_store
 
-from recollect.adapters.sqlite.history.erasure import erase_where
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.sqlite.without_log import read_without_log, write_without_log
+from recollect.adapters.sqlite.without_log import read_without_log
 from recollect.core.errors import StoreFull
 
 pytestmark = pytest.mark.anyio
@@ -53,23 +55,66 @@ async def test_reads_work_and_a_write_is_refused(tmp_path: Path) -> None:
     assert str(path) in refused
 
 
-async def test_erasing_on_a_full_disk_writes_in_place_and_frees_room(tmp_path: Path) -> None:
-    path = tmp_path / "memories.db"
-    async with SqliteStore(path) as store:
-        for number in range(1, 120):
-            await store.add(memory(number, f"lighthouse{number} " + "x" * 3000))
-    before = size(path)
-    with closing(write_without_log(path)) as writer:
-        kept = str(UUID(int=1))
-        assert erase_where(writer, "owner = ? AND id <> ?", (OWNER, kept)) == 118
-        assert beside(path) == []
-    assert size(path) < before / 2
-    with closing(read_without_log(path)) as reader:
-        assert reader.execute("SELECT id FROM memories").fetchone()[0] == kept
-    async with SqliteStore(path) as store:
-        assert await listed(store) == ids(1)
-        await store.add(memory(2, "the harbour"))
-        assert beside(path) != []  # with its log again
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "memories.db"
+    asyncio.run(make_store(path))
+    return path
+
+
+@pytest.mark.parametrize("case", ["erase_at_once", "erase_while_open"])
+def test_a_memory_of_a_large_store_is_erased_on_a_full_disk(
+    large: Path, tmp_path: Path, case: str
+) -> None:
+    """By a process that opens the store then, and by one that has it open."""
+    done = on_a_full_disk(large, tmp_path, case)
+    assert done["erased"] is True
+    assert done["memories"] == MEMORIES - 1
+    assert done["found"] == 0
+    assert done["is_sound"] is True
+    assert done["holds_text"] is False
+    assert done["after"] <= done["before"]
+
+
+@pytest.mark.slow
+def test_an_owner_of_a_large_store_is_erased_on_a_full_disk(large: Path, tmp_path: Path) -> None:
+    """The disk gets the room back, and the store is then used as ever."""
+    done = on_a_full_disk(large, tmp_path, "erase_all")
+    assert done["erased"] == MEMORIES
+    assert done["memories"] == 1, "stored afterwards"
+    assert done["is_sound"] is True
+    assert done["holds_text"] is False
+    assert done["after"] < done["before"] / 2
+
+
+@pytest.mark.slow
+def test_a_store_that_others_use_is_not_rewritten(large: Path, tmp_path: Path) -> None:
+    done = on_a_full_disk(large, tmp_path, "erase_beside_another")
+    assert "Nothing was erased. Stop the other programs" in done["remedy"]
+    assert done["memories"] == MEMORIES
+    assert done["is_sound"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", [0.2, 0.9])
+def test_a_failing_write_leaves_the_store_as_it_was(
+    large: Path, tmp_path: Path, room: float
+) -> None:
+    """Some file systems need room even to overwrite. Here only a part of the file may be."""
+    done = on_a_full_disk(large, tmp_path, "erase_with_failing_writes", str(room))
+    assert done["refused"] == "StoreFull"
+    assert done["memories"] == MEMORIES
+    assert done["is_sound"] is True
+
+
+@pytest.mark.slow
+def test_a_log_that_cannot_be_emptied_is_reported(large: Path, tmp_path: Path) -> None:
+    """The log had room for the erasure, and the file has none to take it over."""
+    done = on_a_full_disk(large, tmp_path, "erase_into_the_log")
+    assert "the memories are erased" in done["refused"]
+    assert done["holds_text"] is True
+    assert done["memories"] == MEMORIES - 1
+    assert done["holds_text_later"] is False, "once there is room"
 
 
 async def test_a_log_that_cannot_be_written_back_is_not_passed_over(tmp_path: Path) -> None:
@@ -86,9 +131,20 @@ def run_without_room(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
 
 
-def size(path: Path) -> int:
-    return path.stat().st_size
-
-
-def beside(path: Path) -> list[Path]:
-    return [one for one in path.parent.iterdir() if one != path]
+def on_a_full_disk(store: Path, folder: Path, *arguments: str) -> dict[str, Any]:
+    """Run a function of `full_disk.py` on a small file system that ends with the process."""
+    script = Path(__file__).with_name("full_disk.py")
+    command = ["unshare", "--mount", "--map-root-user", sys.executable, str(script)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [*command, str(store), str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])},
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("file systems cannot be mounted here")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

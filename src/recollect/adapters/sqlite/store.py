@@ -22,7 +22,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.component import system_microseconds
 from recollect.adapters.sqlite.errors import cannot_keep_log, is_without_room
 from recollect.adapters.sqlite.history import links, versions
-from recollect.adapters.sqlite.history.erasure import erase_where
+from recollect.adapters.sqlite.history.erasure import erase_where, run_erasure
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
 from recollect.adapters.sqlite.rows import (
@@ -293,7 +293,7 @@ class SqliteStore:
         def work(writer: sqlite3.Connection) -> bool:
             return erase_where(writer, "owner = ? AND id = ?", (owner, str(id))) == 1
 
-        return await self._writer.run(work)
+        return await run_erasure(self.threads, work)
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int

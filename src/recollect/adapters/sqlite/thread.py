@@ -67,6 +67,22 @@ class SqliteThread:
             job.abandoned = True
             raise
 
+    async def run_disconnected(self, work: Callable[[], T]) -> T:
+        """Do the work in this thread, which leaves the file to it. The next job connects again."""
+
+        def alone() -> T:
+            self._disconnect()
+            try:
+                return work()
+            except (sqlite3.Error, OSError) as error:
+                raise translate(error, self._path) from error
+
+        return await asyncio.wrap_future(self._thread.submit(alone))
+
+    async def disconnect(self) -> None:
+        """Leave the file to others until the next job."""
+        await asyncio.wrap_future(self._thread.submit(self._disconnect))
+
     async def close(self) -> None:
         """Wait for the jobs under way, then close the connection and end the thread."""
         try:

@@ -3,7 +3,7 @@
 SQLite wants two files beside the database: the log, and the index of the log, which it maps into
 memory. Where they cannot be made, even a read fails. So reads go without them, which is right as
 long as the log is empty; and on a full disk an erasure, which must not fail, writes into the file
-in place. That is the one case in which a power cut in the middle could damage the file.
+in place (`history/erasure.py`).
 """
 
 from __future__ import annotations

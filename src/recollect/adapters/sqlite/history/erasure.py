@@ -1,94 +1,84 @@
 """Removing every trace of memories from the SQLite file: rows, words, free pages and the log.
 
-FTS5 only marks an entry as gone, and both the mark and the merging that drops it want pages. A file
-that may not grow any more has none to give, and must not keep what is to be erased. So a few
-pages are kept in reserve for it; and the whole index is emptied first and rebuilt from what
-stays, so that what it needs does not grow with it.
+FTS5 only marks an entry as gone, and drops it when the index is written anew. That takes several
+times the room of the index, and a full disk must not keep what is to be erased. There the erasure
+is made in a copy of the store in memory, and the result, compacted, is written over the file. That
+is the one case in which a power cut could damage the file.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Final, TypeVar
 
+from recollect.adapters.sqlite.errors import full, is_without_room
 from recollect.adapters.sqlite.schema.tables import FILL_RESERVE, RESERVED_PAGES
-from recollect.adapters.sqlite.thread import FallbackConnection, transaction
+from recollect.adapters.sqlite.thread import FallbackConnection, Threads, transaction
+from recollect.adapters.sqlite.without_log import write_without_log
+from recollect.core.errors import StoreBusy, StoreFull
 
 T = TypeVar("T")
+Erase = Callable[[sqlite3.Connection], T]
 
-_OPTIMIZE: Final = "INSERT INTO memory_words (memory_words) VALUES ('optimize')"
-_EMPTY: Final = "INSERT INTO memory_words (memory_words) VALUES ('delete-all')"
-_REBUILD: Final = "INSERT INTO memory_words (memory_words) VALUES ('rebuild')"
-# The triggers take a doomed memory out of the index, so it has to be in it.
-_INDEX_DOOMED: Final = """
-INSERT INTO memory_words (rowid, content, expanded_keywords, tags, category)
-SELECT number, content, expanded_keywords, tags, category FROM searchable
-WHERE number IN (SELECT number FROM memories WHERE {condition})
-"""
+_MERGE: Final = "INSERT INTO memory_words (memory_words) VALUES ('optimize')"
+
+
+async def run_erasure(threads: Threads, erase: Erase[T]) -> T:
+    """Do the work of an erasure and empty the log; on a full disk in memory, alone on the file."""
+    path = threads.path
+
+    def with_log(writer: sqlite3.Connection) -> tuple[T, bool]:
+        if isinstance(writer, FallbackConnection):
+            raise full(path, "its log cannot be made")
+        return erase(writer), _try_to_empty_log(writer, path)
+
+    def in_place() -> T:
+        with closing(write_without_log(path)) as writer:
+            return _rewrite(writer, path, erase)
+
+    try:
+        done, is_emptied = await threads.writer.run(with_log)
+    except StoreFull:
+        pass
+    else:
+        if is_emptied:
+            return done
+        raise StoreFull(
+            f"the memories are erased, but there is no room to empty the log of {path}, which "
+            "still has their text",
+            remedy=f"Free some space on the disk that holds {path.parent}, and run any command of "
+            "Recollect: the text is then removed from the log.",
+        )
+    for thread in (threads.reader, threads.searcher, threads.background):
+        await thread.disconnect()
+    try:
+        return await threads.writer.run_disconnected(in_place)
+    except StoreBusy as error:
+        megabytes = path.stat().st_size // 1_000_000 + 1
+        raise StoreFull(
+            f"there is no room left to erase from {path} while other programs use it",
+            remedy="Nothing was erased. Stop the other programs that use this store (agents and "
+            f"their MCP servers) and try again, or free {megabytes} MB on the disk that holds "
+            f"{path.parent}.",
+        ) from error
 
 
 def erase_where(writer: sqlite3.Connection, condition: str, values: tuple[object, ...]) -> int:
     """Erase the memories that fit the condition (one of ours, never a caller's); how many."""
     statement = f"DELETE FROM memories WHERE {condition}"  # noqa: S608  # a constant of ours
-
-    def plainly() -> int:
-        with transaction(writer):
-            gone = writer.execute(statement, values).rowcount
-            if gone:
-                writer.execute(_OPTIMIZE)
-            return gone
-
-    def without_room() -> int:
-        with transaction(writer):
-            writer.execute("DELETE FROM reserve")
-            writer.execute(_EMPTY)
-            writer.execute(_INDEX_DOOMED.format(condition=condition), values)
-            gone = writer.execute(statement, values).rowcount
-            writer.execute(_REBUILD)
-            return gone
-
-    if isinstance(writer, FallbackConnection):
-        with in_place(writer):
-            gone = _with_or_without_room(plainly, without_room)
-            if gone:
-                _fill_reserve(writer)
-                writer.execute("VACUUM")  # the disk gets the room back
+    with transaction(writer):
+        gone = writer.execute(statement, values).rowcount
+        if gone:
+            drop_erased_words(writer)
         return gone
-    gone = _with_or_without_room(plainly, without_room)
-    if gone:
-        _fill_reserve(writer)
-        empty_log(writer)
-    return gone
 
 
-@contextmanager
-def in_place(writer: sqlite3.Connection) -> Iterator[None]:
-    """What is written before a change is kept in memory, for the disk has no room for it."""
-    writer.execute("PRAGMA temp_store = MEMORY")
-    writer.execute("PRAGMA journal_mode = MEMORY").fetchone()
-    try:
-        yield
-    finally:
-        writer.execute("PRAGMA journal_mode = WAL").fetchone()
-
-
-def sweep(writer: sqlite3.Connection) -> None:
-    """After an erasure no trace of the text stays in the word index or in the log."""
-
-    def merged() -> None:
-        with transaction(writer):
-            writer.execute(_OPTIMIZE)
-
-    def rebuilt() -> None:
-        with transaction(writer):
-            writer.execute("DELETE FROM reserve")
-            writer.execute(_REBUILD)
-
-    _with_or_without_room(merged, rebuilt)
-    _fill_reserve(writer)
-    empty_log(writer)
+def drop_erased_words(writer: sqlite3.Connection) -> None:
+    """In the transaction of the erasure: without room for this, the erasure has to fail as well."""
+    writer.execute(_MERGE)
 
 
 def empty_log(writer: sqlite3.Connection) -> None:
@@ -96,25 +86,50 @@ def empty_log(writer: sqlite3.Connection) -> None:
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def _fill_reserve(writer: sqlite3.Connection) -> None:
-    """As many pages as there are; the rest when the next memory is erased."""
-    there = {number for (number,) in writer.execute("SELECT number FROM reserve")}
+def _try_to_empty_log(writer: sqlite3.Connection, path: Path) -> bool:
+    """False if the file would have to grow for it, and cannot."""
     try:
-        for number in set(range(RESERVED_PAGES)) - there:
-            writer.execute(FILL_RESERVE, (number,))
+        empty_log(writer)
     except sqlite3.OperationalError as error:
-        if not _is_full(error):
+        if not is_without_room(error.sqlite_errorcode, path):
             raise
+        return False
+    return True
 
 
-def _is_full(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
-
-
-def _with_or_without_room(first: Callable[[], T], second: Callable[[], T]) -> T:
+def _rewrite(writer: sqlite3.Connection, path: Path, erase: Erase[T]) -> T:
+    # From here on no one else reads or writes. What is overwritten is kept in memory until all is
+    # written, and nothing is written before: only then can SQLite undo it when a write fails.
+    writer.execute("PRAGMA journal_mode = MEMORY").fetchone()
+    writer.execute("PRAGMA cache_spill = OFF")
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
     try:
-        return first()
-    except sqlite3.OperationalError as error:
-        if not _is_full(error):
-            raise
-    return second()
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+            writer.backup(copy)
+            copy.row_factory = sqlite3.Row
+            copy.execute("PRAGMA foreign_keys = ON")
+            copy.execute("PRAGMA temp_store = MEMORY")
+            copy.execute("DELETE FROM reserve")
+            done = erase(copy)
+            copy.execute("VACUUM")
+            _fill_reserve(copy, pages)
+            if copy.execute("PRAGMA page_count").fetchone()[0] > pages:
+                raise full(path, "what has to be written is larger than the file")
+            copy.backup(writer)
+    finally:
+        writer.execute("PRAGMA journal_mode = WAL").fetchone()
+    return done
+
+
+def _fill_reserve(copy: sqlite3.Connection, pages: int) -> None:
+    """Room for the next erasure, should it add more than it frees (ids that a server has to learn
+    of); as much as fits into the file.
+    """
+    copy.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+    for number in range(RESERVED_PAGES):
+        try:
+            copy.execute(FILL_RESERVE, (number,))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
+                raise
+            return

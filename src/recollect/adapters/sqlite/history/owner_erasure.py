@@ -11,7 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from recollect.adapters.files.file_search import in_files
-from recollect.adapters.sqlite.history.erasure import empty_log, erase_where, sweep
+from recollect.adapters.sqlite.history.erasure import (
+    drop_erased_words,
+    empty_log,
+    erase_where,
+    run_erasure,
+)
 from recollect.adapters.sqlite.thread import Threads, transaction
 from recollect.core.privacy.erasure import Erased, Marks, Remain
 
@@ -29,7 +34,7 @@ class SqliteOwnerErasure:
     unsearched: Final = ""
 
     def __init__(self, threads: Threads) -> None:
-        self._writer = threads.writer
+        self._threads = threads
         self._path = threads.path
 
     async def erase_owner(self, owner: str) -> Erased:
@@ -37,12 +42,12 @@ class SqliteOwnerErasure:
             gone = erase_where(writer, "owner = ?", (owner,))
             with transaction(writer):
                 _forget_owner(writer, owner)
-            sweep(writer)
+                drop_erased_words(writer)
             count = "SELECT count(*) FROM outbox WHERE owner = ?"
             (waiting,) = writer.execute(count, (owner,)).fetchone()
             return Erased(gone, notified=waiting)
 
-        return await self._writer.run(work)
+        return await run_erasure(self._threads, work)
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         def work(writer: sqlite3.Connection) -> tuple[list[str], list[Remain]]:
@@ -55,7 +60,7 @@ class SqliteOwnerErasure:
                 found += in_files(file, sorted(marks.texts - others))
             return searched, found
 
-        return await self._writer.run(work)
+        return await self._threads.writer.run(work)
 
 
 def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
-from recollect.adapters.sqlite.history.erasure import sweep
+from recollect.adapters.sqlite.history.erasure import drop_erased_words, empty_log
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.sync import rows
 from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS, claim
@@ -160,8 +160,10 @@ class SqliteSync:
                 kept = {kept.revision.id for kept in pushed.revisions}
                 for revision in revisions:
                     _note_unsent(writer, self._owner, revision, 0 if revision.id in kept else 2)
+                if gone:
+                    drop_erased_words(writer)
             if gone:
-                sweep(writer)
+                empty_log(writer)
 
         await self._writer.run(work)
 
@@ -177,8 +179,10 @@ class SqliteSync:
                     "DELETE FROM synced WHERE owner = ? AND gone AND change <= ?",
                     (self._owner, page.cursor),
                 )
+                if gone:
+                    drop_erased_words(writer)
             if gone:
-                sweep(writer)
+                empty_log(writer)
 
         await self._writer.run(work)
 

@@ -120,7 +120,7 @@ async def _restore_server(
     from recollect.adapters.postgres.store import PostgresStore
 
     logs = ErasureLogs(settings.erasures_folder)
-    async with postgres_url(settings) as (url, target, _):
+    async with postgres_url(settings) as (url, target, files):
         if replace_data:
             # What the database to be replaced has erased and not logged yet, it logs now.
             async with PostgresStore(url, timeouts=settings.timeouts, erasures=logs):
@@ -130,9 +130,11 @@ async def _restore_server(
         vector_note = await asyncio.to_thread(
             load_backup, url, backup, settings.timeouts, report, replace=replace_data
         )
-        async with PostgresStore(url, timeouts=settings.timeouts, erasures=logs):
-            pass
-    notes = []
+        async with PostgresStore(
+            url, timeouts=settings.timeouts, erasures=logs, files=files
+        ) as store:
+            reapplied = store.reapplied
+    notes = [] if reapplied is None else [str(reapplied)]
     if not was_known:
         notes.append(
             "this home has no erasure log of the server: keys that were revoked after the backup "

@@ -49,6 +49,8 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
             max_lag=settings.read_max_lag,
         ) as store,
     ):
+        if store.reapplied is not None:
+            log.warning("%s", store.reapplied)
         yield store, database
 
 

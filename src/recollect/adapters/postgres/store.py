@@ -17,7 +17,7 @@ from recollect.adapters.postgres.access import Barrier, raise_barrier
 from recollect.adapters.postgres.curation import PostgresCuration
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history.changes import PostgresChanges
-from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
+from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger, Reapplied
 from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasure
 from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
@@ -58,7 +58,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         """
         limits = limits or Limits()
         self.pool = pool = Pool(url, connections, timeouts)
-        remembered = ErasureLedger(erasures, pool)
+        remembered = ErasureLedger(erasures, pool, files)
         statistics = Statistics(pool, limits)
         super().__init__(pool, limits, statistics, remembered)
         self._make_vectors = vectors
@@ -96,9 +96,15 @@ class PostgresStore(PostgresMemories, PostgresSettings):
             if self.vectors is not None:
                 await self.vectors.open()
         except BaseException:
+            await self._erasures.close()
             await self.pool.close()
             raise
         return self
+
+    @property
+    def reapplied(self) -> Reapplied | None:
+        """What was erased and revoked again, if the database is a restored backup."""
+        return self._erasures.reapplied
 
     async def _send_changes(self) -> None:
         if self.vectors is not None:
@@ -114,6 +120,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
             await self.vectors.close()
         await self.graph.close()
         await self._statistics.close()
+        await self._erasures.close()
         if self._replica is not None:
             await self._replica.close()
         await self.pool.close()

@@ -2,7 +2,9 @@
 
 Each is written to the erasure log once it is committed, and the database records how far into that
 log it is. A restored database is behind, and the rest of the log is applied to it: when the server
-starts, or with the next request while it is running (`PostgresKeys.find_key`).
+starts, or with the next request while it is running (`PostgresKeys.find_key`). The restored rows
+are in the files of the database, too, so these are then cleaned. Only after that does the database
+count as up to date: what is interrupted is done again.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Final, LiteralString
 from uuid import UUID
 
@@ -22,9 +25,12 @@ from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Re
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.by_owner import limit_to, split_by_owner
 from recollect.adapters.postgres.history.erasure import ERASE
+from recollect.adapters.postgres.history.traces import LEFT_IN_FILES, remove_traces
 from recollect.adapters.postgres.identity import begin_epoch, read_identity
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
+from recollect.core.errors import RecollectError
+from recollect.core.text.analysis import counted
 
 log = logging.getLogger(__name__)
 
@@ -69,20 +75,53 @@ class Place:
         return server != self.server or (applied or 0) < self.applied
 
 
+@dataclass(frozen=True, slots=True)
+class Reapplied:
+    """What a restored database was brought up to date with. `traces`: whether the text of the
+    memories is still in the files; "" if none had come back.
+    """
+
+    erased: int
+    revoked: int
+    traces: str
+
+    def __str__(self) -> str:
+        again = (
+            f"{counted(number, noun)} {done} since the backup "
+            f"{'was' if number == 1 else 'were'} {done} again"
+            for number, noun, done in (
+                (self.erased, "memory", "erased"),
+                (self.revoked, "key", "revoked"),
+            )
+            if number
+        )
+        return "the database is a restored backup: " + "; ".join(
+            filter(None, (*again, self.traces))
+        )
+
+
 class ErasureLedger:
     """Without logs nothing is recorded."""
 
-    def __init__(self, logs: ErasureLogs | None, pool: Pool) -> None:
+    def __init__(self, logs: ErasureLogs | None, pool: Pool, files: Path | None = None) -> None:
+        """`files`: the cluster's, where it is our own."""
         self._logs = logs
         self._pool = pool
+        self._files = files
         self._lock = asyncio.Lock()
+        self._replay: asyncio.Task[None] | None = None
         self.log_id: UUID | None = None
         self.place: Place | None = None
+        self.reapplied: Reapplied | None = None
 
     async def open(self) -> None:
-        """Apply to the database what it lacks, and append to the log what it lacks."""
+        """Apply to the database what it lacks, and append to the log what it lacks. `reapplied`
+        then says what it was.
+        """
+        if self._logs is None:
+            return
         try:
-            await self.replay()
+            self.reapplied = await self._catch_up(self._logs)
         except OSError as error:
             log.warning("erasures are not kept for a restore: %s", error.strerror)
             self._logs = None
@@ -94,21 +133,35 @@ class ErasureLedger:
         if self._logs is None or not entries:
             return
         try:
-            await self._catch_up(self._logs, entries)
+            _report(await self._catch_up(self._logs, entries))
         except OSError as error:
             log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
 
     async def replay(self) -> None:
-        """Bring the database to the end of its log."""
-        if self._logs is not None:
-            await self._catch_up(self._logs)
+        """Bring the database to the end of its log. It goes on when the caller is cancelled, since
+        rewriting a large database takes longer than a request may wait.
+        """
+        if self._logs is None:
+            return
+        if self._replay is None or self._replay.done():
+            self._replay = asyncio.create_task(self._replay_all(self._logs))
+        await asyncio.shield(self._replay)
 
-    async def _catch_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> None:
+    async def _replay_all(self, logs: ErasureLogs) -> None:
+        _report(await self._catch_up(logs))
+
+    async def close(self) -> None:
+        if self._replay is not None:
+            self._replay.cancel()
+            await asyncio.wait([self._replay])
+
+    async def _catch_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> Reapplied | None:
         """Append new entries, and apply all that the database lacks. A restored database may be
         another server's, so its log is looked up each time.
         """
-        erased = revoked = 0
         async with self._lock:
+            missing: Sequence[Entry] = ()
+            erased = revoked = 0
             async with self._pool.transaction(WORKER) as connection:
                 server, _ = await read_identity(connection)
                 file = await asyncio.to_thread(logs.open, server)
@@ -118,18 +171,38 @@ class ErasureLedger:
                 start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
                 if start != applied:
                     entries, end = await asyncio.to_thread(file.read, applied)
+                    missing = entries[: len(entries) - len(new)]
                     erased, revoked = await self._apply(connection, entries)
-                    if row is not None and len(entries) > len(new):
+                    if row is not None and missing:
                         await begin_epoch(connection)
-                await connection.execute(_APPLY, {"log": file.id, "applied": end})
-            self.log_id, self.place = file.id, Place(server, end)
-        if erased or revoked:
-            log.warning(
-                "the database is a restored backup: %d memories erased since were erased again, "
-                "%d keys revoked again",
-                erased,
-                revoked,
+                # None erased, of a log that is known: an earlier attempt did not come to cleaning.
+                has_traces = (erased > 0 or row is not None) and any(
+                    isinstance(entry, Erasure) for entry in missing
+                )
+                reached = applied if has_traces else end
+                await connection.execute(_APPLY, {"log": file.id, "applied": reached})
+            traces = ""
+            if has_traces:
+                is_clean, traces = await self._clean()
+                if is_clean:
+                    async with self._pool.transaction(WORKER) as connection:
+                        await connection.execute(_APPLY, {"log": file.id, "applied": end})
+                    reached = end
+            self.log_id, self.place = file.id, Place(server, reached)
+        return Reapplied(erased, revoked, traces) if erased or revoked or has_traces else None
+
+    async def _clean(self) -> tuple[bool, str]:
+        """Whether all was done that can be, and what to say of it."""
+        try:
+            await remove_traces(self._pool, self._files)
+        except RecollectError as error:
+            return False, (
+                f"the text of these memories could not be removed from the database's files "
+                f"({error}); the next start tries it again"
             )
+        if self._files is None:
+            return True, f"the text of these memories is not in the tables, but {LEFT_IN_FILES}"
+        return True, "the text of these memories was removed from the database's files"
 
     async def _complete(self) -> None:
         """Log what a server committed and was killed before logging."""
@@ -177,6 +250,11 @@ class ErasureLedger:
         values = {"ids": [entry.id for entry in revoked], "at": [entry.at for entry in revoked]}
         cursor = await connection.execute(_REVOKE, values)
         return len(present), cursor.rowcount
+
+
+def _report(reapplied: Reapplied | None) -> None:
+    if reapplied is not None:
+        log.warning("%s", reapplied)
 
 
 def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:

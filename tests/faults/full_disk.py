@@ -59,8 +59,8 @@ async def erase_all(path: Path) -> dict[str, Any]:
     fill_disk(path)
     async with SqliteStore(path) as store:
         done = await SqliteOwnerErasure(store.threads).erase_owner(OWNER)
-        await store.add(memory(1, "the harbour"))
-        assert await search(store, "harbour") == [UUID(int=1)]
+        await store.add(memory(9_999_999, "the harbour"))
+        assert await search(store, "harbour") == [UUID(int=9_999_999)]
     return {"erased": done.memories}
 
 

@@ -6,7 +6,6 @@ reads, nothing is written before something has to change, and writers queue inst
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections import Counter
@@ -23,6 +22,7 @@ from recollect.adapters.sqlite.component import system_microseconds
 from recollect.adapters.sqlite.errors import cannot_keep_log, is_without_room
 from recollect.adapters.sqlite.history import links, versions
 from recollect.adapters.sqlite.history.erasure import erase_where, run_erasure
+from recollect.adapters.sqlite.history.removed import add_fingerprint, find_removed
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
 from recollect.adapters.sqlite.rows import (
@@ -33,7 +33,6 @@ from recollect.adapters.sqlite.rows import (
     id_list,
     inside,
     microseconds,
-    moment,
     projects,
     to_row,
     to_setting_change,
@@ -51,7 +50,7 @@ from recollect.adapters.sqlite.without_log import read_without_log, write_withou
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
-from recollect.core.memory.duplicates import PlacedText, is_same, normalize
+from recollect.core.memory.duplicates import PlacedText, is_same
 from recollect.core.memory.listing import Table, holds_words
 from recollect.core.memory.memory import Memory, Scope
 
@@ -76,7 +75,6 @@ _SAME_BEGINNING: Final = f"""
 SELECT * FROM memories WHERE owner = :owner AND deleted_at IS NULL AND category <> 'episode'
     AND {beginning("content")} = {beginning(":content")}
 """  # noqa: S608  # composed of constants
-_REMOVED: Final = "SELECT removed_at FROM removed_texts WHERE owner = ? AND fingerprint = ?"
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
 _GET_MANY: Final = """
 SELECT * FROM memories
@@ -208,16 +206,9 @@ class SqliteStore:
     async def find_removed(
         self, owner: str, texts: Collection[PlacedText]
     ) -> dict[PlacedText, datetime]:
-        def work(reader: sqlite3.Connection) -> dict[PlacedText, datetime]:
-            (salt,) = reader.execute("SELECT salt FROM text_salt").fetchone()
-            found: dict[PlacedText, datetime] = {}
-            for project, content in texts:
-                key = (owner, _fingerprint(salt, project, content))
-                if (row := reader.execute(_REMOVED, key).fetchone()) is not None:
-                    found[project, content] = moment(row[0])
-            return found
-
-        return await self._reader.run_until_cancelled(work)
+        return await self._reader.run_until_cancelled(
+            lambda reader: find_removed(reader, owner, texts)
+        )
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
         rows = [(memory.id, to_row(memory)) for memory in memories]
@@ -465,7 +456,7 @@ class SqliteStore:
                 create_tables(writer, path)
             # With WAL, anything less lets a power cut take back what was already acknowledged.
             writer.execute("PRAGMA synchronous = FULL")
-            writer.create_function("fingerprint", 3, _fingerprint, deterministic=True)
+            add_fingerprint(writer)
             # Erased text is overwritten, not merely unlinked.
             writer.execute("PRAGMA secure_delete = ON")
         return writer
@@ -515,11 +506,6 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         connection.close()
         raise
-
-
-def _fingerprint(salt: bytes, project: str | None, content: str) -> str:
-    text = f"{project or ''}\x1f{normalize(content)}".encode(errors="surrogatepass")
-    return hashlib.blake2b(text, key=salt, digest_size=16).hexdigest()
 
 
 def _find_same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from recollect.adapters.sqlite.errors import full, is_without_room
+from recollect.adapters.sqlite.history.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.tables import FILL_RESERVE, RESERVED_PAGES
 from recollect.adapters.sqlite.thread import FallbackConnection, Threads, transaction
 from recollect.adapters.sqlite.without_log import write_without_log
@@ -107,6 +108,7 @@ def _rewrite(writer: sqlite3.Connection, path: Path, erase: Erase[T]) -> T:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
             writer.backup(copy)
             copy.row_factory = sqlite3.Row
+            add_fingerprint(copy)
             copy.execute("PRAGMA foreign_keys = ON")
             copy.execute("PRAGMA temp_store = MEMORY")
             copy.execute("DELETE FROM reserve")

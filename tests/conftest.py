@@ -23,6 +23,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.effort import scaled
 from tests.leftovers import cleaned_up
+from tests.processes import Forking, forked_commands
 from tests.real_parts import summarize_skips
 from tests.waiting import TIMEOUT_FACTOR
 
@@ -155,6 +156,19 @@ def unhurried() -> Iterator[None]:
         for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
             patch.setenv(f"RECOLLECT_{name}", "3600")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forking() -> Iterator[Forking]:
+    """Commands start without importing anything."""
+    with forked_commands() as forking:
+        yield forking
+
+
+@pytest.fixture
+def real_processes(forking: Forking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are new processes, as on people's machines."""
+    monkeypatch.setattr(forking, "is_on", False)
 
 
 @pytest.fixture(scope="session", autouse=True)

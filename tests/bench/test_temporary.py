@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.shells.cli.commands import COMMAND, environment
+from tests.processes import COMMAND, environment
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow

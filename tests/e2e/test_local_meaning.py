@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from tests.e2e.test_resident import session, wait_for_model
-from tests.shells.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli, unhurried_home
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.local_cache import model_folder

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 from tests.effort import sample
-from tests.shells.cli.commands import COMMAND, Cli, environment, unhurried_home
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli, unhurried_home
 from tests.waiting import wait_until
 
 from recollect.adapters.files.hook_log import HookLog
@@ -167,6 +168,7 @@ def home(home_with_model: Path) -> Path:
     return home_with_model
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_hook_and_command_are_answered_by_meaning(home: Path) -> None:
     assert CAR not in hook(home)
     assert "by words" in last_log(home)
@@ -193,6 +195,7 @@ def test_hook_and_command_are_answered_by_meaning(home: Path) -> None:
     assert not Path(socket_path(str(home))).exists()
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_no_process_is_left_behind(home: Path) -> None:
     before = processes_of(home)
     with session(home) as mcp:
@@ -203,12 +206,14 @@ def test_no_process_is_left_behind(home: Path) -> None:
     assert processes_of(home) == before
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_a_hook_starts_nothing(home: Path) -> None:
     hook(home)
     assert processes_of(home) == []
     assert not Path(socket_path(str(home))).exists()
 
 
+@pytest.mark.usefixtures("real_processes")
 @pytest.mark.slow
 def test_another_session_takes_over_from_one_that_was_killed(home: Path) -> None:
     with ExitStack() as stack:
@@ -271,6 +276,7 @@ def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
         mcp.process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_an_answer_that_comes_while_the_hook_searches_by_words_is_printed(home: Path) -> None:
     with session(home) as mcp:
         wait_for_model(home, 3)

@@ -22,7 +22,7 @@ import pytest
 from tests.conformance.samples import OWNER, memory
 from tests.effort import sample
 from tests.loopback import Loopback
-from tests.shells.cli.commands import environment
+from tests.processes import environment
 from tests.waiting import DEFAULT_SETTINGS, wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue

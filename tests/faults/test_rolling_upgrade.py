@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from tests.processes import COMMAND, environment
 from tests.serving import running
-from tests.shells.cli.commands import COMMAND, environment
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.postgres.migrate import migrate

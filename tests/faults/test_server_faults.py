@@ -9,7 +9,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ import httpx
 import psycopg
 import pytest
 from tests.conftest import Cluster
+from tests.processes import COMMAND
 from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
@@ -29,7 +29,7 @@ from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.postmaster import find_postmaster
 from recollect.shells.serve import write_private
 
-COMMAND = (sys.executable, "-m", "recollect.main", "serve")
+SERVE = (*COMMAND, "serve")
 END = "Stop with Ctrl-C.\n"
 
 
@@ -171,7 +171,7 @@ def serving(
     }
     with log_of(ready_file).open("w") as log:
         process = subprocess.Popen(
-            [*COMMAND, "--ready-file", str(ready_file)],
+            [*SERVE, "--ready-file", str(ready_file)],
             env=variables,
             text=True,
             stdout=subprocess.PIPE,
@@ -200,7 +200,7 @@ def test_a_file_that_the_first_key_is_printed_to_becomes_private(
         "RECOLLECT_DATABASE_URL": database_url,
     }
     with printed.open("w") as out:
-        process = subprocess.Popen(COMMAND, env=os.environ | variables, stdout=out)
+        process = subprocess.Popen(SERVE, env=os.environ | variables, stdout=out)
     try:
         wait_until(lambda: "rk_" in printed.read_text())
         assert stat.S_IMODE(printed.stat().st_mode) == 0o600
@@ -277,7 +277,7 @@ def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> Non
     # A signal that comes while it still starts is obeyed when nothing can be left behind.
     variables = os.environ | {"RECOLLECT_HOME": str(home), "RECOLLECT_PORT": "0"}
     early = subprocess.Popen(
-        COMMAND, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        SERVE, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     wait_until(lambda: postmaster(home) is not None or early.poll() is not None)
     early.send_signal(signal.SIGTERM)
@@ -334,9 +334,7 @@ def test_serve_names_a_port_in_use_with_a_remedy(database_url: str, tmp_path: Pa
             "RECOLLECT_PORT": port,
             "RECOLLECT_DATABASE_URL": database_url,
         }
-        run = subprocess.run(
-            COMMAND, env=variables, capture_output=True, text=True, timeout=SECONDS
-        )
+        run = subprocess.run(SERVE, env=variables, capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode != 0
     told = " ".join(run.stderr.split())
     assert f"port {port} of 127.0.0.1 is in use by another program" in told
@@ -353,7 +351,7 @@ def test_a_ready_file_that_cannot_be_written_is_told_with_its_remedy(
         "RECOLLECT_DATABASE_URL": database_url,
     }
     run = subprocess.run(
-        [*COMMAND, "--ready-file", str(tmp_path / "nowhere" / "ready.json")],
+        [*SERVE, "--ready-file", str(tmp_path / "nowhere" / "ready.json")],
         env=variables,
         capture_output=True,
         text=True,

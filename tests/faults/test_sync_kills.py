@@ -24,8 +24,9 @@ from typing import Any
 
 import pytest
 from tests.effort import scaled
+from tests.processes import environment
 from tests.serving import running
-from tests.shells.cli.commands import Cli, environment
+from tests.shells.cli.commands import Cli
 from tests.sync.clients import Client, settle
 
 pytestmark = pytest.mark.anyio

@@ -25,8 +25,8 @@ import pytest
 from tests.clocks import AdvancingClock, run_advancing
 from tests.conformance.samples import memory
 from tests.loopback import Cut, Fault, Garbage, Loopback, Spoiled, Stall, Status
+from tests.processes import COMMAND
 from tests.serving import running
-from tests.shells.cli.commands import COMMAND
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.models.embedders.hosted import HostedEmbedder
@@ -117,6 +117,7 @@ def run_and_stop_worker(database_url: str, server: Loopback) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.usefixtures("real_processes")
 async def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server: Loopback) -> None:
     """With a lease of a minute the next worker would have to wait for it."""
     await remember(database_url, TEXTS)

@@ -22,7 +22,7 @@ import psycopg
 import pytest
 from tests.loopback import Fault, Loopback, Request, Spoiled, Status
 from tests.privacy.canaries import Aviary, birds_in, canary
-from tests.shells.cli.commands import COMMAND, environment
+from tests.processes import COMMAND, environment
 from tests.waiting import SECONDS, wait_until
 
 MODEL = "compatible/one@8"

@@ -16,8 +16,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 from tests.core.privacy.secret_samples import some
+from tests.processes import COMMAND, environment
 from tests.serving import Running, running
-from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
+from tests.shells.cli.commands import Cli, client_of
 
 from recollect.adapters.http.client import RemoteService
 from recollect.adapters.in_memory import InMemoryStore

@@ -16,8 +16,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from tests.conftest import Cluster
+from tests.processes import COMMAND, environment
 from tests.serving import running
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.shells.cli.commands import Cli
 from tests.sync.clients import settle
 from tests.sync.test_restores import (
     clients,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.shells.cli.commands import COMMAND, environment
+from tests.processes import COMMAND, environment
 from tests.waiting import SECONDS
 
 from recollect.adapters.files.hook_log import HookLog

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.adapters.agents.agent import ScriptedAgent
-from tests.shells.cli.commands import COMMAND, environment
+from tests.processes import COMMAND, environment
 
 from recollect.adapters.files.hook_files import SessionFile
 from recollect.core.memory.memory import Scope

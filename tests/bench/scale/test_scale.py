@@ -16,7 +16,8 @@ import pytest
 from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.conftest import Cluster
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.bench.scale.clusters import DIMENSION, NAME, Clusters

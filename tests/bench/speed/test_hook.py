@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.shells.cli.commands import environment
+from tests.processes import environment
 from typer.testing import CliRunner
 
 from recollect.bench.cli.app import app

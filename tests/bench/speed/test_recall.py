@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 
 from recollect.bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
 from recollect.bench.speed.recall import Timing, timing

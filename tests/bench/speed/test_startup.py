@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.shells.cli.commands import environment
+from tests.processes import environment
 from typer.testing import CliRunner
 
 from recollect.bench.cli.app import app
@@ -14,6 +14,7 @@ from recollect.bench.speed.startup import COMMANDS, measure
 from recollect.core.errors import RecollectError
 
 
+@pytest.mark.usefixtures("real_processes")
 @pytest.mark.slow
 def test_every_command_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "startup.json"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from tests.processes import COMMAND, environment
 from tests.serving import Running
 from tests.waiting import SECONDS
 from typer import testing
@@ -21,21 +20,9 @@ from typer.testing import CliRunner, Result
 
 from recollect.main import build
 
-COMMAND = (sys.executable, "-m", "recollect.main")
-
 # Building the parser takes longer than most commands.
 build_once = cache(build)
 testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # what the runner calls
-
-
-def environment(**variables: str) -> dict[str, str]:
-    """This process's environment with no Recollect settings but these, and no colours forced."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("RECOLLECT_") and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
-    }
-    return {**kept, "RECOLLECT_WORKER": "off", **variables}
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import environment
 from tests.serving import Running
-from tests.shells.cli.commands import Cli, client_of, environment, unhurried_home
+from tests.shells.cli.commands import Cli, client_of, unhurried_home
 from tests.waiting import SECONDS
 
 _OF_A_SERVER = {

@@ -8,7 +8,8 @@ import pty
 import subprocess
 
 import pytest
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
 from recollect.shells.cli.framework.text import harmless, one_line

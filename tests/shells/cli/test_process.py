@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS, wait_until
+
+pytestmark = pytest.mark.usefixtures("real_processes")
 
 
 def test_the_console_script_and_the_module_are_one_command(cli: Cli) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
 OLD = "The API runs on port 8000"

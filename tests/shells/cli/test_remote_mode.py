@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.processes import environment
 from tests.serving import Running
-from tests.shells.cli.commands import Cli, client_of, environment
+from tests.shells.cli.commands import Cli, client_of
 from tests.shells.cli.test_docs import COMMANDS
 from tests.waiting import SECONDS
 

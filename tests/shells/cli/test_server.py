@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.processes import COMMAND, environment
 from tests.serving import Running
-from tests.shells.cli.commands import COMMAND, Cli, client_of, environment
+from tests.shells.cli.commands import Cli, client_of
 from tests.waiting import SECONDS
 
 from recollect.settings import Settings
@@ -42,6 +43,7 @@ def test_owners_do_not_see_each_other(server: Running, tmp_path: Path) -> None:
     assert mine.json("show", id)["content"] == "a private matter"
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_serve_keys_and_a_client_as_real_processes(tmp_path: Path, database_url: str) -> None:
     admin = Cli(tmp_path / "admin", {"RECOLLECT_DATABASE_URL": database_url})
     ready_file = tmp_path / "ready"

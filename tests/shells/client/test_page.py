@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.shells.cli.commands import environment, unhurried_home
+from tests.processes import environment
+from tests.shells.cli.commands import unhurried_home
 from tests.waiting import SECONDS
 
 import recollect

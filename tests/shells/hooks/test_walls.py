@@ -17,10 +17,13 @@ from pathlib import Path
 import pytest
 from tests.adapters.agents.agent import ScriptedAgent
 from tests.loopback import Loopback, Status
-from tests.shells.cli.commands import COMMAND, Cli, environment
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
 from recollect.adapters.files.hook_log import HookLog
+
+pytestmark = pytest.mark.usefixtures("real_processes")
 
 SECRET_PROMPT = "is the staging database up, zanzibar?"
 EVENT = {"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": SECRET_PROMPT}

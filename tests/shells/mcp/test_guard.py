@@ -11,7 +11,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
-from tests.shells.cli.commands import COMMAND, environment, unhurried_home
+from tests.processes import COMMAND, environment
+from tests.shells.cli.commands import unhurried_home
 
 from recollect.core.text.invisible import INVISIBLE
 

@@ -16,8 +16,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent
+from tests.processes import COMMAND, environment
 from tests.serving import Running
-from tests.shells.cli.commands import COMMAND, client_of, environment, unhurried_home
+from tests.shells.cli.commands import client_of, unhurried_home
 from tests.shells.mcp.schemas import fits
 from tests.waiting import SECONDS
 
@@ -118,6 +119,7 @@ async def test_session_gets_the_words_only_hint_once(patient: Path) -> None:
             assert "hint" not in await ask(client, "memory_recall", query="coffee")
 
 
+@pytest.mark.usefixtures("real_processes")
 @pytest.mark.parametrize("mode", MODES)
 async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> None:
     async with connected(patient, mode) as client:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
+from tests.processes import COMMAND
 from tests.serving import Running
 from tests.shells.web.conftest import Watched
 from tests.waiting import SECONDS
@@ -28,9 +28,8 @@ def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> str:
     """Run a command on the store of a home; what it prints."""
-    command = [sys.executable, "-m", "recollect.main", *arguments]
     ran = subprocess.run(
-        command,
+        [*COMMAND, *arguments],
         env=environment(home, variables),
         input=sent.encode(),
         check=True,
@@ -42,9 +41,11 @@ def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> 
 
 @contextmanager
 def local_page(home: Path, **variables: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "recollect.main", "page", "--json"]
     with subprocess.Popen(
-        command, env=environment(home, variables), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [*COMMAND, "page", "--json"],
+        env=environment(home, variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
         try:
@@ -54,6 +55,7 @@ def local_page(home: Path, **variables: str) -> Iterator[str]:
             assert process.wait(SECONDS) == 0
 
 
+@pytest.mark.usefixtures("real_processes")
 def test_the_link_opens_the_local_store(browser: Browser, tmp_path: Path) -> None:
     recollect(tmp_path, "remember", "the ferry leaves at six")
     watched = Watched()

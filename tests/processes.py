@@ -1,0 +1,239 @@
+"""Runs the commands of tests without importing anything: `python -m recollect.main …` becomes a
+fork of a process that has all of Recollect loaded. Importing takes longer than most commands.
+
+A fork is a child of the tests' process, as everything is that `subprocess` starts, so that nobody
+who waits for it, reads from it or ends it sees a difference. A new interpreter starts for what a
+fork may not show: where the environment holds more than settings of Recollect (the interpreter and
+libraries read it as they start), where something must happen before the program is executed, and
+where a test asks for `real_processes`. Linux alone can hand over a child.
+
+Run as a script, this is the process that forks. It has no threads and no event loop, so that a fork
+is safe, and ends when the tests' process does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import importlib
+import inspect
+import os
+import pickle
+import pkgutil
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+COMMAND: Final = (sys.executable, "-m", "recollect.main")
+_CAN_FORK: Final = sys.platform == "linux"
+_PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
+_SETTINGS: Final = ("RECOLLECT_", "PYTEST_")
+_COLOURS: Final = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's environment with no Recollect settings but these, and no colours forced."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RECOLLECT_") and name not in _COLOURS
+    }
+    return {**kept, "RECOLLECT_WORKER": "off", **variables}
+
+
+def _without_settings(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if not name.startswith(_SETTINGS)}
+
+
+class Forking:
+    """The process that forks, started when the first command needs it."""
+
+    def __init__(self) -> None:
+        self.is_on = _CAN_FORK
+        self._ending = ExitStack()
+        self._asking = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._answers: Any = None
+        self._variables = environment()
+
+    def suits(self, args: Sequence[str], env: Mapping[str, str], **other: Any) -> bool:
+        """Whether a fork would show what a process shows that `subprocess` starts like this."""
+        plain = {"umask": -1, "process_group": -1, "pass_fds": ()}
+        special = ("executable", "shell", "preexec_fn", "uid", "gid", "gids")
+        return (
+            self.is_on
+            and tuple(args[:3]) == COMMAND
+            and not any(other[name] for name in special)
+            and all(other[name] == value for name, value in plain.items())
+            and _without_settings(env) == _without_settings(self._variables)
+        )
+
+    def fork(self, *what: object, files: Sequence[int]) -> int:
+        """The id of a new child of this process."""
+        with self._asking:
+            if self._connection is None:
+                self._start()
+            _adopt_orphans(True)
+            try:
+                assert self._connection is not None
+                socket.send_fds(self._connection, [b"?"], files)
+                self._connection.sendall(pickle.dumps(what))
+                return int(self._answers.readline())
+            finally:
+                _adopt_orphans(False)
+
+    def _start(self) -> None:
+        ours, its = socket.socketpair()
+        with its:
+            process = subprocess.Popen(
+                [sys.executable, __file__, str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=self._variables,
+                pass_fds=[its.fileno()],
+            )
+        self._connection, self._answers = ours, ours.makefile("rb")
+        for end in (process.wait, ours.close, self._answers.close):
+            self._ending.callback(end)
+
+    def end(self) -> None:
+        self._ending.close()
+
+
+def _adopt_orphans(wanted: bool) -> None:
+    """Whether a process below this one becomes a child of it when its parent ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+@contextmanager
+def forked_commands() -> Iterator[Forking]:
+    """Commands that `subprocess` starts, and all that start processes with it, are forks."""
+    forking = Forking()
+    execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]
+    names = list(inspect.signature(execute).parameters)[1:]
+
+    def fork(self: Any, *given: Any) -> None:
+        asked = dict(zip(names, given, strict=True))
+        if asked["env"] is None:
+            asked["env"] = os.environ
+        if not forking.suits(**asked):
+            execute(self, *given)
+            return
+        ends = {name: asked[name] for name in ("p2cread", "c2pwrite", "errwrite")}
+        files = [number if end == -1 else end for number, end in enumerate(ends.values())]
+        self.pid = forking.fork(
+            [os.fspath(argument) for argument in asked["args"][3:]],
+            dict(asked["env"]),
+            Path(asked["cwd"] or ".").absolute(),
+            asked["start_new_session"],
+            files=files,
+        )
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        self._close_pipe_fds(*(asked[name] for name in pipes))
+
+    subprocess.Popen._execute_child = fork  # type: ignore[attr-defined]
+    try:
+        yield forking
+    finally:
+        subprocess.Popen._execute_child = execute  # type: ignore[attr-defined]
+        forking.end()
+
+
+# ---- The process that forks ----
+
+
+def _serve(connection: socket.socket) -> None:
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests' process ends this one
+    reader = connection.makefile("rb")
+    while True:
+        _, files, _, _ = socket.recv_fds(connection, 1, 3)
+        if not files:
+            return
+        what = pickle.load(reader)
+        # A child whose parent has ended goes to the tests' process.
+        if between := os.fork():
+            os.waitpid(between, 0)
+            connection.send(b"\n")
+        elif child := os.fork():
+            connection.send(str(child).encode())
+            os._exit(0)
+        else:
+            connection.close()
+            reader.close()
+            signal.signal(signal.SIGINT, interrupted)
+            _become(files, *what)
+        for file in files:
+            os.close(file)
+
+
+def _become(
+    files: list[int], arguments: list[str], variables: dict[str, str], folder: Path, alone: bool
+) -> None:
+    """Be `python -m recollect.main` with these arguments until the end."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    if alone:
+        os.setsid()
+    os.chdir(folder)
+    sys.path[0] = str(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        like = getattr(sys, name)
+        stream = open(  # noqa: SIM115  # it stays
+            number, mode, encoding=like.encoding, errors=like.errors, newline="\n", closefd=False
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.argv[1:] = arguments
+    gc.enable()
+    status = 1
+    try:
+        status = _run_main()
+        # What an interpreter does at its end, but for taking down all that is loaded.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    finally:
+        os._exit(status)
+
+
+def _run_main() -> int:
+    try:
+        runpy.run_module("recollect.main", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    except BaseException:  # noqa: BLE001  # as told by an interpreter that ends
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _load() -> None:
+    """Everything that a command may import, as `recollect.main` would have it imported."""
+    os.environ.update(PYDANTIC_DISABLE_PLUGINS="__all__", OPENBLAS_NUM_THREADS="1")
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]
+    import recollect
+
+    for module in pkgutil.walk_packages(recollect.__path__, "recollect."):
+        if module.name != "recollect.main":
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be missing in forks"
+
+
+if __name__ == "__main__":
+    _load()
+    _serve(socket.socket(fileno=int(sys.argv[1])))

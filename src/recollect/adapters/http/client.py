@@ -92,6 +92,8 @@ class RemoteService:
             headers={"Authorization": f"Bearer {_checked_key(key)}"},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
+            # Certificates take 50 ms to load, and plain http has no use for them.
+            verify=self._url.scheme == "https",
             # A redirect could carry the key to another machine.
             follow_redirects=False,
             # Proxies from the environment are for other machines, and would be shown the key.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     Declared = TypeVar("Declared", bound=DataclassInstance)
 
+_type_hints: Final = cache(get_type_hints)  # they take longer than all the rest
 _INTEGER: Final = re.compile(r"([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?")
 _YES: Final = ("1", "on", "t", "true", "y", "yes")
 _NO: Final = ("0", "off", "f", "false", "n", "no")
@@ -77,7 +79,7 @@ def read(
     one.
     """
     variables = {name.lower(): value for name, value in environ.items() if value}
-    types = get_type_hints(declared)
+    types = _type_hints(declared)
     values: dict[str, object] = {}
     for setting in fields(declared):
         names = (prefix + setting.name, setting.metadata.get("also", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import logging
 import os
 import tempfile
@@ -10,11 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from heapq import nlargest
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, LiteralString
 
+import httpx
 import psycopg
 import pytest
 import structlog
@@ -52,6 +55,19 @@ _SLOW_FOLDERS = (
     *("bench", "docs", "e2e", "faults", "sync", "tools"),
     *("shells/cli", "shells/client", "shells/hooks", "shells/mcp", "shells/web"),
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay. Searching them for garbage again and again takes a tenth of the time
+    of importing and making them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -155,6 +171,15 @@ def unhurried() -> Iterator[None]:
         patch.setenv("RECOLLECT_TIMEOUT_FACTOR", str(TIMEOUT_FACTOR))
         for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "ANSWER_WITHIN"):
             patch.setenv(f"RECOLLECT_{name}", "3600")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once() -> Iterator[None]:
+    """Each client of httpx would read them, which takes 50 ms, though few tests use TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        read = "httpx._transports.default.create_ssl_context"
+        patch.setattr(read, cache(httpx.create_ssl_context))
         yield
 
 

@@ -52,8 +52,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 FILLED = {"reference": "01890a5d", "version": 1, "kind": "supersedes", "target": "01890a5e"}
 
 
-def operations(server: Running) -> list[tuple[str, str, dict[str, Any]]]:
-    document = create_app(server.server).openapi()
+@pytest.fixture(scope="module")
+def operations(shared_server: Running) -> list[tuple[str, str, dict[str, Any]]]:
+    document = create_app(shared_server.server).openapi()
     return [
         (method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -61,10 +62,11 @@ def operations(server: Running) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_every_route_declares_the_role_it_requires(shared_server: Running) -> None:
-    found = operations(shared_server)
-    assert len(found) > 20
-    for method, path, operation in found:
+def test_every_route_declares_the_role_it_requires(
+    shared_server: Running, operations: list[tuple[str, str, dict[str, Any]]]
+) -> None:
+    assert len(operations) > 20
+    for method, path, operation in operations:
         assert (path in OPEN_PATHS) != (operation.get(REQUIRED_ROLE) in ROLES), (method, path)
     app, _ = compose(shared_server.server)
     plain = {route.path for route in app.router.routes if isinstance(route, Route)}
@@ -74,10 +76,12 @@ def test_every_route_declares_the_role_it_requires(shared_server: Running) -> No
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_each_role_may_use_its_routes_and_no_others(own_server: Running, role: Any) -> None:
+def test_each_role_may_use_its_routes_and_no_others(
+    own_server: Running, operations: list[tuple[str, str, dict[str, Any]]], role: Any
+) -> None:
     """Where it may, the answer is whatever the route says; where it may not, it is 403."""
     with own_server.client(own_server.new_key("ada", role=role)) as client:
-        for method, path, operation in operations(own_server):
+        for method, path, operation in operations:
             if path in OPEN_PATHS:
                 continue
             needed, name = operation[REQUIRED_ROLE], operation["operationId"]

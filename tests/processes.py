@@ -1,5 +1,6 @@
 """Runs the commands of tests without importing anything: `python -m recollect.main …` becomes a
-fork of a process that has all of Recollect loaded. Importing takes longer than most commands.
+fork of a process that has all of Recollect loaded, as does a `program`. Importing takes longer than
+most of them live.
 
 A fork is a child of the tests' process, as everything is that `subprocess` starts, so that nobody
 who waits for it, reads from it or ends it sees a difference. A new interpreter starts for what a
@@ -30,9 +31,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 COMMAND: Final = (sys.executable, "-m", "recollect.main")
+_PROGRAM: Final = (sys.executable, "-X", "forked", "-c")  # which an interpreter takes for `-c`
+_ROOT: Final = str(Path(__file__).parents[1])
 _CAN_FORK: Final = sys.platform == "linux"
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
 _SETTINGS: Final = ("RECOLLECT_", "PYTEST_")
@@ -47,6 +51,11 @@ def environment(**variables: str) -> dict[str, str]:
         if not name.startswith("RECOLLECT_") and name not in _COLOURS
     }
     return {**kept, "RECOLLECT_WORKER": "off", **variables}
+
+
+def program(code: str, *arguments: str) -> list[str]:
+    """How to run Python code that imports Recollect, and what it needs of the tests."""
+    return [*_PROGRAM, f"import sys; sys.path.append({_ROOT!r})\n{code}", *arguments]
 
 
 def _without_settings(variables: Mapping[str, str]) -> dict[str, str]:
@@ -70,7 +79,7 @@ class Forking:
         special = ("executable", "shell", "preexec_fn", "uid", "gid", "gids")
         return (
             self.is_on
-            and tuple(args[:3]) == COMMAND
+            and (tuple(args[:3]) == COMMAND or tuple(args[:4]) == _PROGRAM)
             and not any(other[name] for name in special)
             and all(other[name] == value for name, value in plain.items())
             and _without_settings(env) == _without_settings(self._variables)
@@ -130,7 +139,7 @@ def forked_commands() -> Iterator[Forking]:
         ends = {name: asked[name] for name in ("p2cread", "c2pwrite", "errwrite")}
         files = [number if end == -1 else end for number, end in enumerate(ends.values())]
         self.pid = forking.fork(
-            [os.fspath(argument) for argument in asked["args"][3:]],
+            [os.fspath(argument) for argument in asked["args"]],
             dict(asked["env"]),
             Path(asked["cwd"] or ".").absolute(),
             asked["start_new_session"],
@@ -178,7 +187,7 @@ def _serve(connection: socket.socket) -> None:
 def _become(
     files: list[int], arguments: list[str], variables: dict[str, str], folder: Path, alone: bool
 ) -> None:
-    """Be `python -m recollect.main` with these arguments until the end."""
+    """Be what a new interpreter with these arguments would be, until the end."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -196,11 +205,10 @@ def _become(
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    sys.argv[1:] = arguments
     gc.enable()
     status = 1
     try:
-        status = _run_main()
+        status = _run(arguments)
         # What an interpreter does at its end, but for taking down all that is loaded.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -209,9 +217,16 @@ def _become(
         os._exit(status)
 
 
-def _run_main() -> int:
+def _run(arguments: list[str]) -> int:
     try:
-        runpy.run_module("recollect.main", run_name="__main__", alter_sys=True)
+        if tuple(arguments[:4]) == _PROGRAM:
+            sys.argv = arguments[3:]
+            code = sys.argv.pop(1)
+            sys.modules["__main__"] = main = ModuleType("__main__")
+            exec(compile(code, "<string>", "exec"), vars(main))
+        else:
+            sys.argv = arguments[2:]
+            runpy.run_module("recollect.main", run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         return int(ended.code or 0)
     except BaseException:  # noqa: BLE001  # as told by an interpreter that ends

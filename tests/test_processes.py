@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.processes import COMMAND, Forking, environment
+from tests.processes import COMMAND, Forking, environment, program
 from tests.waiting import SECONDS, wait_until
 
 pytestmark = pytest.mark.skipif(
@@ -70,6 +70,20 @@ def test_it_has_the_files_folder_and_session_that_it_is_given(
         assert process.returncode == 0
     listed = subprocess.run([*COMMAND, "list", "--json"], env=variables, stdout=subprocess.PIPE)
     assert "from a pipe 🎉" in listed.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "said"),
+    [
+        ("print(sys.argv, __name__)", 0, b"['-c', 'one'] __main__\n"),
+        ("raise SystemExit(7)", 7, b""),
+        ("from tests.waiting import SECONDS; raise ValueError", 1, b""),
+    ],
+)
+def test_a_program_runs(code: str, status: int, said: bytes, variables: dict[str, str]) -> None:
+    done = subprocess.run(program(code, "one"), env=variables, capture_output=True)
+    assert (done.returncode, done.stdout) == (status, said)
+    assert (b"ValueError" in done.stderr) == (status == 1)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -6,10 +6,8 @@ Postgres, the processes and the signals are real; Qdrant is its embedded engine 
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 from tests.conformance.places import NORTH, SPACE, embed_all, nearest
 from tests.conformance.samples import OWNER, ids, memory
 from tests.effort import sample
+from tests.processes import program
 from tests.qdrant_loopback import QdrantServer
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -105,10 +104,9 @@ async def engine(qdrant: QdrantServer) -> AsyncIterator[Qdrant]:
 
 def kill_at(url: str, qdrant: QdrantServer, action: str, step: str, moment: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD, url, qdrant.url, action, step, moment],
+        program(CHILD, url, qdrant.url, action, step, moment),
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"

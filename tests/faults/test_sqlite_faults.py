@@ -9,13 +9,13 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from tests.conformance.samples import OWNER, ids, listed, memory, search
+from tests.processes import program
 
 from recollect.adapters.sqlite.schema.file import create_tables, has_tables
 from recollect.adapters.sqlite.store import SqliteStore
@@ -78,7 +78,7 @@ asyncio.run(main(sys.argv[1]))
 
 def python(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
+        program(script, *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,10 +6,8 @@ Postgres is real, and so are the processes, the signals and the connections that
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from tests.conformance.samples import memory
 from tests.effort import sample
 from tests.faults.steps import act_before_commit
 from tests.loopback import Fault, Loopback, Spoiled, Status
+from tests.processes import program
 from tests.waiting import SECONDS
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
@@ -76,10 +75,9 @@ def server() -> Iterator[Loopback]:
 
 def killed_at(url: str, server: Loopback, step: str, moment: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", WORKER, url, server.base_url, step, moment],
+        program(WORKER, url, server.base_url, step, moment),
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"

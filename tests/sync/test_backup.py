@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from tests.conftest import Cluster
-from tests.processes import COMMAND, environment
+from tests.processes import environment, program
 from tests.serving import running
 from tests.shells.cli.commands import Cli
 from tests.sync.clients import settle
@@ -213,7 +213,7 @@ def test_a_killed_backup_does_not_look_whole(
         remember(up, up.new_key("ada"), "the harbour")
     operator = Cli(home, {"RECOLLECT_DATABASE_URL": database_url})
     variables = environment(RECOLLECT_HOME=str(home), RECOLLECT_DATABASE_URL=database_url)
-    command = [COMMAND[0], "-c", KILLED, at, str(folder)]
+    command = program(KILLED, at, str(folder))
     assert subprocess.run(command, env=variables).returncode == -signal.SIGKILL
     (partial,) = folder.glob(".partial-*")
     assert (partial / "memories.copy.gz").exists()

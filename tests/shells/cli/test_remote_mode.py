@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.processes import environment
+from tests.processes import environment, program
 from tests.serving import Running
 from tests.shells.cli.commands import Cli, client_of
 from tests.shells.cli.test_docs import COMMANDS
@@ -173,7 +173,11 @@ def test_every_command_is_in_the_table() -> None:
     assert {" ".join(path) for path in COMMANDS} == {*LINES, *INPUTS}
 
 
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize(
+    "command",
+    # It makes a database and downloads a model.
+    [pytest.param(one, marks=pytest.mark.slow if one == "bench" else ()) for one in LINES],
+)
 def test_a_command_leaves_the_local_store_closed(
     command: str, remote: Cli, server: Running, filled: Callable[[str], str]
 ) -> None:
@@ -192,7 +196,7 @@ def test_a_process_leaves_the_local_store_closed(
     report = tmp_path / "opened"
     unreachable = {"RECOLLECT_DATABASE_URL": "postgresql://127.0.0.1:9/none"}
     subprocess.run(
-        [sys.executable, "-c", REPORTING, str(report), *command.split()],
+        program(REPORTING, str(report), *command.split()),
         input="".join(f"{json.dumps(one)}\n" for one in INPUTS[command]).encode(),
         capture_output=True,
         env=environment(

@@ -93,17 +93,13 @@ def test_a_signal_ends_it(how: signal.Signals, variables: dict[str, str]) -> Non
         assert process.wait(SECONDS) == -how
 
 
-async def _run_with_asyncio(variables: dict[str, str]) -> tuple[int | None, bytes]:
+@pytest.mark.anyio
+async def test_asyncio_waits_for_it(variables: dict[str, str]) -> None:
     process = await asyncio.create_subprocess_exec(
         *COMMAND, "--version", env=variables, stdout=subprocess.PIPE
     )
     out, _ = await process.communicate()
-    return process.returncode, out
-
-
-def test_asyncio_waits_for_it(variables: dict[str, str]) -> None:
-    status, out = asyncio.run(_run_with_asyncio(variables))
-    assert status == 0
+    assert process.returncode == 0
     assert out.startswith(b"recollect ")
 
 

@@ -15,7 +15,7 @@ OWN_LOOP: Final = {
     "property/conftest.py": "one loop for all examples of a Hypothesis test",
     "serving.py": "a server in a thread",
     "sync/test_state_machine.py": "the rules of a Hypothesis state machine are sync functions",
-    "sync/zygote.py": "a process of its own",
+    "sync/children.py": "a process of its own",
 }
 
 

@@ -1,10 +1,4 @@
-"""Forks `recollect` commands that stop at a step of their work on spaces, to be killed there: a
-kill test needs many, and importing would take longer than they live.
-
-Run as a script. Each line on stdin is a JSON object: `run`, the arguments of a command, with its
-environment and the step at which it stops, or `reap`, the id of a child that was killed. Each line
-on stdout tells what came of it. The parent has no threads and no event loop, so a fork is safe.
-"""
+"""A `recollect` command that stops at a step of its work on spaces, to be killed there."""
 
 from __future__ import annotations
 
@@ -13,27 +7,14 @@ import os
 import sys
 from typing import Any
 
-# Everything that is imported late is imported now.
 from tests.faults.steps import stop_at
 
-import recollect.adapters.models.embedders.catalogue
-import recollect.adapters.models.embedders.hosted
-import recollect.shells.cli.admin.embedding
-import recollect.shells.progress
-import recollect.usecases.workers.reembed
-import recollect.wiring  # noqa: F401  # as above
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.main import main
 
 LIMITS = Limits(drop_batch=25, index_rows=0)
-_ANSWERS = os.dup(1)
-os.dup2(2, 1)  # what the commands themselves print
-
-
-def say(**what: object) -> None:
-    os.write(_ANSWERS, json.dumps(what).encode() + b"\n")
 
 
 def configure_stores() -> None:
@@ -49,27 +30,16 @@ def configure_stores() -> None:
     PostgresStore.__init__ = configured  # type: ignore[method-assign]  # the command makes its own
 
 
-def child(run: list[str], environment: dict[str, str], step: list[str] | None) -> None:
-    os.environ.update(environment)
+def run(step: tuple[str, str] | None, *arguments: str) -> None:
+    """Run a command. What it prints goes to stderr, and that it has come to the step to stdout."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
     configure_stores()
     if step is not None:
-        method, moment = step
-        stop_at(method, moment, lambda: say(here=method))
-    sys.argv = ["recollect", *run]
-    try:
-        main()
-    except SystemExit as ended:
-        say(ended=ended.code)
-    finally:
-        os._exit(0)
 
+        def tell() -> None:
+            os.write(answers, json.dumps(step[0]).encode() + b"\n")
 
-for line in sys.stdin:
-    what = json.loads(line)
-    if "reap" in what:
-        os.waitpid(what["reap"], 0)
-        say(reaped=what["reap"])
-    elif pid := os.fork():
-        say(pid=pid)
-    else:
-        child(**what)
+        stop_at(*step, tell)
+    sys.argv = ["recollect", *arguments]
+    main()

@@ -7,22 +7,18 @@ The processes are real, and so are Postgres, the signals and the server that emb
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from tests.conformance.samples import OWNER, memory
 from tests.effort import sample
 from tests.loopback import Loopback
-from tests.processes import environment
+from tests.processes import environment, program
 from tests.waiting import DEFAULT_SETTINGS, wait_until
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
@@ -62,57 +58,37 @@ AFTER_THE_SWITCH: dict[str, Step] = {
 }
 
 
+STOPPING = """
+import json
+from tests.faults.stopping import run
+run(json.loads(sys.argv[1]), *sys.argv[2:])
+"""
+
+
 @dataclass(frozen=True)
 class Commands:
     """Runs the command on a database in processes that stop where they are told to."""
 
-    process: subprocess.Popen[bytes]
     settings: dict[str, str]
-
-    def _ask(self, **what: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(what).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def _hear(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        said: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return said
-
-    def _hear_of(self, name: str) -> Any:
-        said = self._hear()
-        assert name in said, said
-        return said[name]
 
     def kill(self, *run: str, step: Step) -> None:
         """Kill a command at its step."""
-        with self.killing(*run, step=step):
-            self._hear_of("here")
+        with self.killing(*run, step=step) as process:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline()) == step[0]
 
     @contextmanager
-    def killing(self, *run: str, step: Step | None = None) -> Iterator[None]:
+    def killing(self, *run: str, step: Step | None = None) -> Iterator[subprocess.Popen[bytes]]:
         """A command that is killed when this is left."""
-        self._ask(run=run, environment=self.settings, step=step)
-        pid = self._hear_of("pid")
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            self._ask(reap=pid)
-            while "reaped" not in self._hear():
-                pass
-
-
-@pytest.fixture(scope="module")
-def stopping() -> Iterator[subprocess.Popen[bytes]]:
-    script = Path(__file__).with_name("stopping.py")
-    with subprocess.Popen(
-        [sys.executable, str(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(PYTHONPATH=str(Path(__file__).parents[2])),
-    ) as process:
-        yield process
+        with subprocess.Popen(
+            program(STOPPING, json.dumps(step), *run),
+            stdout=subprocess.PIPE,
+            env=environment(**self.settings),
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture
@@ -122,16 +98,14 @@ def server() -> Iterator[Loopback]:
 
 
 @pytest.fixture
-def commands(
-    stopping: subprocess.Popen[bytes], database_url: str, server: Loopback, tmp_path: Path
-) -> Commands:
+def commands(database_url: str, server: Loopback, tmp_path: Path) -> Commands:
     settings = {
         "RECOLLECT_HOME": str(tmp_path),
         "RECOLLECT_DATABASE_URL": database_url,
         "RECOLLECT_EMBEDDER": A,
         "RECOLLECT_COMPATIBLE_URL": server.base_url,
     }
-    return Commands(stopping, settings)
+    return Commands(settings)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -20,11 +19,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from tests.effort import scaled
-from tests.processes import environment
+from tests.processes import environment, program
 from tests.serving import running
 from tests.shells.cli.commands import Cli
 from tests.sync.clients import Client, settle
@@ -32,29 +31,23 @@ from tests.sync.clients import Client, settle
 pytestmark = pytest.mark.anyio
 
 ROUNDS = scaled(24)
-ZYGOTE = Path(__file__).parents[1] / "sync" / "zygote.py"
+CHILD = "import json; from tests.sync.children import run; run(json.loads(sys.argv[1]))"
 TOKEN = re.compile(r"zqp\w+")
 
 
 @dataclass
-class Zygote:
-    """Forks on demand, and notes what its children say."""
+class Children:
+    """Processes that are started and killed, and what they say."""
 
-    process: subprocess.Popen[bytes]
+    _lines: BinaryIO
+    _to_lines: int
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)
     over: set[str] = field(default_factory=set)
     said: Counter[str] = field(default_factory=Counter)
 
-    def ask(self, **what: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(what).encode() + b"\n")
-        self.process.stdin.flush()
-
     def hear(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, "the children's parent has ended"
-        said: dict[str, Any] = json.loads(line)
+        said: dict[str, Any] = json.loads(self._lines.readline())
         assert "failed" not in said, said
         self.said.update(said.keys())
         if "stored" in said:
@@ -69,30 +62,36 @@ class Zygote:
             pass
         return said[name]
 
-    def fork(self, run: str, **what: object) -> int:
-        self.ask(run=run, **what)
-        pid: int = self.hear_of("pid")
-        return pid
+    def start(self, run: str, **what: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            program(CHILD, json.dumps({"run": run, **what})),
+            stdout=self._to_lines,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+        )
+        self.running.append(process)
+        return process
 
-    def kill(self, pid: int) -> None:
-        os.kill(pid, signal.SIGKILL)
-        self.ask(reap=pid)
-        self.hear_of("reaped")
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+        self.running.remove(process)
+        # A line after all that it said.
+        with subprocess.Popen(["echo", '{"ended": true}'], stdout=self._to_lines):
+            self.hear_of("ended")
 
 
 @contextmanager
-def zygote() -> Iterator[Zygote]:
-    process = subprocess.Popen(
-        [sys.executable, str(ZYGOTE)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-    )
-    with process:
-        made = Zygote(process)
-        made.hear_of("ready")
-        yield made
+def no_children() -> Iterator[Children]:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as lines, os.fdopen(writing, "wb"):
+        children = Children(lines, writing)
+        try:
+            yield children
+        finally:
+            for process in children.running:  # a test that failed has not ended them
+                process.kill()
+                process.wait()
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,12 @@ class House:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def serve(self, zygote: Zygote) -> int:
-        pid = zygote.fork(
+    def serve(self, children: Children) -> subprocess.Popen[bytes]:
+        process = children.start(
             "server", database_url=self.database_url, home=str(self.home), port=self.port
         )
-        zygote.hear_of("serving")
-        return pid
+        children.hear_of("serving")
+        return process
 
 
 @pytest.fixture
@@ -127,7 +126,7 @@ def house(database_url: str, tmp_path: Path) -> Iterator[House]:
         yield House(database_url, tmp_path / "server", kept.getsockname()[1], key)
 
 
-async def check(house: House, homes: list[Path], zygote: Zygote) -> None:
+async def check(house: House, homes: list[Path], children: Children) -> None:
     """Everybody in one place again: all that was acknowledged is current or a kept revision."""
     clients = [Client(home, house.url, house.key) for home in homes]
     for client in clients:
@@ -140,7 +139,7 @@ async def check(house: House, homes: list[Path], zygote: Zygote) -> None:
         for client in clients:
             for one in (await client.revisions()).values():
                 found |= set(TOKEN.findall(str(one.fields)))
-        lost = zygote.stored - zygote.over - found
+        lost = children.stored - children.over - found
         assert lost == set()
         there = await clients[0].remote.stats()
         assert there.memories == len(everything[0])
@@ -157,13 +156,13 @@ async def test_killed_clients_and_servers_lose_nothing(
     chance = random.Random(5)
     homes = [tmp_path / "one", tmp_path / "two"]
     killed: Counter[str] = Counter()
-    with zygote() as children:
+    with no_children() as children:
         serving = house.serve(children)
-        agents: dict[Path, int] = {}
+        agents: dict[Path, subprocess.Popen[bytes]] = {}
         for number in range(ROUNDS):
             for home in homes:
                 if home not in agents:
-                    agents[home] = children.fork(
+                    agents[home] = children.start(
                         "client",
                         home=str(home),
                         url=house.url,
@@ -183,8 +182,8 @@ async def test_killed_clients_and_servers_lose_nothing(
             else:
                 killed["client"] += 1
                 children.kill(agents.pop(homes[number % 2]))
-        for pid in agents.values():
-            children.kill(pid)
+        for agent in agents.values():
+            children.kill(agent)
         await check(house, homes, children)
         children.kill(serving)
     with capsys.disabled():
@@ -198,10 +197,10 @@ async def test_two_agents_and_the_command_line_write_at_once(house: House, tmp_p
     home = tmp_path / "one"
     named = {"RECOLLECT_API_URL": house.url, "RECOLLECT_API_KEY": house.key}
     cli = Cli(home, named)
-    with zygote() as children:
+    with no_children() as children:
         serving = house.serve(children)
         agents = [
-            children.fork(
+            children.start(
                 "client", home=str(home), url=house.url, key=house.key, name=name, writes=40
             )
             for name in ("a", "b")
@@ -213,8 +212,8 @@ async def test_two_agents_and_the_command_line_write_at_once(house: House, tmp_p
             children.stored.add(f"zqpcli{number}")
         while children.said["done"] < 2:
             children.hear()
-        for pid in agents:
-            children.kill(pid)
+        for agent in agents:
+            children.kill(agent)
         assert len(children.stored) == 83
         await check(house, [home, tmp_path / "other"], children)
         children.kill(serving)

@@ -52,7 +52,7 @@ settings.load_profile("steady")
 # `make check` runs what needs none of these. Folders whose tests start processes are slow, too.
 _SLOW_FIXTURES = {"cluster", "published", "open_folder"}
 _SLOW_FOLDERS = (
-    *("bench", "docs", "e2e", "faults", "sync", "tools"),
+    *("bench", "docs", "e2e", "faults", "sync", "test_processes.py", "tools"),
     *("shells/cli", "shells/client", "shells/hooks", "shells/mcp", "shells/web"),
 )
 

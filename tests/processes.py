@@ -39,8 +39,7 @@ _PROGRAM: Final = (sys.executable, "-X", "forked", "-c")  # which an interpreter
 _ROOT: Final = str(Path(__file__).parents[1])
 _CAN_FORK: Final = sys.platform == "linux"
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
-_SETTINGS: Final = ("RECOLLECT_", "PYTEST_")
-_COLOURS: Final = ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+_READ_LATE: Final = ("RECOLLECT_", "PYTEST_", "COLUMNS")
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -48,7 +47,7 @@ def environment(**variables: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("RECOLLECT_") and name not in _COLOURS
+        if not name.startswith("RECOLLECT_") and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
     }
     return {**kept, "RECOLLECT_WORKER": "off", **variables}
 
@@ -58,8 +57,8 @@ def program(code: str, *arguments: str) -> list[str]:
     return [*_PROGRAM, f"import sys; sys.path.append({_ROOT!r})\n{code}", *arguments]
 
 
-def _without_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if not name.startswith(_SETTINGS)}
+def _read_early(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if not name.startswith(_READ_LATE)}
 
 
 class Forking:
@@ -82,7 +81,7 @@ class Forking:
             and (tuple(args[:3]) == COMMAND or tuple(args[:4]) == _PROGRAM)
             and not any(other[name] for name in special)
             and all(other[name] == value for name, value in plain.items())
-            and _without_settings(env) == _without_settings(self._variables)
+            and _read_early(env) == _read_early(self._variables)
         )
 
     def fork(self, *what: object, files: Sequence[int]) -> int:

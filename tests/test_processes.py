@@ -28,11 +28,8 @@ def variables(tmp_path: Path) -> dict[str, str]:
     [
         ("--version",),
         ("list", "--json"),
-        ("list", "--limit", "none"),
         ("show", "01890a5d"),
-        ("settings", "show", "--json"),
         ("remember", "--help"),
-        ("hook", "no such hook"),
         ("no such command",),
     ],
 )

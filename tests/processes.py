@@ -160,7 +160,7 @@ def forked_commands() -> Iterator[Forking]:
 
 
 def _serve(connection: socket.socket) -> None:
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests' process ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests' process ends this one
     reader = connection.makefile("rb")
     while True:
         _, files, _, _ = socket.recv_fds(connection, 1, 3)
@@ -177,7 +177,8 @@ def _serve(connection: socket.socket) -> None:
         else:
             connection.close()
             reader.close()
-            signal.signal(signal.SIGINT, interrupted)
+            # As in the foreground, also where the tests run in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             _become(files, *what)
         for file in files:
             os.close(file)

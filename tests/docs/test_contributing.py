@@ -11,6 +11,7 @@ TESTS: Final = Path(__file__).parents[1]
 # Who starts an event loop, and why an `async def` test would not do.
 OWN_LOOP: Final = {
     "clocks.py": "the loop's clock is the test's own",
+    "faults/full_disk.py": "a process of its own",
     "loopback.py": "a server in a thread",
     "property/conftest.py": "one loop for all examples of a Hypothesis test",
     "serving.py": "a server in a thread",

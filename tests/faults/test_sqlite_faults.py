@@ -165,7 +165,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         assert stored
         assert set(await listed(store)) == {UUID(int=1), *stored}
         await store.erase(OWNER, UUID(int=2))
-        await store.add(memory(2, "the harbour"))
+        await store.add(memory(70, "the harbour"))
     assert_sound(path)
 
 

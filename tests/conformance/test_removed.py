@@ -28,9 +28,15 @@ async def test_an_erased_text_is_found_whatever_its_case_and_spaces(store: Memor
     await fill(store, memory(1, TEXT), memory(2, "kept"))
     before = datetime.now(UTC) - timedelta(seconds=1)
     assert await store.erase(OWNER, memory(1).id)
-    again = [(None, text) for text in (TEXT, "the Ferry  leaves\nat six", "The ferry leaves at 7")]
+    same = (
+        TEXT,
+        "the Ferry  leaves\nat six",
+        "the ferry, leaves at `six`!",
+        "the ferry\u200b leaves at ｓix",
+    )
+    again = [(None, text) for text in (*same, "The ferry leaves at 7")]
     found = await store.find_removed(OWNER, [*again, (None, "kept")])
-    assert {*found} == {*again[:2]}
+    assert {*found} == {*again[:-1]}
     assert all(before < at < before + timedelta(minutes=10) for at in found.values())
     assert await store.find_removed("eve", again) == {}
     assert await store.find_removed(OWNER, [("alpha", TEXT)]) == {}
@@ -45,6 +51,17 @@ async def test_a_forgotten_text_is_removed_until_it_is_restored(store: MemorySto
     assert await store.find_removed(OWNER, [text]) == {text: LATER}
     await change(store, forgotten, deleted_at=None)
     assert await store.find_removed(OWNER, [text]) == {}
+
+
+async def test_a_removal_is_as_late_as_the_last_one(store: MemoryStore) -> None:
+    """Erasing what was forgotten before removes nothing that could still be recalled."""
+    first, second = memory(1, TEXT), memory(2, TEXT)
+    await fill(store, first, second)
+    await change(store, first, deleted_at=LATER)
+    assert await store.erase(OWNER, first.id)
+    assert await store.find_removed(OWNER, [(None, TEXT)]) == {(None, TEXT): LATER}
+    await change(store, second, deleted_at=LATER - timedelta(hours=1))
+    assert await store.find_removed(OWNER, [(None, TEXT)]) == {(None, TEXT): LATER}
 
 
 async def test_a_text_that_was_replaced_or_moved_is_removed(store: MemoryStore) -> None:

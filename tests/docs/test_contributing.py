@@ -12,6 +12,7 @@ TESTS: Final = Path(__file__).parents[1]
 OWN_LOOP: Final = {
     "clocks.py": "the loop's clock is the test's own",
     "faults/full_disk.py": "a process of its own",
+    "faults/test_sqlite_full.py": "a store for all tests of the file",
     "loopback.py": "a server in a thread",
     "property/conftest.py": "one loop for all examples of a Hypothesis test",
     "serving.py": "a server in a thread",

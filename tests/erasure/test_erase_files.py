@@ -163,14 +163,11 @@ async def test_cleaning_that_is_interrupted_is_done_with_the_next_start(
         assert holding(data) == set()
 
 
-def test_restore_says_what_it_removed(embedded: EmbeddedPostgres, tmp_path: Path) -> None:
-    async def prepare() -> None:
-        async with open_store(embedded) as store:
-            await fill_and_erase(store, embedded, tmp_path)
-
-    asyncio.run(prepare())
+async def test_restore_says_what_it_removed(embedded: EmbeddedPostgres, tmp_path: Path) -> None:
+    async with open_store(embedded) as store:
+        await fill_and_erase(store, embedded, tmp_path)
     operator = Cli(embedded.folder.parent, {"RECOLLECT_EMBEDDER": "none"})
-    done = operator.json("restore", str(tmp_path), "--replace")
+    done = await asyncio.to_thread(operator.json, "restore", str(tmp_path), "--replace")
     assert "40 memories erased since the backup were erased again" in done["notes"][0]
     assert "was removed from the database's files" in done["notes"][0]
     assert holding(embedded.folder / "data") == set()

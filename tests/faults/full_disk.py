@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import closing, suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 from tests.conformance.samples import OWNER, memory, search
 
+from recollect.adapters.sqlite.errors import spare_copies
+from recollect.adapters.sqlite.history import erasure
 from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.core.errors import StoreFull
+from recollect.core.errors import StoreFull, StoreUnavailable
+
+_SPARE_COPY: Final = erasure._spare_copy
 
 _WRITTEN: Final = 100
 _COPIES: Final = 50
@@ -90,6 +96,37 @@ async def erase_with_failing_writes(path: Path, room: str) -> dict[str, Any]:
     return {"refused": refused}
 
 
+async def erase_until_killed(path: Path) -> dict[str, Any]:
+    fill_disk(path)
+    command = [sys.executable, __file__, str(path)]
+    killed = await asyncio.to_thread(subprocess.run, command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    try:
+        async with SqliteStore(path):
+            refused = ""
+    except StoreUnavailable as error:
+        refused = error.remedy
+    (spare,) = [copy for copy in spare_copies(path) if copy.exists()]
+    (path.parent / "filler").unlink()
+    shutil.move(spare, path)
+    return {"refused": refused, "spare": str(spare)}
+
+
+@contextmanager
+def overwrite_and_die(copy: sqlite3.Connection, path: Path) -> Iterator[None]:
+    with _SPARE_COPY(copy, path):
+        with path.open("r+b") as file:
+            file.write(bytes(200_000))
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield
+
+
+async def erase_and_die(path: Path) -> None:
+    erasure._spare_copy = overwrite_and_die
+    async with SqliteStore(path) as store:
+        await store.erase(OWNER, ERASED)
+
+
 async def erase_into_the_log(path: Path) -> dict[str, Any]:
     log = path.with_name(f"{path.name}-wal")
     async with SqliteStore(path) as store:
@@ -152,6 +189,7 @@ CASES: Final = (
     erase_beside_another,
     erase_with_failing_writes,
     erase_into_the_log,
+    erase_until_killed,
 )
 
 
@@ -172,4 +210,6 @@ def main(store: str, folder: str, name: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        asyncio.run(erase_and_die(Path(sys.argv[1])))
     main(*sys.argv[1:])

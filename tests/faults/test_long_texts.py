@@ -70,6 +70,20 @@ def store(client: httpx.Client) -> httpx.Response:
     return client.post("memories", json={"content": LONG})
 
 
+def store_a_secret(client: httpx.Client) -> httpx.Response:
+    return client.post("memories", json={"content": f"my password is Zt7!kLp2 {LONG}"})
+
+
+def change_to_a_secret(client: httpx.Client) -> httpx.Response:
+    (found,) = client.get("memories", params={"limit": 1}).json()["memories"]
+    changes = {"content": f"{LONG} and my password is Zt7!kLp2"}
+    return client.patch(f"memories/{found['id']}", json=changes)
+
+
+def preview_a_hook(client: httpx.Client) -> httpx.Response:
+    return client.post("recall/injection", json={"prompt": f"{LONG}\n\n" * 5})
+
+
 def store_many(client: httpx.Client) -> httpx.Response:
     drafts = [{"content": f"{number} {LONG[:9_000]}"} for number in range(5)]
     return client.post("/memories:batch", json={"memories": drafts})
@@ -102,7 +116,19 @@ def push(client: httpx.Client) -> httpx.Response:
 
 @pytest.mark.parametrize(
     "ask",
-    [recall, recall_long_memories, ask_why, store, store_many, change, filter_table, push],
+    [
+        recall,
+        recall_long_memories,
+        ask_why,
+        store,
+        store_a_secret,
+        store_many,
+        change,
+        change_to_a_secret,
+        preview_a_hook,
+        filter_table,
+        push,
+    ],
 )
 def test_the_event_loop_does_not_analyze_long_texts(
     server: Running, client: httpx.Client, ask: Callable[[httpx.Client], httpx.Response]

@@ -108,6 +108,14 @@ def test_a_failing_write_leaves_the_store_as_it_was(
 
 
 @pytest.mark.slow
+def test_a_killed_erasure_leaves_a_copy(large: Path, tmp_path: Path) -> None:
+    done = on_a_full_disk(large, tmp_path, "erase_until_killed")
+    assert done["spare"] in done["refused"]
+    assert done["memories"] == MEMORIES - 1
+    assert done["is_sound"] is True
+
+
+@pytest.mark.slow
 def test_a_log_that_cannot_be_emptied_is_reported(large: Path, tmp_path: Path) -> None:
     """The log had room for the erasure, and the file has none to take it over."""
     done = on_a_full_disk(large, tmp_path, "erase_into_the_log")

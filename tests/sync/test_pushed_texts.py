@@ -62,8 +62,10 @@ def test_a_text_that_was_removed_is_not_pushed_back(client: httpx.Client) -> Non
     stored = client.post("memories", json=said).json()
     client.delete(f"memories/{stored['id']}", params={"forever": True})
     before = NOW - timedelta(days=1)
-    refused = send(client, str(new_id()), 0, said, before)["refused"]
-    assert "erased, forgotten or replaced" in refused["reason"]
+    for project in ("shop", " shop "):
+        again = {**said, "project": project}
+        refused = send(client, str(new_id()), 0, again, before)["refused"]
+        assert "erased, forgotten or replaced" in refused["reason"]
     assert refused["remedy"]
     other = send(client, str(new_id()), 0, {**said, "project": "web"}, before)
     assert other["refused"] is None

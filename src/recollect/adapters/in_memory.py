@@ -319,11 +319,15 @@ class InMemoryStore:
             return
         is_same = new is not None and (new.project, new.content) == (old.project, old.content)
         if new is None:
-            self._removed[_removal_key(old)] = datetime.now(UTC)
+            self._note_removal(old, old.deleted_at or datetime.now(UTC))
         elif old.deleted_at is None and (not is_same or new.deleted_at is not None):
-            self._removed[_removal_key(old)] = new.deleted_at or new.updated_at
+            self._note_removal(old, new.deleted_at or new.updated_at)
         if new is not None and new.deleted_at is None:
             self._removed.pop(_removal_key(new), None)
+
+    def _note_removal(self, memory: Memory, at: datetime) -> None:
+        key = _removal_key(memory)
+        self._removed[key] = max(at, self._removed.get(key, at))
 
     def _put(self, memory: Memory) -> None:
         key = memory.owner, memory.id

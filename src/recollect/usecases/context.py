@@ -29,7 +29,9 @@ def no_hint(_owner: str) -> str | None:
     return None
 
 
-async def allow_links(_owner: str, _targets: Collection[UUID]) -> None:
+async def allow_links(
+    _owner: str, _targets: Collection[UUID], _pending: Collection[UUID] = ()
+) -> None:
     """An owner may link any of their memories."""
 
 
@@ -73,4 +75,4 @@ class Context:
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS
     actor: str | None = None
-    check_links: Callable[[str, Collection[UUID]], Awaitable[None]] = allow_links
+    check_links: Callable[[str, Collection[UUID], Collection[UUID]], Awaitable[None]] = allow_links

@@ -12,8 +12,9 @@ from psycopg import sql
 from tests.conftest import Cluster
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres.migrate import REVISIONS, check_fit, migrate
+from recollect.adapters.postgres.migrate import REVISIONS, check_fit, migrate, migrate_to
 from recollect.adapters.postgres.store import PostgresStore
+from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 
 _SCHEMA = """
@@ -92,6 +93,21 @@ def test_migrate_adopts_what_alembic_made(database_url: str) -> None:
     assert migrate(database_url) == ""
     assert versions(database_url) == {*REVISIONS}
     assert len(schema(database_url)) == len(made)
+
+
+@pytest.mark.anyio
+async def test_what_was_forgotten_before_is_recognized(empty_database_url: str) -> None:
+    migrate_to(empty_database_url, ["0001"], Timeouts())
+    with psycopg.connect(empty_database_url) as connection:
+        connection.execute("select set_config('recollect.owner', 'ada', false)")
+        connection.execute(
+            "insert into memories (owner, id, content, category, tags, expanded_keywords,"
+            " importance, is_sensitive, version, created_at, updated_at, deleted_at)"
+            " values ('ada', gen_random_uuid(), 'Ada hates Davos.', 'fact', '{}', '{}', 0, false,"
+            " 1, now(), now(), now())"
+        )
+    async with PostgresStore(empty_database_url) as store:
+        assert [*await store.find_removed("ada", [(None, "ada hates davos")])]
 
 
 def test_four_processes_at_once_migrate_once(empty_database_url: str) -> None:

@@ -92,13 +92,18 @@ async def test_an_older_store_keeps_what_is_removed(tmp_path: Path) -> None:
             if statement not in ADDED[3]:
                 connection.execute(statement)
         connection.execute(MEMORY, (str(UUID(int=1)),))
+        connection.execute(MEMORY, (str(UUID(int=2)),))
+        connection.execute(
+            "UPDATE memories SET deleted_at = 5, content = 'Ada hates Davos' WHERE number = 2"
+        )
         connection.execute("PRAGMA user_version = 3")
     async with SqliteStore(path) as store:
         found = await store.get(OWNER, UUID(int=1))
         assert found is not None
         assert await store.erase(OWNER, found.id)
         assert await store.add_all([found]) == set()
-        assert [*await store.find_removed(OWNER, [(None, found.content)])]
+        texts = [(None, found.content), (None, "Ada hates Davos")]
+        assert [*await store.find_removed(OWNER, texts)] == texts
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,11 @@ def test_no_way_of_writing_links_to_the_outside(sides: Sides) -> None:
         assert answer.json()["field"] == "links"
     batch = shop.post("/memories:batch", json={"memories": [draft, {"content": "fine"}]}).json()
     assert [one["outcome"] for one in batch["results"]] == ["refused", "stored"]
+    taken = {"id": other, "content": "the heron is mine"}
+    batch = shop.post("/memories:batch", json={"memories": [taken, draft]}).json()
+    assert [one["outcome"] for one in batch["results"]] == ["refused", "refused"]
+    later = [{"kind": "supersedes", "target": str(new_id())}]
+    assert shop.post("memories", json={**draft, "links": later}).status_code == 422
     assert "no memory" in call(sides.server, sides.key, "memory_store", draft)
     pushed = outgoing("the heron nests elsewhere", project="shop", links=links)
     body = {"protocol": 1, "store": str(new_id()), "memories": [pushed], "revisions": []}

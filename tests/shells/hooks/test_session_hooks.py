@@ -154,6 +154,27 @@ def test_what_a_person_removed_is_not_captured_again(
     assert kept["content"] in contents(cli)
 
 
+def test_a_fork_in_another_project_repeats_nothing(
+    agent: ScriptedAgent, cli: Cli, tmp_path: Path
+) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.answer("Fine.")
+    (kept,) = cli.json("list")["memories"]
+    cli.json("forget", kept["id"], "--forever", "--yes")
+    elsewhere = agent.fork("session-2")
+    elsewhere.folder = repository(tmp_path / "web", "git@example.org:ada/web.git")
+    elsewhere.answer("Resumed.")
+    assert contents(cli) == []
+
+
+def test_statements_of_one_run_refine_each_other(agent: ScriptedAgent, cli: Cli) -> None:
+    agent.ask("Remember that the invoices live in the eu-west bucket.")
+    agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
+    agent.answer("Fine.")
+    assert contents(cli) == ["The invoices live in the eu-west bucket for seven years."]
+
+
 def test_what_was_said_before_a_change_does_not_undo_it(agent: ScriptedAgent, cli: Cli) -> None:
     agent.ask("Remember that the invoices live in the eu-west bucket.")
     agent.answer("Fine.")

@@ -143,6 +143,7 @@ def test_arguments_are_described_except_those_no_model_can_choose() -> None:
     }
     assert unlisted == {
         ("memory_store", "id"),
+        ("memory_store", "said_at"),
         ("memory_list", "with_global"),
         ("memory_recall", "weights"),
         *(

@@ -22,6 +22,8 @@ from recollect.adapters.files.hook_log import append
 if TYPE_CHECKING:
     from datetime import date
 
+    from recollect.adapters.files.handled_statements import HandledStatements
+
 MAX_SESSION_BYTES: Final = 500_000
 # A session untouched for this long is over.
 SESSION_SECONDS: Final = 30 * 86_400
@@ -138,6 +140,11 @@ class HookFiles:
 
     def session(self, name: str | None) -> SessionFile:
         return SessionFile(self._folder, name)
+
+    def handled_statements(self) -> HandledStatements:
+        from recollect.adapters.files.handled_statements import HandledStatements
+
+        return HandledStatements(self._folder / "handled")
 
     def captured_on(self, day: date) -> DailyCount:
         return DailyCount(self._folder, day.isoformat())

@@ -6,8 +6,11 @@ Each text names the file, because "database is locked" alone does not say which 
 from __future__ import annotations
 
 import errno
+import hashlib
+import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -40,6 +43,13 @@ def read_only(path: Path, detail: str) -> RecollectError:
     )
 
 
+def spare_copies(path: Path) -> list[Path]:
+    """Where a complete copy may be while the file itself is overwritten."""
+    name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+    folders = dict.fromkeys((Path("/dev/shm"), Path(tempfile.gettempdir())))  # noqa: S108  # 0600
+    return [folder / f"recollect-{name}.db" for folder in folders]
+
+
 def full(path: Path, detail: str) -> RecollectError:
     return StoreFull(
         f"there is no room left to write {path} ({detail})",
@@ -63,6 +73,12 @@ def moved(path: Path, detail: str) -> RecollectError:
 
 
 def damaged(path: Path, detail: str) -> RecollectError:
+    for copy in spare_copies(path):
+        if copy.exists():
+            return StoreUnavailable(
+                f"{path} is damaged: an erasure on a full disk was interrupted",
+                remedy=f"Nothing is lost: make some room, and put {copy} in its place.",
+            )
     return StoreUnavailable(
         f"{path} is damaged, or is not a database ({detail})",
         remedy=f"Put a backup in its place, or save what can still be read with `sqlite3 {path} "

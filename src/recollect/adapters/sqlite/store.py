@@ -22,9 +22,9 @@ from recollect.adapters.sqlite.component import system_microseconds
 from recollect.adapters.sqlite.errors import cannot_keep_log, is_without_room
 from recollect.adapters.sqlite.history import links, versions
 from recollect.adapters.sqlite.history.erasure import erase_where, run_erasure
-from recollect.adapters.sqlite.history.removed import add_fingerprint, find_removed
 from recollect.adapters.sqlite.lexical import search as words
 from recollect.adapters.sqlite.lexical.reanalysis import has_outdated, reanalyze
+from recollect.adapters.sqlite.removed import add_fingerprint, find_removed
 from recollect.adapters.sqlite.rows import (
     COLUMNS,
     REPLACE,

@@ -5,6 +5,7 @@ is lost.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import replace
 from typing import Final
 
@@ -19,14 +20,18 @@ from recollect.core.memory.memory import (
 
 PlacedText = tuple[str | None, str]
 """A project, if any, and the text of a memory in it."""
-_INSIGNIFICANT: Final = re.compile(r"[\s.!?…。！？]+")
+# Spaces, punctuation and what cannot be seen. A list, since Postgres has to do the same, and there
+# "letter" depends on the locale.
+INSIGNIFICANT: Final = (
+    r"[\s!-/:-@\[-`{-~\u00a0-\u00bf\u200b-\u206f\u3000-\u3003\u3008-\u3011\u30fb\ufeff]+"
+)
 
 
 def normalize(text: str) -> str:
-    """What makes two texts the same when one of them was erased: case, spaces and the ends of
-    sentences do not count.
+    """What makes two texts the same when one of them was erased: case, spaces and punctuation do
+    not count.
     """
-    return _INSIGNIFICANT.sub("", text.casefold())
+    return re.sub(INSIGNIFICANT, "", unicodedata.normalize("NFKC", text).casefold())
 
 
 def removed_since() -> Conflict:

@@ -17,6 +17,7 @@ from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
 from recollect.usecases.memory.export import Taken, export_chosen
+from recollect.usecases.tasks import analyze_text
 from recollect.wire.answers import MemoryOut
 from recollect.wire.browse import (
     DetailsOut,
@@ -149,7 +150,8 @@ async def growth(server: TheServer, key: TheKey) -> GrowthOut:
 async def preview_injection(sent: InjectIn, mine: Mine) -> InjectOut:
     """What a hook with default settings would add to this prompt in a new session."""
     injection = Injection()
-    if (request := request_for(sent.prompt, sent.project)) is not None:
+    request = await analyze_text(len(sent.prompt), request_for, sent.prompt, sent.project)
+    if request is not None:
         found = await mine.recall(request)
         injection = await asyncio.to_thread(choose, request.query, found.hits)
     text = block(RECALL_SENTENCE, injection.memories)

@@ -11,6 +11,7 @@ from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, Mine, Reference
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
+from recollect.usecases.tasks import analyze_text
 from recollect.wire.answers import ForgottenOut, HistoryOut, MemoryOut, PageOut
 from recollect.wire.batch import BatchIn, BatchOut
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
@@ -54,7 +55,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     if memory.was_known:
         response.status_code = 200
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
-    return WrittenOut.of_draft(memory, draft)
+    return await analyze_text(len(draft.content), WrittenOut.of_draft, memory, draft)
 
 
 @router.post(
@@ -115,7 +116,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     """
     changes = sent.to_changes()
     memory = await mine.update(reference, changes, based_on=sent.based_on)
-    return WrittenOut.of_changes(memory, changes)
+    return await analyze_text(len(memory.content), WrittenOut.of_changes, memory, changes)
 
 
 @router.get(

@@ -48,7 +48,11 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> s
     count = files.captured_on(datetime.now(UTC).date())
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
-    found, note = asyncio.run(_kept(said, settings, project, event.session, allowance))
+    handled = files.handled_statements()
+    extracted, note = asyncio.run(_extract(said, settings))
+    new = [one for one in extracted if not one.said_at or not handled.has(one.content, one.said_at)]
+    found = asyncio.run(_store(new, settings, project, event.session, allowance))
+    handled.add((one.content, one.said_at) for one in new if one.said_at)
     count.add(len(found.ids))
     session.note_captured(found.ids, read)
     removed = f" removed={found.removed}" if found.removed else ""
@@ -59,26 +63,33 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> s
     )
 
 
-async def _kept(
-    said: list[Said], settings: Settings, project: str | None, session: str | None, allowance: int
-) -> tuple[Captured, str]:
+async def _extract(said: list[Said], settings: Settings) -> tuple[list[Statement], str]:
+    """What rules find, and a model where one is configured; and a note if that failed."""
     found = [statement for text, at in said for statement in statements(text, at)]
-    note = ""
-    if said and (settings.capture_url or settings.capture_command):
-        try:
-            extracted = await extract_statements([text for text, _ in said], settings)
-            # Which message a model's statement is from is not known: the first may be long ago.
-            began = said[0].at
-            found = _joined(found, [replace(one, said_at=began) for one in extracted])
-        except RecollectError as error:  # the rules' own findings are still kept
-            note = f" model={type(error).__name__}"
+    if not said or not (settings.capture_url or settings.capture_command):
+        return found, ""
+    try:
+        extracted = await extract_statements([text for text, _ in said], settings)
+    except RecollectError as error:  # the rules' own findings are still kept
+        return found, f" model={type(error).__name__}"
+    # Which message a model's statement is from is not known: the first may be long ago.
+    began = said[0].at
+    return _joined(found, [replace(one, said_at=began) for one in extracted]), ""
+
+
+async def _store(
+    found: list[Statement],
+    settings: Settings,
+    project: str | None,
+    session: str | None,
+    allowance: int,
+) -> Captured:
     if not found:
-        return Captured(), note
+        return Captured()
     async with open_service(settings, by_meaning=False, actor="hook") as recollect:
-        result = await captured(
+        return await captured(
             recollect, found, project=project, session=session, allowance=allowance
         )
-    return result, note
 
 
 def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:

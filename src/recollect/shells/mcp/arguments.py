@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from pydantic import ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
 
 from recollect.core.memory.memory import Changes, Draft
 from recollect.core.memory.project import project_to_store_in
@@ -26,7 +25,6 @@ class StoreArguments(DraftIn):
     model_config = _PLAIN
 
     is_global: bool = False
-    said_at: SkipJsonSchema[None] = None  # for programs that read conversations, not for agents
 
     def to_draft(self, here: str | None = None) -> Draft:
         named = None if self.project is None else self.project.strip() or None
@@ -105,7 +103,7 @@ class StatsArguments(Input):
 
 # Accepted but not advertised: no model can choose them sensibly.
 UNLISTED = {
-    "memory_store": {"id"},
+    "memory_store": {"id", "said_at"},
     "memory_list": {"with_global"},
     "memory_recall": {"weights", "with_global"},
     "memory_why": {

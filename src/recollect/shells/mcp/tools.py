@@ -29,6 +29,7 @@ from recollect.shells.mcp.arguments import (
     UpdateArguments,
     WhyArguments,
 )
+from recollect.usecases.tasks import analyze_text
 from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
 from recollect.wire.curation import PairOut, ReviewOut
 from recollect.wire.recall import RecollectionOut
@@ -65,7 +66,8 @@ class MemoryTool:
 async def _store(recollect: Service, arguments: StoreArguments, here: str | None) -> BaseModel:
     draft = arguments.to_draft(here)
     draft = replace(draft, project=await _project(recollect, draft.project, here))
-    return WrittenOut.of_draft(await recollect.remember(draft), draft)
+    stored = await recollect.remember(draft)
+    return await analyze_text(len(draft.content), WrittenOut.of_draft, stored, draft)
 
 
 async def _recall(recollect: Service, arguments: RecallArguments, here: str | None) -> BaseModel:
@@ -94,7 +96,7 @@ async def _update(recollect: Service, arguments: UpdateArguments, here: str | No
     if "project" in changes:
         changes["project"] = await _project(recollect, changes["project"], here)
     changed = await recollect.update(arguments.id, changes, based_on=arguments.based_on)
-    return WrittenOut.of_changes(changed, changes)
+    return await analyze_text(len(changed.content), WrittenOut.of_changes, changed, changes)
 
 
 async def _delete(recollect: Service, arguments: DeleteArguments, _: str | None) -> BaseModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -35,7 +36,7 @@ async def erase_owner(
     count = 0
     after: Cursor | None = None
     while page := await store.page(owner, Scope(forgotten=True), after, MAX_PAGE):
-        marks = marks_of(page, marks)
+        marks = await asyncio.to_thread(marks_of, page, marks)
         count += len(page)
         after = Cursor.after(page[-1])
     if dry_run:

@@ -179,9 +179,13 @@ class ProjectStore:
             return Stats(0, 0, 0)
         return await self.store.stats(owner, self.project)
 
-    async def check_links(self, owner: str, targets: Collection[UUID]) -> None:
-        """InvalidInput if a target is in another project: a link can hide it from its owner."""
-        if outside := await self.find_outside(owner, targets):
+    async def check_links(
+        self, owner: str, targets: Collection[UUID], pending: Collection[UUID] = ()
+    ) -> None:
+        """InvalidInput unless all targets are in this project: a link can hide a memory from its
+        owner, also one that is stored or moved later.
+        """
+        if outside := await self.find_outside(owner, targets, pending):
             raise InvalidInput(
                 f"no memory {min(outside)} in the project {self.project!r}, to which this key is"
                 " limited",
@@ -189,9 +193,13 @@ class ProjectStore:
                 remedy="Link to memories of this project.",
             )
 
-    async def find_outside(self, owner: str, ids: Collection[UUID]) -> set[UUID]:
+    async def find_outside(
+        self, owner: str, ids: Collection[UUID], pending: Collection[UUID]
+    ) -> set[UUID]:
+        """Those that are not in the project; what is `pending` is stored together with them."""
         found = await self.store.get_many(owner, ids, forgotten=True) if ids else {}
-        return {id for id, memory in found.items() if memory.project != self.project}
+        inside = {id for id, memory in found.items() if memory.project == self.project}
+        return {*ids} - inside - ({*pending} - found.keys())
 
     def _inside(self, memory: Memory) -> Memory:
         if memory.project != self.project:
@@ -229,7 +237,8 @@ class ProjectChanges:
     ) -> list[Answer]:
         refused = Refusal(f"the key is limited to the project {self.project!r}", _REMEDY)
         linked = {target for item in items for target in _targets(item)}
-        elsewhere = await ProjectStore(self.store, self.project).find_outside(owner, linked)
+        inside = ProjectStore(self.store, self.project)
+        elsewhere = await inside.find_outside(owner, linked, [item.id for item in items])
 
         def decide_inside(item: Outgoing, current: Remote | None) -> Decision | None:
             decision = decide(item, current)

@@ -68,7 +68,7 @@ async def capture(
                 for memory in memories
                 if TAG in memory.tags
                 and refines(statement.content, memory.content)
-                and (statement.said_at is None or statement.said_at > memory.updated_at)
+                and (memory.id in stored or (statement.said_at or _LONG_AGO) > memory.updated_at)
             ),
             None,
         )

@@ -19,6 +19,7 @@ from recollect.core.text.analysis import clean_query
 
 # More than fit the budget: some are below the floor, and some are too long.
 LIMIT: Final = 30
+_MAX_PROMPT: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ def request_for(
     prompt: str, project: str | None, exclude: frozenset[UUID] = frozenset()
 ) -> RecallRequest | None:
     """What to recall for a prompt; None where it asks nothing."""
+    if len(prompt) > _MAX_PROMPT:  # what is asked is said at its beginning or its end
+        prompt = f"{prompt[: _MAX_PROMPT // 2]}\n{prompt[-_MAX_PROMPT // 2 :]}"
     asked = clean_query(without_injections(prompt))
     if not asked or asked.startswith("/"):  # a command to the agent, not a question
         return None

@@ -25,6 +25,7 @@ from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.ports.curation import CurationStore
 from recollect.ports.language import AskedModel
 from recollect.usecases.context import Context
+from recollect.usecases.tasks import analyze_text
 
 
 class Attempt(Protocol):
@@ -95,7 +96,9 @@ async def ask_model(model: AskedModel, newer: str, older: str) -> Decision | Non
     """What the newer text is to the older one; None if they are unrelated, or if one contains a
     credential and would leave this machine. UnusableAnswer if the answer cannot be used.
     """
-    if not model.is_here and any(map(looks_sensitive, (newer, older))):
-        return None
+    if not model.is_here:
+        for text in (newer, older):
+            if await analyze_text(len(text), looks_sensitive, text) is not None:
+                return None
     answer = await model.ask(TASK, describe_pair(newer, older), schema=SCHEMA)
     return read_answer(answer, newer, older)

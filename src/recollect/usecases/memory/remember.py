@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -55,9 +55,10 @@ async def remember_many(
     """
     check_batch_size(batch)
     now = context.clock.now()
+    pending = {item.id for item in batch if isinstance(item, Draft) and item.id is not None}
     # A microsecond apart, so that memories keep the order of the batch when sorted by time.
     built = [
-        await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place))
+        await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place), pending)
         for place, item in enumerate(batch)
     ]
     same = await _find_same(context, batch, built)
@@ -109,7 +110,7 @@ async def _find_same(
 
 
 async def _build(
-    context: Context, owner: str, draft: Draft, now: datetime
+    context: Context, owner: str, draft: Draft, now: datetime, pending: Collection[UUID] = ()
 ) -> tuple[Memory, Secret | None]:
     """The memory to store, and the secret that made it sensitive; or InvalidInput or
     Conflict.
@@ -138,7 +139,7 @@ async def _build(
         ),
         context.limits,
     )
-    await context.check_links(owner, {link.target for link in draft.links})
+    await context.check_links(owner, {link.target for link in draft.links}, pending)
     if memory.project is not None:
         memory = replace(
             memory, project=await resolve_project(context.store, owner, memory.project)
@@ -155,12 +156,12 @@ async def _build(
 
 
 async def _build_or_refuse(
-    context: Context, owner: str, item: BatchItem, now: datetime
+    context: Context, owner: str, item: BatchItem, now: datetime, pending: Collection[UUID]
 ) -> tuple[Memory, Secret | None] | Remembered:
     if isinstance(item, InvalidInput):
         return Remembered(None, "refused", item)
     try:
-        return await _build(context, owner, item, now)
+        return await _build(context, owner, item, now, pending)
     except (InvalidInput, Conflict) as error:
         return Remembered(item.id, "refused", error)
 

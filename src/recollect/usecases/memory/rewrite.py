@@ -38,7 +38,7 @@ async def rewrite(
         current = await find.get(context, owner, str(id), forgotten=forgotten)
         new = await analyze_text(len(current.content) + chars, change, current, now)
         added = {link.target for link in {*new.links} - {*current.links}}
-        await context.check_links(owner, added)
+        await context.check_links(owner, added, ())
         changed = next_version(current, new, now, context.actor)
         written = await context.store.replace(changed, based_on=current.version)
         return changed if written else None

@@ -78,7 +78,8 @@ def _text_of(item: Outgoing) -> PlacedText | None:
     project, content = fields.get("project"), fields.get("content")
     if fields.get("category") == EPISODE or not isinstance(content, str):
         return None
-    return (project if isinstance(project, str) else None), repaired(content).strip()
+    named = repaired(project).strip() if isinstance(project, str) else ""
+    return named or None, repaired(content).strip()
 
 
 def check_push_size(items: int, revisions: int) -> None:

@@ -147,7 +147,8 @@ class PostgresOwnerErasure:
             columns = await cursor.fetchall()
             theirs = await _held_by_others(connection, columns, marks)
             needles = sorted((marks.texts | marks.words) - theirs)
-            lexemes = sorted({form for forms in analyze(" ".join(needles))[0] for form in forms})
+            analyzed, _ = await asyncio.to_thread(analyze, " ".join(needles))
+            lexemes = sorted({form for forms in analyzed for form in forms})
             cursor = await connection.execute(_STEMS, {"lexemes": lexemes})
             stems = [row["stem"] for row in await cursor.fetchall()]
             cursor = await connection.execute(_HELD_STEMS, {"stems": stems})

@@ -2,20 +2,23 @@
 
 FTS5 only marks an entry as gone, and drops it when the index is written anew. That takes several
 times the room of the index, and a full disk must not keep what is to be erased. There the erasure
-is made in a copy of the store in memory, and the result, compacted, is written over the file. That
-is the one case in which a power cut could damage the file.
+is made in a copy of the store in memory, and the result, compacted, is written over the file. A
+second copy on another file system survives if the process is killed meanwhile. A power cut could
+damage the file: that is the one case.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.errors import full, is_without_room
-from recollect.adapters.sqlite.history.removed import add_fingerprint
+from recollect.adapters.sqlite.errors import full, is_without_room, spare_copies
+from recollect.adapters.sqlite.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.tables import FILL_RESERVE, RESERVED_PAGES
 from recollect.adapters.sqlite.thread import FallbackConnection, Threads, transaction
 from recollect.adapters.sqlite.without_log import write_without_log
@@ -117,10 +120,33 @@ def _rewrite(writer: sqlite3.Connection, path: Path, erase: Erase[T]) -> T:
             _fill_reserve(copy, pages)
             if copy.execute("PRAGMA page_count").fetchone()[0] > pages:
                 raise full(path, "what has to be written is larger than the file")
-            copy.backup(writer)
+            with _spare_copy(copy, path):
+                copy.backup(writer)
     finally:
         writer.execute("PRAGMA journal_mode = WAL").fetchone()
     return done
+
+
+@contextmanager
+def _spare_copy(copy: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """A copy on another file system, in case the process is killed while it writes over the file:
+    `damaged` names it. StoreFull if there is no room for one.
+    """
+    needed = path.stat().st_size
+    for spare in spare_copies(path):
+        folder = spare.parent
+        is_elsewhere = folder.is_dir() and folder.stat().st_dev != path.stat().st_dev
+        if is_elsewhere and shutil.disk_usage(folder).free > 2 * needed:
+            break
+    else:
+        raise full(path, f"nor {needed // 1_000_000 + 1} MB for a copy in a temporary folder")
+    os.close(os.open(spare, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(spare)) as kept:
+        copy.backup(kept)
+    try:
+        yield
+    finally:
+        spare.unlink()
 
 
 def _fill_reserve(copy: sqlite3.Connection, pages: int) -> None:

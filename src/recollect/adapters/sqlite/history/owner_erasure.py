@@ -72,6 +72,8 @@ def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
     linked = "SELECT 1 FROM sync_link WHERE owner = ? AND server IS NOT NULL"
     if writer.execute(linked, (owner,)).fetchone() is None:
         writer.execute("DELETE FROM outbox WHERE owner = ?", (owner,))
+        writer.execute("DELETE FROM erasures WHERE owner = ?", (owner,))
+        writer.execute("DELETE FROM removed_texts WHERE owner = ?", (owner,))
         writer.execute("DELETE FROM sync_link WHERE owner = ?", (owner,))
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from recollect.adapters.files.new_files import place
 from recollect.adapters.sqlite.errors import damaged
+from recollect.adapters.sqlite.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.tables import (
     APPLICATION_ID,
     SCHEMA,
@@ -115,6 +116,7 @@ def create_tables(connection: sqlite3.Connection, path: Path) -> None:
     try: one does it, the others wait for the lock and find it done.
     """
     _keep_a_log(connection)
+    add_fingerprint(connection)
     with transaction(connection):
         while not has_tables(connection, path):
             (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -390,10 +390,11 @@ REMOVED_TEXTS: Final = (
     """,
     """
     CREATE TRIGGER texts_erased AFTER DELETE ON memories WHEN old.category <> 'episode' BEGIN
-        INSERT OR REPLACE INTO removed_texts (owner, fingerprint, removed_at)
-        SELECT old.owner, fingerprint(salt, old.project, old.content),
-            CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
-        FROM text_salt;
+        INSERT INTO removed_texts (owner, fingerprint, removed_at)
+        SELECT old.owner, fingerprint(salt, old.project, old.content), coalesce(
+            old.deleted_at, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER))
+        FROM text_salt WHERE true
+        ON CONFLICT DO UPDATE SET removed_at = max(removed_at, excluded.removed_at);
     END
     """,
     """
@@ -401,10 +402,11 @@ REMOVED_TEXTS: Final = (
     WHEN old.category <> 'episode' AND old.deleted_at IS NULL AND (
         new.deleted_at IS NOT NULL OR old.content <> new.content
         OR old.project IS NOT new.project) BEGIN
-        INSERT OR REPLACE INTO removed_texts (owner, fingerprint, removed_at)
+        INSERT INTO removed_texts (owner, fingerprint, removed_at)
         SELECT old.owner, fingerprint(salt, old.project, old.content),
             coalesce(new.deleted_at, new.updated_at)
-        FROM text_salt;
+        FROM text_salt WHERE true
+        ON CONFLICT DO UPDATE SET removed_at = max(removed_at, excluded.removed_at);
     END
     """,
     """
@@ -501,7 +503,16 @@ _ADD_LIFETIME: Final = (
     "DROP TRIGGER outbox_changed",
     _OUTBOX_CHANGED,
 )
-_KEEP_REMOVED: Final = ("DROP TRIGGER IF EXISTS erasures_kept", _ERASURES_KEPT, *REMOVED_TEXTS)
+_KEEP_REMOVED: Final = (
+    "DROP TRIGGER IF EXISTS erasures_kept",
+    _ERASURES_KEPT,
+    *REMOVED_TEXTS,
+    """
+    INSERT INTO removed_texts (owner, fingerprint, removed_at)
+    SELECT owner, fingerprint(salt, project, content), max(deleted_at) FROM memories, text_salt
+    WHERE deleted_at IS NOT NULL AND category <> 'episode' GROUP BY 1, 2
+    """,
+)
 UPGRADES: Final[dict[int, tuple[str, ...]]] = {
     1: (*_ADD_LIFETIME, *_KEEP_REMOVED, *VECTORS, *GRAPH, *CURATION, _DONE),
     2: (*_ADD_LIFETIME, *_KEEP_REMOVED, *RENEW_VECTORS, *CURATION, _DONE),

@@ -100,7 +100,7 @@ def test_every_command_has_help(path: tuple[str, ...], cli: Cli) -> None:
 @_paths
 def test_every_command_speaks_json(path: tuple[str, ...]) -> None:
     options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
-    is_only_a_group = path in (("keys",), ("hook",), ("database",), ("service",))
+    is_only_a_group = path in (("keys",), ("hook",), ("database",))
     is_for_agents = path[0] == "hook" and path != ("hook", "status")  # JSON unless --text is said
     speaks = path[0] not in WITHOUT_JSON and not is_only_a_group and not is_for_agents
     assert ("--json" in options) == speaks

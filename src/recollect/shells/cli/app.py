@@ -9,7 +9,7 @@ import typer
 from recollect import __version__
 from recollect.shells.cli.admin import audit as auditing
 from recollect.shells.cli.admin import backup as backups
-from recollect.shells.cli.admin import database, doctor, embedding, keys, service
+from recollect.shells.cli.admin import database, doctor, embedding, keys
 from recollect.shells.cli.admin import erase as erasing
 from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
 from recollect.shells.cli.agents import install as installing
@@ -71,7 +71,6 @@ def build(entry_points: EntryPoints) -> typer.Typer:
     app.add_typer(tuning.settings_app, name="settings")
     app.add_typer(keys.keys_app, name="keys")
     app.add_typer(database.database_app, name="database")
-    app.add_typer(service.service_app, name="service")
     add_commands(app, entry_points)
     return app
 

@@ -46,8 +46,6 @@ class Settings:
 
     database_url: SecretStr | None = None
     postgres_account: str = "nobody"
-    read_url: SecretStr | None = None
-    read_max_lag: float = Field(default=5.0, ge=0.1, le=3_600)
     vectors: Literal["pgvector", "qdrant"] = "pgvector"
     qdrant_url: str | None = None
     qdrant_api_key: SecretStr | None = None

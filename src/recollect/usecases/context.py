@@ -45,7 +45,7 @@ class Context:
     `curation_counts` where proposals are kept. `parked` tells
     why the text of an owner's memory could not be embedded, if it failed too often, `has_vector`
     whether it has one in the active space, and `concepts_of` which concepts a memory mentions.
-    `reading` is entered around what only reads, so that a replica may answer. `hint` says how a
+    `recalling` is entered around each recall, to trace it. `hint` says how a
     recall would find more, if it could. `default_settings` hold where the store has no row. `actor`
     is who writes, as the history names them. `check_links` refuses targets that the writer may not
     link to.
@@ -70,7 +70,7 @@ class Context:
     parked: Callable[[str, UUID], Awaitable[str | None]] | None = None
     has_vector: Callable[[str, UUID], Awaitable[bool]] | None = None
     concepts_of: Callable[[str, UUID], Awaitable[Sequence[str]]] | None = None
-    reading: Callable[[], AbstractContextManager[None]] = nullcontext
+    recalling: Callable[[], AbstractContextManager[object]] = nullcontext
     hint: Callable[[str], str | None] = no_hint
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS

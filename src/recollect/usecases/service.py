@@ -50,7 +50,7 @@ class LocalService:
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.usecases.recall.recall import recall
 
-        with self.context.callers.answering(), self.context.reading():
+        with self.context.callers.answering(), self.context.recalling():
             recollection = await recall(self.context, self.owner, request)
         self.on_recall(recollection)
         return recollection

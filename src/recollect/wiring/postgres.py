@@ -45,8 +45,6 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
             erasures=erasures,
             files=files,
             vectors=vectors,
-            read_url=settings.read_url.get_secret_value() if settings.read_url else None,
-            max_lag=settings.read_max_lag,
         ) as store,
     ):
         if store.reapplied is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -186,7 +186,7 @@ async def open_server(
             reranker=reranker,
             revisions=store.changes,
             callers=callers,
-            reading=partial(_recalling, tracer),
+            recalling=partial(tracer.span, "recall"),
             second_phase=second_phase,
         )
         if settings.embedder == NO_EMBEDDER:
@@ -243,14 +243,6 @@ async def open_server(
             tracer=tracer,
             machine=machine_reader(settings, "postgres", store.load.size),
         )
-
-
-@contextmanager
-def _recalling(tracer: Tracer) -> Iterator[None]:
-    from recollect.adapters.postgres.replica import replica_allowed
-
-    with tracer.span("recall"), replica_allowed():
-        yield
 
 
 def _traced(context: Context, tracer: Tracer) -> Context:

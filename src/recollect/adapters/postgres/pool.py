@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from psycopg import AsyncClientCursor, AsyncConnection, Error, OperationalError
+from psycopg import AsyncClientCursor, AsyncConnection, Error
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
@@ -30,7 +30,6 @@ from recollect.adapters.postgres.errors import (
 from recollect.adapters.postgres.pipeline import DistributedReading, Reading, set_local
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.backoff import backoff_seconds
-from recollect.core.errors import RecollectError
 from recollect.ports.tracing import NO_TRACER, Tracer
 
 Connection = AsyncConnection[DictRow]
@@ -64,21 +63,6 @@ class _Pooled:
         return status == TransactionStatus.IDLE and self.connection.autocommit
 
 
-class Replica(Protocol):
-    """A server that may answer reads in place of the primary."""
-
-    pool: Pool
-
-    def serves(self, owner: str) -> bool:
-        """Whether it may answer for this owner now."""
-
-    def fail(self) -> None:
-        """It did not answer."""
-
-    async def note_write(self, connection: Connection, owner: str) -> None:
-        """A transaction of this owner was committed on this connection."""
-
-
 class Pool:
     """At most `size` connections. Driver errors are raised as Recollect's own.
 
@@ -102,8 +86,6 @@ class Pool:
         """Which transactions take; None where the database has none."""
         self.is_distributed = False
         """Whether the tables are distributed by Citus (docs/adr/0046)."""
-        self.replica: Replica | None = None
-        """Where reads may go instead."""
         self.tracer: Tracer = NO_TRACER
         self._clock = clock
         self._size = self._free_slots = size
@@ -164,8 +146,6 @@ class Pool:
                     await _roll_back(connection)
                     raise
                 await connection.commit()
-                if self.replica is not None and isinstance(who, str):
-                    await self.replica.note_write(connection, who)
 
     async def act_for(self, connection: Connection, who: Who) -> None:
         """From here to the end of its transaction."""
@@ -177,8 +157,6 @@ class Pool:
 
     def reading(self, who: Who) -> _AcquiredReading:
         """For statements that only read, each on its own, of the rows that `who` may see."""
-        if self.replica is not None and isinstance(who, str) and self.replica.serves(who):
-            return _ReplicaReading(self, self.replica, who)
         return _AcquiredReading(self, who)
 
     @asynccontextmanager
@@ -329,40 +307,6 @@ class _AcquiredReading(_Acquiring):
         connection = await self._acquire()
         kind = DistributedReading if self._pool.is_distributed else Reading
         return kind(connection, self._who, self._pool.roles)
-
-
-class _ReplicaReading(_AcquiredReading):
-    """On the replica; on the primary if that gives no connection. What fails there is raised like a
-    lost connection, so that it is read again, from the primary.
-    """
-
-    __slots__ = ("_primary", "_replica")
-
-    def __init__(self, primary: Pool, replica: Replica, who: Who) -> None:
-        super().__init__(replica.pool, who)
-        self._primary = primary
-        self._replica = replica
-
-    async def __aenter__(self) -> Reading:
-        try:
-            return await super().__aenter__()
-        except RecollectError:
-            self._replica.fail()
-            self._pool = self._primary
-            return await super().__aenter__()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._pool is not self._primary and isinstance(error, OperationalError):
-            self._replica.fail()
-            await self._pool.release(self._pooled)
-            lost = OperationalError("the replica failed")
-            raise translate(lost) from lost
-        await super().__aexit__(kind, error, trace)
 
 
 async def _roll_back(connection: Connection) -> None:

@@ -26,7 +26,6 @@ from recollect.adapters.postgres.load import PostgresLoad
 from recollect.adapters.postgres.memories import PostgresMemories
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.pool import Pool
-from recollect.adapters.postgres.replica import StreamingReplica
 from recollect.adapters.postgres.settings import PostgresSettings
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors.index import PostgresVectors
@@ -49,12 +48,9 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         erasures: ErasureLogs | None = None,
         files: Path | None = None,
         vectors: Callable[[Pool, Limits], PostgresVectors] = PostgresVectors,
-        read_url: str | None = None,
-        max_lag: float = 5.0,
     ) -> None:
         """`erasures`: where erasures and revocations are logged, for a database that is restored.
         `files`: those of the cluster, when it is our own. `vectors`: what searches them.
-        `read_url`: a replica that answers recalls while it is at most `max_lag` seconds behind.
         """
         limits = limits or Limits()
         self.pool = pool = Pool(url, connections, timeouts)
@@ -62,9 +58,6 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         statistics = Statistics(pool, limits)
         super().__init__(pool, limits, statistics, remembered)
         self._make_vectors = vectors
-        self._replica: StreamingReplica | None = None
-        if read_url is not None:
-            self._replica = StreamingReplica(pool, Pool(read_url, connections, timeouts), max_lag)
         self.vectors: PostgresVectors | None = None
         self.vector_note = ""
         self.barrier = Barrier()
@@ -90,9 +83,6 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.graph = PostgresGraph(self.pool, self._limits, has_vectors=not self.vector_note)
         try:
             await self._erasures.open()
-            if self._replica is not None:
-                await self._replica.open()
-                self.pool.replica = self._replica
             if self.vectors is not None:
                 await self.vectors.open()
         except BaseException:
@@ -121,6 +111,4 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         await self.graph.close()
         await self._statistics.close()
         await self._erasures.close()
-        if self._replica is not None:
-            await self._replica.close()
         await self.pool.close()

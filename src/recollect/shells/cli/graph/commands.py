@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from recollect.core.errors import InvalidInput
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.errors import ExitCode
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_moment
@@ -57,15 +55,6 @@ def show_concept(
     history: Annotated[
         bool, typer.Option("--history", help="Include what is no longer true or stated.")
     ] = False,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="Write the graph as SVG to FILE.")
-    ] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option(
-            "--png", metavar="FILE", help="Write the graph as PNG to FILE; needs matplotlib."
-        ),
-    ] = None,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +64,6 @@ def show_concept(
         return await graph.show(name, limit=limit, as_of=_moment(as_of), history=history)
 
     found = _ask(look, start=start)
-    _draw(found, svg, png)
     if as_json:
         from recollect.wire.graph import NeighbourhoodOut
 
@@ -270,28 +258,3 @@ def _show_concept(concept: Concept, *, as_json: bool) -> None:
         return
     also = f", also called {', '.join(concept.aliases)}" if concept.aliases else ""
     show(f"{concept.name}{also}; mentioned by {counted(concept.mentions, 'memory')}")
-
-
-def _draw(found: Neighbourhood, svg: Path | None, png: Path | None) -> None:
-    if svg is not None:
-        from recollect.core.graph.drawing import svg as drawn
-
-        with _translate_write_errors(svg, "--svg"):
-            svg.write_text(drawn(found), encoding="utf-8")
-    if png is not None:
-        from recollect.shells.cli.graph.png import draw
-
-        with _translate_write_errors(png, "--png"):
-            draw(found, png)
-
-
-@contextmanager
-def _translate_write_errors(path: Path, option: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} could not be written: {error.strerror}",
-            field=option,
-            remedy="Name a file in an existing folder that you can write to.",
-        ) from error

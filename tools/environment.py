@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
 RUNTIME_PINS = ROOT / "requirements.txt"
 BUILD_PINS = ROOT / "requirements-build.txt"
 EXTRAS_PINS = ROOT / "requirements-extras.txt"
@@ -150,11 +151,16 @@ class Environment:
         else:
             self.run(*self._pip_command(), "install", "--quiet", *options)
 
-    def build_wheel(self, folder: Path) -> Path:
-        """Build Recollect's wheel with the pinned backend of this environment."""
-        script = "import hatchling.build as b, sys; print(b.build_wheel(sys.argv[1]))"
-        self.run(str(self.python), "-c", script, str(folder))
-        return next(folder.glob("recollect-*.whl"))
+    def build_wheel(self, project: Path, folder: Path) -> Path:
+        """Build the wheel of a project with the pinned backend of this environment."""
+        script = (
+            "import hatchling.build as b, os, sys; os.chdir(sys.argv[1]);"
+            "print(b.build_wheel(sys.argv[2]))"
+        )
+        before = {*folder.glob("*.whl")}
+        self.run(str(self.python), "-c", script, str(project), str(folder))
+        (built,) = {*folder.glob("*.whl")} - before
+        return built
 
     def _target(self) -> tuple[str, ...]:
         return ("--python", str(self.python))

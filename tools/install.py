@@ -13,11 +13,14 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from environment import (
+    BENCH,
     BUILD_PINS,
     EXTRAS_PINS,
+    ROOT,
     RUNTIME_PINS,
     Environment,
     SetUpFailed,
@@ -30,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Install Recollect like a program.")
     parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
     parser.add_argument("--uninstall", action="store_true")
-    parser.add_argument("--extras", action="store_true", help="what `bench` and `hub` need, too")
+    parser.add_argument("--extras", action="store_true", help="with the benchmark and all extras")
     options = parser.parse_args()
     prefix = options.prefix.expanduser().absolute()
     library, link = prefix / "lib" / "recollect", prefix / "bin" / "recollect"
@@ -45,7 +48,7 @@ def main() -> None:
     library.mkdir(parents=True, exist_ok=True)
     link.parent.mkdir(parents=True, exist_ok=True)
     with locked(library / ".lock"):
-        install(library, link, EXTRAS_PINS if options.extras else RUNTIME_PINS)
+        install(library, link, with_extras=options.extras)
     version = subprocess.run([str(link), "--version"], capture_output=True, text=True, check=True)
     print(f"Installed {version.stdout.strip()} as {link}")
     if shutil.which("recollect") != str(link):
@@ -53,14 +56,15 @@ def main() -> None:
     print("Remove it with `make uninstall`; your memories stay.")
 
 
-def install(library: Path, link: Path, pins: Path) -> None:
+def install(library: Path, link: Path, *, with_extras: bool) -> None:
     print("Installing Recollect with its pinned packages ...", flush=True)
     environment = Environment(library / time.strftime("%Y%m%d-%H%M%S"))
     try:
         environment.create()
-        environment.install(pins)
+        environment.install(EXTRAS_PINS if with_extras else RUNTIME_PINS)
+        projects = (ROOT, BENCH) if with_extras else (ROOT,)
         with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
-            environment.install_project(str(_build_wheel(Path(folder))))
+            environment.install_project(*map(str, _build_wheels(projects, Path(folder))))
         switch(link, environment.path / "bin" / "recollect")
     except BaseException:
         shutil.rmtree(environment.path, ignore_errors=True)
@@ -93,12 +97,12 @@ def uninstall(library: Path, link: Path) -> None:
     print(f"Removed {' and '.join(map(str, removed))}. Your memories stay where they are.")
 
 
-def _build_wheel(folder: Path) -> Path:
-    """The wheel of this clone, built in an environment that holds the build backend alone."""
+def _build_wheels(projects: Sequence[Path], folder: Path) -> list[Path]:
+    """The wheels of this clone, built in an environment that holds the build backend alone."""
     backend = Environment(folder / "backend")
     backend.create()
     backend.install(BUILD_PINS)
-    return backend.build_wheel(folder)
+    return [backend.build_wheel(project, folder) for project in projects]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from environment import (
+    BENCH,
     BUILD_PINS,
     DEV_PINS,
     ROOT,
@@ -26,7 +27,7 @@ DEV_STAMP = VENV / ".dev"
 def main() -> None:
     with locked(ROOT / ".venv.lock"):
         runtime = _digest(RUNTIME_PINS, BUILD_PINS, ROOT / "pyproject.toml")
-        dev = _digest(DEV_PINS, ROOT / "pyproject.toml")
+        dev = _digest(DEV_PINS, ROOT / "pyproject.toml", BENCH / "pyproject.toml")
         environment = Environment(VENV)
         if not environment.python.exists() or _read(RUNTIME_STAMP) != runtime:
             print("Setting up .venv with the pinned packages (once) ...", flush=True)
@@ -38,6 +39,7 @@ def main() -> None:
         if "--dev" in sys.argv[1:] and _read(DEV_STAMP) != dev:
             print("Adding the development packages to .venv (once) ...", flush=True)
             environment.install(DEV_PINS)
+            environment.install_project("-e", str(BENCH))
             DEV_STAMP.write_text(dev)
 
 

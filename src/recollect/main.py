@@ -117,13 +117,20 @@ def _hook(arguments: list[str]) -> None:
 
 
 def _bench(arguments: list[str]) -> object:
+    """The benchmark is a distribution of its own, which registers its command."""
+    from importlib.metadata import entry_points
+
     from typer.main import get_command
 
-    from recollect.bench.cli.app import app
+    from recollect.core.admin.extras import how_to_install
+    from recollect.core.errors import RecollectError
     from recollect.shells.cli.framework.group import name_values
 
+    installed = [*entry_points(group="recollect.commands", name="bench")]
+    if not installed:
+        raise RecollectError("the benchmark is not installed", remedy=how_to_install("bench"))
     gc.enable()
-    command = get_command(app)
+    command = get_command(installed[0].load())
     name_values(command)
     return command.main(arguments, "recollect bench", standalone_mode=False)
 

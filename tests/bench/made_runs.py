@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs.configs import Config
-from recollect.bench.runs.run import Answer, Run
+from recollect_bench.data.datasets import Document, EvaluationSet, Question
+from recollect_bench.runs.configs import Config
+from recollect_bench.runs.run import Answer, Run
 
 
 def evaluation_set(name: str, strata: Sequence[str]) -> EvaluationSet:

@@ -22,7 +22,7 @@ SPEED = (*COMMAND, "bench", "speed", "--rows", "100", "--queries", "2", "--no-de
 # As a command does that opens its store inside the event loop.
 OPENING = """
 import asyncio
-from recollect.bench.temporary import temporary_home
+from recollect_bench.temporary import temporary_home
 from recollect.settings import load
 from recollect.wiring import open_postgres
 

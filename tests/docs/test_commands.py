@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import SECONDS
 
-from recollect.bench.cli.sync import temporary_server
+from recollect_bench.cli.sync import temporary_server
 
 DOCS = Path(__file__).parents[2] / "docs"
 # What the settings default to; the person's home is another in every test.

@@ -29,8 +29,10 @@ def clone(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "tools", folder / "tools")
     (folder / "src" / "recollect").mkdir(parents=True)
     (folder / "src" / "recollect" / "__init__.py").write_text('__version__ = "0.1.0"\n')
-    for name in ("pyproject.toml", "README.md", "requirements-build.txt"):
-        shutil.copy(ROOT / name, folder)
+    (folder / "bench" / "recollect_bench").mkdir(parents=True)
+    (folder / "bench" / "recollect_bench" / "__init__.py").touch()
+    for name in ("pyproject.toml", "bench/pyproject.toml", "README.md", "requirements-build.txt"):
+        shutil.copy(ROOT / name, folder / name)
     pins = environment.split_pins((ROOT / "requirements-dev.txt").read_text())
     for name, wanted in (("requirements.txt", SMALL[:1]), ("requirements-dev.txt", SMALL)):
         chosen = [pin for pin in pins if pin.startswith(tuple(f"{each}==" for each in wanted))]

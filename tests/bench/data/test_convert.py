@@ -16,9 +16,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from recollect.bench.cli import data as cli_data
-from recollect.bench.data.convert import Converted, write_set
-from recollect.bench.data.datasets import (
+from recollect.core.errors import InvalidInput
+from recollect_bench.cli import data as cli_data
+from recollect_bench.data.convert import Converted, write_set
+from recollect_bench.data.datasets import (
     CORPUS,
     FILES,
     QRELS,
@@ -27,9 +28,8 @@ from recollect.bench.data.datasets import (
     Question,
     read_set,
 )
-from recollect.bench.data.locomo import locomo
-from recollect.bench.data.longmemeval import knowledge_updates, longmemeval
-from recollect.core.errors import InvalidInput
+from recollect_bench.data.locomo import locomo
+from recollect_bench.data.longmemeval import knowledge_updates, longmemeval
 
 DATA = Path(os.environ.get("RECOLLECT_BENCH_DATA", "nowhere"))
 RAW = DATA / "raw"

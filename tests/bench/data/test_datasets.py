@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.data.datasets import (
+from recollect.core.errors import InvalidInput
+from recollect_bench.data.datasets import (
     CORPUS,
     FILES,
     NO_STRATUM,
@@ -20,7 +21,6 @@ from recollect.bench.data.datasets import (
     find_sets,
     read_set,
 )
-from recollect.core.errors import InvalidInput
 
 GOOD = {
     CORPUS: (

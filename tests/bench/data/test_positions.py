@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.data.convert import write_set
-from recollect.bench.data.datasets import read_set
-from recollect.bench.data.positions import PLACES, place_facts
-from recollect.bench.data.synthetic import synthetic_set
 from recollect.core.errors import InvalidInput
+from recollect_bench.cli.app import app
+from recollect_bench.data.convert import write_set
+from recollect_bench.data.datasets import read_set
+from recollect_bench.data.positions import PLACES, place_facts
+from recollect_bench.data.synthetic import synthetic_set
 
 LENGTH = 3_000
 

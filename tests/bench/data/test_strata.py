@@ -6,8 +6,8 @@ from math import log
 
 import pytest
 
-from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.data.strata import Frequencies, rule_strata, rule_stratum, share, stem, stems
+from recollect_bench.data.datasets import Document, EvaluationSet, Question
+from recollect_bench.data.strata import Frequencies, rule_strata, rule_stratum, share, stem, stems
 
 # Of a hundred memories everybody says `rain`; one each the other words.
 HUNDRED = Frequencies(100, {"rain": 80, "heron": 1, "weir": 1, "otter": 1, "marsh": 20, "reed": 21})

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.data.convert import write_set
-from recollect.bench.data.datasets import EvaluationSet, read_set
-from recollect.bench.data.strata import rule_strata, stems
-from recollect.bench.data.synthetic import synthetic, synthetic_set
 from recollect.core.memory.memory import Draft, Scope
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.wiring import open_service
+from recollect_bench.data.convert import write_set
+from recollect_bench.data.datasets import EvaluationSet, read_set
+from recollect_bench.data.strata import rule_strata, stems
+from recollect_bench.data.synthetic import synthetic, synthetic_set
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from tests.bench.memories import filler, memory
 
-from recollect.bench.own.labels import (
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Memory
+from recollect_bench.own.labels import (
     FILE,
     Label,
     accept_all,
@@ -24,10 +26,8 @@ from recollect.bench.own.labels import (
     top_up,
     write_labels,
 )
-from recollect.bench.own.private import private_folder
-from recollect.bench.own.words import OwnWords
-from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import Memory
+from recollect_bench.own.private import private_folder
+from recollect_bench.own.words import OwnWords
 
 MEMORIES = {str(memory.id): memory for memory in filler(1, 12)}
 OWN = OwnWords.of(MEMORIES.values())

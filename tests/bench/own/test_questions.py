@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.bench.memories import filler, memory
 
-from recollect.bench.data.strata import stems
-from recollect.bench.own.questions import Proposal, propose_questions
-from recollect.bench.own.words import OwnStratum, OwnWords, names
 from recollect.core.memory.memory import Memory
+from recollect_bench.data.strata import stems
+from recollect_bench.own.questions import Proposal, propose_questions
+from recollect_bench.own.words import OwnStratum, OwnWords, names
 
 KESTREL = memory(1, "After each backup the Kestrel cluster reboots. Nobody is told in advance.")
 NOTEBOOK = memory(2, "Marta keeps console access for Kestrel in a paper notebook at home.")

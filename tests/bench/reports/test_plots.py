@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 
-from recollect.bench.reports.plots import write_plots
-from recollect.bench.reports.sweeps import find_curves
-from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import score_runs
-from recollect.bench.scores.summary import make_report
+from recollect_bench.reports.plots import write_plots
+from recollect_bench.reports.sweeps import find_curves
+from recollect_bench.scores.report import Report
+from recollect_bench.scores.scoring import score_runs
+from recollect_bench.scores.summary import make_report
 
 SETS = [evaluation_set(name, ["easy", "hard", "hard"]) for name in ("one", "two")]
 SWEEP = ["rrf:rrf_k=10", "rrf:rrf_k=60", "rrf:rrf_k=2"]

@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 
-from recollect.bench.data.datasets import NO_STRATUM
-from recollect.bench.reports.as_json import as_dict, as_json
-from recollect.bench.reports.as_markdown import difference_table, quality_table, render_markdown
-from recollect.bench.reports.machine import provenance
-from recollect.bench.reports.readable import SHOWN, render_changes
-from recollect.bench.runs.configs import parse_configs
-from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import score_runs, strata_of
-from recollect.bench.scores.significance import holm
-from recollect.bench.scores.summary import make_report
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
+from recollect_bench.data.datasets import NO_STRATUM
+from recollect_bench.reports.as_json import as_dict, as_json
+from recollect_bench.reports.as_markdown import difference_table, quality_table, render_markdown
+from recollect_bench.reports.machine import provenance
+from recollect_bench.reports.readable import SHOWN, render_changes
+from recollect_bench.runs.configs import parse_configs
+from recollect_bench.scores.report import Report
+from recollect_bench.scores.scoring import score_runs, strata_of
+from recollect_bench.scores.significance import holm
+from recollect_bench.scores.summary import make_report
 
 # Ten questions of which a finds 4 and b finds 9; two of which both find one.
 LARGE = evaluation_set("large", ["easy"] * 6 + ["hard"] * 4)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.bench.runs.configs import (
+from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import RecallSettings
+from recollect_bench.runs.configs import (
     NAMED,
     Layout,
     current_config,
     parse_configs,
     with_current,
 )
-from recollect.core.errors import InvalidInput
-from recollect.core.recall.settings import RecallSettings
 
 
 def test_every_named_configuration_has_settings_that_exist() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.runs.embedding_cache import CachedEmbedder, CachedEmbedders, open_cache
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
+from recollect_bench.runs.embedding_cache import CachedEmbedder, CachedEmbedders, open_cache
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.scores.metrics import METRICS
+from recollect_bench.scores.metrics import METRICS
 
 CONFIGS = ("default", "lexical", "dense", "convex", "local-fts", "bm25s")
 STRATA = ("exact", "multi-hop", "paraphrase")

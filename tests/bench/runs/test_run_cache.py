@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.bench.made_runs import evaluation_set, right, run
 
-from recollect.bench.runs.run_cache import RunCache
+from recollect_bench.runs.run_cache import RunCache
 
 DATA = evaluation_set("facts", ["all"] * 5)
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from tests.bench.made_runs import evaluation_set
 
-from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs.configs import Embedded, Layout
-from recollect.bench.runs.stage import OWNER, staged, wake
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.background import BACKGROUND
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
 from recollect.usecases.recall.recall import recall
+from recollect_bench.data.datasets import Document, EvaluationSet, Question
+from recollect_bench.runs.configs import Embedded, Layout
+from recollect_bench.runs.stage import OWNER, staged, wake
 
 pytestmark = pytest.mark.anyio
 

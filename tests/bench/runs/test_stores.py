@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 
-from recollect.bench.data.datasets import Document
-from recollect.bench.runs.stores import MOST_QUESTIONS, draw_sizes, draw_stores, parse_sizes
 from recollect.core.errors import InvalidInput
+from recollect_bench.data.datasets import Document
+from recollect_bench.runs.stores import MOST_QUESTIONS, draw_sizes, draw_stores, parse_sizes
 
 DATA = evaluation_set("facts", ["all"] * 60)
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs.configs import NAMED
-from recollect.bench.runs.run import Run
-from recollect.bench.runs.yardstick import run_yardstick
 from recollect.core.errors import RecollectError
+from recollect_bench.data.datasets import Document, EvaluationSet, Question
+from recollect_bench.runs.configs import NAMED
+from recollect_bench.runs.run import Run
+from recollect_bench.runs.yardstick import run_yardstick
 
 DOCUMENTS = (
     Document("tea", "Green tea should be steeped for two minutes.", scope="kitchen"),

@@ -20,12 +20,12 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.bench.scale.clusters import DIMENSION, NAME, Clusters
-from recollect.bench.scale.fill import TABLES, VECTORS, Filler
-from recollect.bench.scale.measure import NAMES, View, ask
-from recollect.bench.scale.population import Population
-from recollect.bench.scale.stages import State, check_room, plan_owners, plan_rows
 from recollect.core.errors import InvalidInput, StoreFull
+from recollect_bench.scale.clusters import DIMENSION, NAME, Clusters
+from recollect_bench.scale.fill import TABLES, VECTORS, Filler
+from recollect_bench.scale.measure import NAMES, View, ask
+from recollect_bench.scale.population import Population
+from recollect_bench.scale.stages import State, check_room, plan_owners, plan_rows
 
 KINDS = {
     ("words", "rare words"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.bench.scores.diagnostics import (
+from recollect_bench.scores.diagnostics import (
     Change,
     GoldPlace,
     Legs,
@@ -11,7 +11,7 @@ from recollect.bench.scores.diagnostics import (
     compute_leg_shares,
     render_side_by_side,
 )
-from recollect.bench.scores.metrics import score
+from recollect_bench.scores.metrics import score
 
 FILLER = [f"f{number}" for number in range(1, 21)]
 

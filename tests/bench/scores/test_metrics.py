@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from recollect.bench.scores.metrics import ALL_GOLD, METRICS, TOP, means, score
+from recollect_bench.scores.metrics import ALL_GOLD, METRICS, TOP, means, score
 
 # By pytrec-eval-terrier 0.5.11, which has no wheel for every machine that runs this test.
 _TREC_EVAL = json.loads(Path(__file__).with_name("trec_eval.json").read_text())

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from recollect.bench.scores.significance import (
+from recollect.core.errors import RecollectError
+from recollect_bench.scores.significance import (
     Difference,
     difference,
     differences,
@@ -21,7 +22,6 @@ from recollect.bench.scores.significance import (
     portions,
     smallest_detectable,
 )
-from recollect.core.errors import RecollectError
 
 
 def _exact_p(each: list[int]) -> float:

@@ -11,14 +11,14 @@ from random import Random
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.speed.corpus import OWNER, Corpus
-from recollect.bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
-from recollect.bench.speed.graph_rig import time_legs
-from recollect.bench.speed.vectors import Subjects
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
 from recollect.settings import load
+from recollect_bench.cli.app import app
+from recollect_bench.speed.corpus import OWNER, Corpus
+from recollect_bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
+from recollect_bench.speed.graph_rig import time_legs
+from recollect_bench.speed.vectors import Subjects
 
 
 def test_a_made_up_graph_follows_from_its_seed() -> None:

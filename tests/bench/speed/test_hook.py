@@ -9,9 +9,11 @@ import pytest
 from tests.processes import environment
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.speed.corpus import Corpus
-from recollect.bench.speed.hook import (
+from recollect.settings import load
+from recollect.wiring import open_service
+from recollect_bench.cli.app import app
+from recollect_bench.speed.corpus import Corpus
+from recollect_bench.speed.hook import (
     Call,
     as_document,
     embed_all,
@@ -21,9 +23,7 @@ from recollect.bench.speed.hook import (
     summarize,
     time_calls,
 )
-from recollect.bench.studies.floor import Asked, FloorRow, table
-from recollect.settings import load
-from recollect.wiring import open_service
+from recollect_bench.studies.floor import Asked, FloorRow, table
 
 pytestmark = pytest.mark.anyio
 

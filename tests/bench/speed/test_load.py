@@ -11,9 +11,9 @@ import pytest
 from tests.waiting import wait_until
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
-from recollect.bench.speed.server import resident_mb
+from recollect_bench.cli.app import app
+from recollect_bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
+from recollect_bench.speed.server import resident_mb
 
 
 def test_load_classifies_answers() -> None:

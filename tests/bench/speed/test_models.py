@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.data.datasets import Document, EvaluationSet
-from recollect.bench.speed.models import texts_with_context
+from recollect_bench.cli.app import app
+from recollect_bench.data.datasets import Document, EvaluationSet
+from recollect_bench.speed.models import texts_with_context
 
 
 def test_a_turn_is_embedded_with_those_before_it() -> None:

@@ -12,8 +12,8 @@ import pytest
 from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
-from recollect.bench.speed.recall import Timing, timing
+from recollect_bench.speed.corpus import KINDS, LONGEST, PROJECTS, SHORTEST, Corpus, vocabulary
+from recollect_bench.speed.recall import Timing, timing
 
 # The smallest store and a little more: each further memory is embedded for real.
 SIZES = (100, 110)

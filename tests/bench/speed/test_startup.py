@@ -9,9 +9,9 @@ import pytest
 from tests.processes import environment
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.speed.startup import COMMANDS, measure
 from recollect.core.errors import RecollectError
+from recollect_bench.cli.app import app
+from recollect_bench.speed.startup import COMMANDS, measure
 
 
 @pytest.mark.usefixtures("real_processes")

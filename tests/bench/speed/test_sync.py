@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.speed.sync import SyncReport
+from recollect_bench.cli.app import app
+from recollect_bench.speed.sync import SyncReport
 
 
 def test_the_report_adds_up() -> None:

@@ -7,9 +7,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from recollect.bench.data.synthetic import synthetic_set
-from recollect.bench.speed.corpus import Corpus
-from recollect.bench.speed.vectors import Subjects, scattered
+from recollect_bench.data.synthetic import synthetic_set
+from recollect_bench.speed.corpus import Corpus
+from recollect_bench.speed.vectors import Subjects, scattered
 
 CORPUS = Corpus.seeded(3)
 

@@ -10,10 +10,10 @@ import pytest
 from tests.chat_loopback import ChatLoopback
 from typer.testing import CliRunner
 
-from recollect.bench.cli.app import app
-from recollect.bench.data.convert import Asked, Converted, write_set
-from recollect.bench.data.datasets import Document, Question, read_set
 from recollect.core.errors import InvalidInput
+from recollect_bench.cli.app import app
+from recollect_bench.data.convert import Asked, Converted, write_set
+from recollect_bench.data.datasets import Document, Question, read_set
 
 DOCUMENTS = {
     document.id: document

@@ -12,18 +12,18 @@ import pytest
 from tests.bench.made_runs import evaluation_set, right, run
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli.study import write_studies
-from recollect.bench.reports.as_json import as_json, from_json
-from recollect.bench.reports.machine import provenance
-from recollect.bench.runs.configs import parse_configs
-from recollect.bench.scores.metrics import METRICS
-from recollect.bench.scores.report import Report
-from recollect.bench.scores.scoring import score_runs
-from recollect.bench.scores.summary import make_report
-from recollect.bench.studies import studies
-from recollect.bench.studies.page import render_page, render_study, write_figures, write_study_page
-from recollect.bench.studies.studies import STUDIES, Study, select_studies
 from recollect.core.errors import InvalidInput
+from recollect_bench.cli.study import write_studies
+from recollect_bench.reports.as_json import as_json, from_json
+from recollect_bench.reports.machine import provenance
+from recollect_bench.runs.configs import parse_configs
+from recollect_bench.scores.metrics import METRICS
+from recollect_bench.scores.report import Report
+from recollect_bench.scores.scoring import score_runs
+from recollect_bench.scores.summary import make_report
+from recollect_bench.studies import studies
+from recollect_bench.studies.page import render_page, render_study, write_figures, write_study_page
+from recollect_bench.studies.studies import STUDIES, Study, select_studies
 
 FUSION = Study(
     slug="fusion",

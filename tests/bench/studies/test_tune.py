@@ -8,11 +8,13 @@ from random import Random
 
 import pytest
 
-from recollect.bench.data.datasets import Document, EvaluationSet, Question
-from recollect.bench.runs.configs import Config, Layout, parse_configs
-from recollect.bench.runs.run import Answer, Run
-from recollect.bench.scores.scoring import Scored, score_runs
-from recollect.bench.studies.tune import (
+from recollect.core.errors import InvalidInput
+from recollect.core.recall.settings import RecallSettings
+from recollect_bench.data.datasets import Document, EvaluationSet, Question
+from recollect_bench.runs.configs import Config, Layout, parse_configs
+from recollect_bench.runs.run import Answer, Run
+from recollect_bench.scores.scoring import Scored, score_runs
+from recollect_bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
     FEWEST_QUESTIONS,
@@ -24,8 +26,6 @@ from recollect.bench.studies.tune import (
     split_halves,
     tune,
 )
-from recollect.core.errors import InvalidInput
-from recollect.core.recall.settings import RecallSettings
 
 METRIC = "RR"
 NOTHING: dict[str, int] = {}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.shells.cli.commands import Cli
 
-from recollect.bench.cli.tune import store_warning
-from recollect.bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
-from recollect.bench.runs.configs import parse_configs
 from recollect.settings import load
+from recollect_bench.cli.tune import store_warning
+from recollect_bench.data.datasets import CORPUS, HEADER, QRELS, QUERIES
+from recollect_bench.runs.configs import parse_configs
 
 # Cheap to run, and real: the local store, and a setting that matters there.
 SWEEP = "local-fts:min_relevance=0|1"

@@ -11,9 +11,9 @@ from tests.shells.cli.commands import Cli
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from recollect.bench.cli.app import app as bench_app
 from recollect.main import build
 from recollect.shells.cli.framework.errors import MEANINGS, ExitCode
+from recollect_bench.cli.app import app as bench_app
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 # What mcp prints is the protocol; what follows `bench` is the benchmark's own.

@@ -21,10 +21,10 @@ from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.search_vector import as_vector, quote
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.settings import WordQuery
 from recollect.core.text.terms import analyze_fields
+from recollect_bench.speed.corpus import KINDS, OWNER, Corpus
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,238 @@
+"""Fills a store in bulk, and can be killed anywhere: the next run continues.
+
+Each batch is one transaction that also counts itself, so what the count says is what is stored.
+Indexes are dropped before a fill and built once afterwards, which is several times faster, and
+shows what building them takes. Their definitions are kept in the database until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg import AsyncConnection, sql
+
+from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
+from recollect.adapters.postgres.store import PostgresStore
+from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.memory import Memory
+from recollect.core.recall.space import StoredSpace
+from recollect_bench.scale.clusters import Clusters
+from recollect_bench.scale.population import ROWS_PER_CONCEPT, Population, Slice, mentioned
+from recollect_bench.speed.copying import (
+    NamedConcept,
+    copy_concepts,
+    copy_memories,
+    copy_mentions,
+)
+from recollect_bench.speed.corpus import Corpus
+from recollect_bench.speed.vectors import copy_vectors
+
+Progress = Callable[[str, int, int], None]
+
+VECTORS: Final = "vectors (HNSW)"
+TABLES: Final = (
+    "owners",
+    "memories",
+    "embeddings",
+    "changes",
+    "extractions",
+    "concepts",
+    "concept_names",
+    "memory_concepts",
+)
+
+_SET_UP: Final = """
+create table if not exists bench_fill (
+    single boolean primary key default true, rows bigint not null, seconds float8 not null
+);
+create table if not exists bench_indexes (
+    name text primary key, definition text not null, seconds float8
+);
+insert into bench_fill (rows, seconds) values (0, 0) on conflict do nothing;
+"""
+_FILLED: Final = "select rows, seconds from bench_fill"
+_COUNT: Final = "update bench_fill set rows = rows + %s, seconds = seconds + %s"
+# Not those that a constraint needs, and not a part of a partitioned one. HNSW has a command.
+_DROPPABLE: Final = """
+insert into bench_indexes (name, definition)
+select i.relname, pg_get_indexdef(i.oid)
+from pg_index x join pg_class i on i.oid = x.indexrelid join pg_am a on a.oid = i.relam
+where x.indrelid = any(%s::regclass[]) and not x.indisunique and i.relkind = 'i'
+    and not i.relispartition and a.amname <> 'hnsw'
+on conflict (name) do update set definition = excluded.definition, seconds = null
+returning name
+"""
+_TO_BUILD: Final = """
+select name, definition from bench_indexes where seconds is null and definition <> '' order by name
+"""
+_BUILT: Final = """
+insert into bench_indexes (name, definition, seconds) values (%(name)s, '', %(seconds)s)
+on conflict (name) do update set seconds = excluded.seconds
+"""
+_UNBUILT: Final = "delete from bench_indexes where name = %(name)s"
+_IS_BUILT: Final = "select from bench_indexes where name = %(name)s"
+_BUILD_SECONDS: Final = "select name, seconds from bench_indexes order by name"
+# The vectors are copied, not queued.
+_TRIGGER: Final = "alter table memories {} trigger embeddings_added"
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Seconds to store all that is there, and to build each index last."""
+
+    rows: int
+    store_s: float
+    build_s: dict[str, float]
+
+
+class Filler:
+    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner. So many
+    memories go into a `batch`.
+    """
+
+    def __init__(
+        self,
+        connection: AsyncConnection[Any],
+        store: PostgresStore,
+        vectors: PostgresVectors,
+        space: StoredSpace,
+        clusters: Clusters,
+        batch: int = 5_000,
+    ) -> None:
+        self._connection = connection
+        self._store = store
+        self._batch = batch
+        self._vectors = vectors
+        self._space = space
+        self._clusters = clusters
+
+    async def fill_to(self, population: Population, rows: int, progress: Progress) -> Filling:
+        """Store the first `rows` memories of a population, less those that are there."""
+        await self._connection.execute(_SET_UP)
+        stored, _ = await self._filled()
+        if stored > rows:
+            raise InvalidInput(
+                f"the store in this folder has {stored:,} memories already, more than {rows:,}",
+                field="--folder",
+                remedy="Measure sizes in ascending order, or use another folder.",
+            )
+        if stored < rows:
+            await self._drop_indexes()
+        for batch in _batches(population, stored, rows, self._batch):
+            await _to_the_end(self._store_batch(population, batch))
+            stored += sum(part.last - part.first for part in batch)
+            progress(f"storing {rows:,} memories", stored, rows)
+        await self._build_indexes(progress)
+        progress(f"vacuum and statistics of {rows:,} memories", 0, 1)
+        for table in TABLES:
+            await self._connection.execute(sql.SQL("vacuum analyze {}").format(_id(table)))
+        await self._store.maintain()
+        stored, seconds = await self._filled()
+        cursor = await self._connection.execute(_BUILD_SECONDS)
+        built = {name: round(took, 2) for name, took in await cursor.fetchall()}
+        return Filling(stored, round(seconds, 1), built)
+
+    async def _filled(self) -> tuple[int, float]:
+        row = await (await self._connection.execute(_FILLED)).fetchone()
+        return row or (0, 0.0)
+
+    async def _store_batch(self, population: Population, batch: list[Slice]) -> None:
+        connection, started = self._connection, perf_counter()
+        async with connection.transaction():
+            await connection.execute(sql.SQL(_TRIGGER).format(sql.SQL("disable")))
+            parts = [(part, population.corpus(part.owner)) for part in batch]
+            memories = [list(corpus.memories(part.first, part.last)) for part, corpus in parts]
+            flat = [memory for each in memories for memory in each]
+            await copy_memories(connection, flat)
+            vectors = self._clusters.vectors(len(flat), flat[0].id.int)
+            await copy_vectors(connection, self._space, flat, vectors)
+            concepts: list[NamedConcept] = []
+            mentions: list[tuple[UUID, NamedConcept]] = []
+            for (part, corpus), each in zip(parts, memories, strict=True):
+                new, said = _graph(population, corpus, part, each)
+                concepts += new
+                mentions += said
+            await copy_concepts(connection, concepts)
+            await copy_mentions(connection, mentions)
+            for owner in {corpus.owner for _, corpus in parts}:
+                await connection.execute(INCREMENT_VERSION, {"owner": owner})
+            await connection.execute(sql.SQL(_TRIGGER).format(sql.SQL("enable")))
+            await connection.execute(_COUNT, (len(flat), perf_counter() - started))
+
+    async def _drop_indexes(self) -> None:
+        await self._vectors.drop_indexes(self._space)
+        async with self._connection.transaction():
+            cursor = await self._connection.execute(_DROPPABLE, (list(TABLES),))
+            for (name,) in await cursor.fetchall():
+                await self._connection.execute(sql.SQL("drop index {}").format(_id(name)))
+            await self._connection.execute(_UNBUILT, {"name": VECTORS})
+
+    async def _build_indexes(self, progress: Progress) -> None:
+        cursor = await self._connection.execute(_TO_BUILD)
+        missing = await cursor.fetchall()
+        for number, (name, definition) in enumerate(missing):
+            progress(f"building {name}", number, len(missing) + 1)
+            async with self._connection.transaction(), self._timed(name):
+                await self._connection.execute(definition)
+        cursor = await self._connection.execute(_IS_BUILT, {"name": VECTORS})
+        if await cursor.fetchone() is None:
+            progress(f"building {VECTORS}", len(missing), len(missing) + 1)
+            async with self._timed(VECTORS):
+                await self._vectors.build_indexes(self._space)
+
+    @asynccontextmanager
+    async def _timed(self, name: str) -> AsyncIterator[None]:
+        started = perf_counter()
+        yield
+        values = {"name": name, "seconds": perf_counter() - started}
+        await self._connection.execute(_BUILT, values)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Cancelled, it still finishes: psycopg cannot roll back in the middle of a COPY."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    finally:
+        await asyncio.wait([task])
+
+
+def _graph(
+    population: Population, corpus: Corpus, part: Slice, memories: Sequence[Memory]
+) -> tuple[list[NamedConcept], list[tuple[UUID, NamedConcept]]]:
+    """The concepts that these memories are the first to have, and what they mention."""
+    numbers = range(part.first, part.last)
+    said = [(n, concept) for n in numbers for concept in mentioned(corpus, n)]
+    new = [n // ROWS_PER_CONCEPT for n in numbers if n % ROWS_PER_CONCEPT == 0]
+    known = {n: population.concept(corpus, n) for n in {*new, *(concept for _, concept in said)}}
+    mentions = [(memories[n - part.first].id, known[concept]) for n, concept in said]
+    return [known[n] for n in new], mentions
+
+
+def _batches(population: Population, first: int, last: int, size: int) -> Iterator[list[Slice]]:
+    """Bounded in memories; a large owner fills several."""
+    batch: list[Slice] = []
+    room = size
+    for part in population.slices(first, last):
+        start = part.first
+        while start < part.last:
+            end = min(part.last, start + room)
+            batch.append(Slice(part.owner, start, end))
+            room -= end - start
+            start = end
+            if room == 0:
+                yield batch
+                batch, room = [], size
+    if batch:
+        yield batch
+
+
+def _id(name: str) -> sql.Identifier:
+    return sql.Identifier(name)

@@ -1,0 +1,105 @@
+"""Whether storing is as quick while a worker embeds as where nothing is embedded.
+
+The two take turns, so that a machine that slows down slows both. The worker gets a backlog first: a
+few memories stored quickly it would let pass before it begins. It gives way to whoever stores
+(docs/adr/0030), so calls are timed until it has embedded some texts between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+from typing import Final
+from uuid import UUID
+
+from recollect.core.memory.ids import uuid7
+from recollect.core.memory.memory import Draft, Memory
+from recollect.usecases.tasks import cancel_and_wait, elapsed_ms
+from recollect.usecases.workers.embed import EmbeddingContext
+from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.worker import Worker
+from recollect_bench.speed.corpus import Corpus
+from recollect_bench.speed.rig import Dense, Documents, Rig
+
+WITHOUT: Final = "without embedding"
+WITH: Final = "with embedding"
+_ROUNDS: Final = 3
+# Times what is timed at the least.
+_BACKLOG: Final = 2
+# So many texts are embedded among the calls that are timed, unless that takes too many calls.
+_FEWEST_TEXTS: Final = 5
+_MOST_TIMES: Final = 100
+# Memories that the corpus gives to no size.
+_FIRST: Final = 10_000_000
+
+_ERASE: Final = "delete from memories where id = any(%s)"
+
+
+@dataclass(slots=True)
+class Stored:
+    """Milliseconds of each call, and how many texts the worker began while they were timed."""
+
+    took: dict[str, list[float]] = field(default_factory=dict)
+    embedded: int = 0
+
+
+async def time_storing(rig: Rig, corpus: Corpus, calls: int) -> Stored:
+    """What is stored is erased again, so that sizes stay true."""
+    stored, spare = Stored(), corpus.memories(_FIRST, 2 * _FIRST)
+    for _ in range(_ROUNDS):
+        times = calls
+        if rig.dense is not None:
+            backlog = list(islice(spare, _BACKLOG * calls))
+            await rig.store.add_many(backlog)
+            async with _worker_at_work(rig.dense):
+                before = rig.documents.begun
+                took = await _store(rig, spare, calls, rig.documents)
+                stored.embedded += rig.documents.begun - before
+            await _erase(rig, [memory.id for memory in backlog])
+            stored.took.setdefault(WITH, []).extend(took)
+            times = len(took)
+        async with rig.embedding_off():
+            stored.took.setdefault(WITHOUT, []).extend(await _store(rig, spare, times))
+    return stored
+
+
+async def _store(
+    rig: Rig, spare: Iterator[Memory], calls: int, beside: Documents | None = None
+) -> list[float]:
+    """So many calls, and more until some `beside` them were embedded."""
+    took: list[float] = []
+    kept: list[UUID] = []
+    enough = 0 if beside is None else beside.begun + _FEWEST_TEXTS
+    while len(took) < calls or (
+        beside is not None and beside.begun < enough and len(took) < _MOST_TIMES * calls
+    ):
+        memory = next(spare)
+        draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
+        started = perf_counter()
+        stored = await rig.recollect.remember(draft)
+        took.append(elapsed_ms(started))
+        kept.append(stored.id)
+    await _erase(rig, kept)
+    return took
+
+
+async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
+    await rig.connection.execute(_ERASE, (list(ids),))
+
+
+@asynccontextmanager
+async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
+    """A worker beside us, as inside a server, which has begun with its backlog."""
+    begun = asyncio.Event()
+    context = EmbeddingContext(dense.vectors, dense.embedders, dense.space.embedder)
+    working = asyncio.create_task(Worker(EmbeddingStep(context, lambda _: begun.set())).run())
+    try:
+        await begun.wait()
+        yield
+    finally:
+        await cancel_and_wait(working)

@@ -14,7 +14,7 @@ from recollect.core.recall.space import EmbeddingJob, EmbeddingProgress, Gap, Sp
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Embedder, Passages, Tokens
 from recollect.usecases.workers.embed import EmbeddingContext
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 DIMENSION = 2
 
 
@@ -87,7 +87,7 @@ class InMemoryQueue:
         jobs: list[EmbeddingJob] = []
         for id, text in self.texts.items():
             row = self.row(space, id)
-            free = not row.claimed and row.attempts < MOST_ATTEMPTS
+            free = not row.claimed and row.attempts < MAX_ATTEMPTS
             free = free and (max_bytes is None or len(text.encode()) <= max_bytes)
             if free and not self.has(space, id) and len(jobs) < limit:
                 row.claimed, row.error = True, None
@@ -151,10 +151,9 @@ class InMemoryQueue:
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         missing = [self.row(space, id) for id in self.texts if not self.has(space, id)]
-        parked = sum(row.attempts >= MOST_ATTEMPTS for row in missing)
+        parked = sum(row.attempts >= MAX_ATTEMPTS for row in missing)
         failing = sum(
-            row.claimed and row.error is not None and row.attempts < MOST_ATTEMPTS
-            for row in missing
+            row.claimed and row.error is not None and row.attempts < MAX_ATTEMPTS for row in missing
         )
         errors = [row.error for row in missing if row.error]
         return EmbeddingProgress(

@@ -26,7 +26,7 @@ from recollect_bench.scale.stages import (
 from recollect_bench.temporary import signals_interrupt, temporary_home
 
 _DEFAULT_ROWS: Final = "5000,300000"
-_FEWEST_ROWS, _FEWEST_OWNERS, _FEWEST_EACH = 100, 10, 10
+_MIN_ROWS, _MIN_OWNERS, _MIN_EACH = 100, 10, 10
 
 
 def scale(
@@ -108,10 +108,10 @@ def _plan(rows: str | None, owners: int | None, total: int | None, seed: int) ->
     stages = [] if rows is None else plan_rows(_sizes(rows), seed)
     if owners is not None:
         total = 100 * owners if total is None else total
-        if owners < _FEWEST_OWNERS or total < _FEWEST_EACH * owners:
+        if owners < _MIN_OWNERS or total < _MIN_EACH * owners:
             raise typer.BadParameter(
                 f"{total:,} memories of {owners:,} owners are too few; use at least "
-                f"{_FEWEST_OWNERS} owners and {_FEWEST_EACH} memories for each.",
+                f"{_MIN_OWNERS} owners and {_MIN_EACH} memories for each.",
                 param_hint="--owners",
             )
         stages += plan_owners(owners, total, seed)
@@ -123,10 +123,10 @@ def _sizes(text: str) -> list[int]:
         sizes = [int(part.replace("_", "")) for part in text.split(",")]
     except ValueError:
         sizes = []
-    if not sizes or sizes[0] < _FEWEST_ROWS or sizes != sorted(set(sizes)):
+    if not sizes or sizes[0] < _MIN_ROWS or sizes != sorted(set(sizes)):
         raise typer.BadParameter(
             f"{text!r} is not a list of ascending sizes; give for example {_DEFAULT_ROWS} "
-            f"({_FEWEST_ROWS} is the smallest).",
+            f"({_MIN_ROWS} is the smallest).",
             param_hint="--rows",
         )
     return sizes

@@ -23,7 +23,7 @@ from recollect_bench.own.words import OwnStratum, OwnWords, labels, names
 
 _PHRASE: Final = 5
 _CONTEXT: Final = 4
-_MOST_LABELS: Final = 3
+_MAX_LABELS: Final = 3
 # The first one whose own words do not give the memory away is taken.
 _ASKED: Final[Mapping[str, tuple[str, ...]]] = {
     "fact": ("What do I know about {}?",),
@@ -101,7 +101,7 @@ def _paraphrase(own: OwnWords, id: str) -> str | None:
     told = stems(memory.content)
     usable = [label for label in labels(memory) if (words := stems(label)) and not words & told]
     usable.sort(key=lambda label: len(own.fit(label, own.topics)))
-    for count in range(1, min(len(usable), _MOST_LABELS) + 1):
+    for count in range(1, min(len(usable), _MAX_LABELS) + 1):
         chosen = usable[:count]
         if own.fit(" ".join(chosen), own.topics) == {id}:
             asked = (*_ASKED.get(memory.category, ()), *_ELSE)

@@ -24,7 +24,7 @@ _PANEL_HEIGHT: Final = 2.8
 _COLUMNS: Final = 2
 _DPI: Final = 100
 # More bars than this cannot be told apart.
-_MOST_BARS: Final = 10
+_MAX_BARS: Final = 10
 # So many letters of names fit into a line of the legend.
 _LEGEND_LETTERS: Final = 130
 # More names than this do not fit side by side.
@@ -79,7 +79,7 @@ def sets_plot(report: Report, metric: str, file: Path) -> None:
 
 def _bars(axes: Axes, cells: Mapping[tuple[str, str], _Percent], configs: Sequence[str]) -> None:
     """Groups, and in each a bar for every configuration, with its interval."""
-    names = list(configs)[:_MOST_BARS]
+    names = list(configs)[:_MAX_BARS]
     groups = list(dict.fromkeys(group for group, _ in cells))
     width = 1 / (len(names) + 1)
     for number, name in enumerate(names):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-FEWEST: Final = 3
+MIN_POINTS: Final = 3
 """Two points are a comparison, not a curve."""
 
 
@@ -33,7 +33,7 @@ def find_curves(names: Sequence[str]) -> list[Curve]:
     return [
         Curve(parameter, label, tuple(sorted(points.items())))
         for (parameter, label), points in found.items()
-        if len(points) >= FEWEST
+        if len(points) >= MIN_POINTS
     ]
 
 

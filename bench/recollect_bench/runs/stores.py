@@ -20,7 +20,7 @@ from recollect.core.errors import InvalidInput
 from recollect_bench.data.datasets import Document, EvaluationSet, Question
 from recollect_bench.runs.run import Run
 
-MOST_QUESTIONS: Final = 40
+MAX_QUESTIONS: Final = 40
 """Asked of one store at most, so that a size is not measured on a single draw."""
 
 
@@ -128,7 +128,7 @@ def _groups(
             continue
         group = open_groups.setdefault(question.scope, [])
         together = held.get(question.scope, set()) | gold
-        if group and (len(together) > size // 2 or len(group) == MOST_QUESTIONS):
+        if group and (len(together) > size // 2 or len(group) == MAX_QUESTIONS):
             yield group
             group = open_groups[question.scope] = []
             together = gold

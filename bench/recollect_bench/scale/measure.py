@@ -50,7 +50,7 @@ _CORPUS_KINDS: Final = {RARE: "2 words", COMMON: "common words", MIXED: "7 words
 # The same questions at every size: they are about the first memories, which every size has.
 _ASKED_ABOUT: Final = 1_000
 # An exact search of a million memories takes seconds.
-_MOST_COMPARED: Final = 20
+_MAX_COMPARED: Final = 20
 _WORDS: Final = 5
 _LOOK_SECONDS: Final = 1.0
 _JOBS: Final = 32
@@ -179,7 +179,7 @@ async def _agreements(
     ]
     found: list[Agreement] = []
     for part, kind, search in compared:
-        questions = asked[kind][:_MOST_COMPARED]
+        questions = asked[kind][:_MAX_COMPARED]
         shares: list[float] = []
         for number, question in enumerate(questions, start=1):
             wanted = await search(question, exactly=True)

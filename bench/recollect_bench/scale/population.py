@@ -18,7 +18,7 @@ from recollect_bench.speed.corpus import Corpus
 
 LARGE_OWNER: Final = 100_000
 """What the largest owner of many has, but no more than a tenth of all."""
-FEWEST_ASKED: Final = 10
+MIN_ASKED: Final = 10
 """An owner with fewer memories is stored, but asked nothing: there is nothing to choose from."""
 ROWS_PER_CONCEPT: Final = 4
 MENTIONS: Final = 2
@@ -83,7 +83,7 @@ class Population:
 
     def some(self, count: int) -> list[Owner]:
         """Owners to ask, each as likely as any other."""
-        asked = [owner for owner in self.owners if owner.rows >= FEWEST_ASKED]
+        asked = [owner for owner in self.owners if owner.rows >= MIN_ASKED]
         return Random(self.seed).sample(asked, min(count, len(asked)))
 
     def corpus(self, owner: Owner) -> Corpus:

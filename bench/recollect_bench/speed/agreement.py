@@ -18,7 +18,7 @@ TOP: Final = 10
 SCOPES: Final = {"all": EVERYWHERE, "10%": Scope(project="medium"), "1%": Scope(project="small")}
 # Exhaustive searches of a large store take seconds each; so many queries of a kind are enough to
 # see a difference of one hit in a hundred.
-MOST_QUERIES: Final = 50
+MAX_QUERIES: Final = 50
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,7 +44,7 @@ async def measure_agreement(
 ) -> list[Agreement]:
     """Of these parts, in each scope."""
     found: list[Agreement] = []
-    asked = questions[:MOST_QUERIES]
+    asked = questions[:MAX_QUERIES]
     for (name, scope), part in product(SCOPES.items(), parts):
         shares: list[float] = []
         for number, question in enumerate(asked, start=1):

@@ -22,7 +22,7 @@ from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.errors import StoreError
 from recollect.core.graph.model import GraphSnapshot
-from recollect.core.graph.walk import FEWEST_MEMORIES, MOST_MEMORIES
+from recollect.core.graph.walk import MAX_MEMORIES, MIN_MEMORIES
 from recollect.core.recall.request import LegName, RecallRequest
 from recollect.ports.embedding import Embedders
 from recollect.ports.recall import SecondPhaseLeg
@@ -149,7 +149,7 @@ def _questions(
     mentioned_by = Counter(graph.mention_concepts)
     said: dict[int, list[int]] = {}
     for memory, concept in _mentions(graph):
-        if FEWEST_MEMORIES <= mentioned_by[concept] <= MOST_MEMORIES:
+        if MIN_MEMORIES <= mentioned_by[concept] <= MAX_MEMORIES:
             said.setdefault(memory, []).append(concept)
     asked = random.sample([memory for memory in said if len(said[memory]) >= _NAMED], count)
     questions: list[str] = []

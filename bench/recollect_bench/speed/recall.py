@@ -24,7 +24,7 @@ from recollect_bench.speed.storing import WITH, WITHOUT, time_storing
 ROUNDS: Final = 3
 TOP: Final = 10
 # So many store calls a round: enough for a p95, and too few to make the store a larger one.
-FEWEST_CALLS, MOST_CALLS = 20, 100
+MIN_CALLS, MAX_CALLS = 20, 100
 REAL: Final = "real questions"
 WHOLE: Final = "whole"
 # The whole without its second stage.
@@ -130,7 +130,7 @@ async def measure(
         if real:
             agreed += await measure_agreement(rig, size, REAL, real, ("dense",), progress)
         progress(f"{size:,} rows, storing", 0, 1)
-        told = await time_storing(rig, corpus, min(max(queries, FEWEST_CALLS), MOST_CALLS))
+        told = await time_storing(rig, corpus, min(max(queries, MIN_CALLS), MAX_CALLS))
         found = {kind: timing(size, "store", kind, took) for kind, took in told.took.items()}
         timings += found.values()
         if WITH in found:

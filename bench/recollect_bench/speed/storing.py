@@ -32,8 +32,8 @@ _ROUNDS: Final = 3
 # Times what is timed at the least.
 _BACKLOG: Final = 2
 # So many texts are embedded among the calls that are timed, unless that takes too many calls.
-_FEWEST_TEXTS: Final = 5
-_MOST_TIMES: Final = 100
+_MIN_TEXTS: Final = 5
+_MAX_TIMES: Final = 100
 # Memories that the corpus gives to no size.
 _FIRST: Final = 10_000_000
 
@@ -74,9 +74,9 @@ async def _store(
     """So many calls, and more until some `beside` them were embedded."""
     took: list[float] = []
     kept: list[UUID] = []
-    enough = 0 if beside is None else beside.begun + _FEWEST_TEXTS
+    enough = 0 if beside is None else beside.begun + _MIN_TEXTS
     while len(took) < calls or (
-        beside is not None and beside.begun < enough and len(took) < _MOST_TIMES * calls
+        beside is not None and beside.begun < enough and len(took) < _MAX_TIMES * calls
     ):
         memory = next(spare)
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))

@@ -32,7 +32,7 @@ DEFAULT_SWEEP: Final = (
     "convex:dense_weight=0.5|1|2|4,"
     "rrf:rrf_k=2|10|60:dense_weight=0.5|1|2"
 )
-FEWEST_QUESTIONS: Final = 20
+MIN_QUESTIONS: Final = 20
 """Of a set: with fewer than ten in a half, an interval is too narrow to be believed."""
 
 # How long recall may take and whether there is a second stage is not for a benchmark to change.
@@ -105,12 +105,12 @@ def split_halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
     first: dict[str, list[str]] = {}
     second: dict[str, list[str]] = {}
     for data in sets:
-        if len(data.questions) < FEWEST_QUESTIONS:
+        if len(data.questions) < MIN_QUESTIONS:
             raise InvalidInput(
                 f"{data.name} has {len(data.questions)} questions, too few to choose by one half "
                 "and confirm by the other",
                 field="--sets",
-                remedy=f"Use sets of at least {FEWEST_QUESTIONS} questions; your own grows with "
+                remedy=f"Use sets of at least {MIN_QUESTIONS} questions; your own grows with "
                 "`recollect bench own --questions`.",
             )
         ordered = _ordered(data, seed)

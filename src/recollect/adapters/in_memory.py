@@ -22,7 +22,7 @@ from recollect.core.memory.listing import Listing, Table, week_of
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.keys import Key
-from recollect.core.recall.rarity import FEWEST_ROWS, idf, most_information
+from recollect.core.recall.rarity import MIN_ROWS, idf, most_information
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
 from recollect.core.recall.successors import (
@@ -380,7 +380,7 @@ class InMemoryStore:
         those that are asked.
         """
         current = self._current(owner)
-        rows = max(len(current), FEWEST_ROWS)
+        rows = max(len(current), MIN_ROWS)
         weights = {
             word: idf(rows, max(sum(self._holds(memory, word) for memory in current), 1))
             for word in words

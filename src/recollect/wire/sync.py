@@ -111,7 +111,7 @@ class OutgoingIn(Input):
         return Outgoing(**{**dict(self), "fields": fields})
 
 
-_MOST: dict[str, Any] = {"maxItems": 500}
+_MAX_ITEMS: dict[str, Any] = {"maxItems": 500}
 _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 
@@ -146,8 +146,8 @@ class PushIn(Input):
     protocol: Whole = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
     epoch: Id | None = None
-    memories: list[OutgoingIn] = Field(default=[], json_schema_extra=_MOST)
-    revisions: list[RevisionIn] = Field(default=[], json_schema_extra=_MOST)
+    memories: list[OutgoingIn] = Field(default=[], json_schema_extra=_MAX_ITEMS)
+    revisions: list[RevisionIn] = Field(default=[], json_schema_extra=_MAX_ITEMS)
     sensitive: bool = False
 
 

@@ -19,7 +19,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.graph.model import GraphPath, GraphSnapshot
-from recollect.core.graph.walk import MOST_MEMORIES, Walked
+from recollect.core.graph.walk import MAX_MEMORIES, Walked
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.context import PhaseShares, RecallContext
 from recollect.core.recall.fusion import Fused
@@ -92,9 +92,9 @@ def test_walk_is_personalised_pagerank() -> None:
 
 
 def test_matrix_leaves_out_what_links_nothing_or_everything() -> None:
-    crowd = [[0] for _ in range(MOST_MEMORIES + 1)]
+    crowd = [[0] for _ in range(MAX_MEMORIES + 1)]
     assert {visited.id.int for visited in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
-    assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MOST_MEMORIES
+    assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MAX_MEMORIES
     assert build(snapshot(*crowd)).find_walkable([UUID(int=CONCEPT)]) == []
     assert build(snapshot(*crowd[:-1])).find_walkable([UUID(int=CONCEPT)]) == [UUID(int=CONCEPT)]
     assert {visited.id.int for visited in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
@@ -138,7 +138,7 @@ def test_matrix_links_near_names_that_a_language_model_has_read(
 
 
 def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
-    hub = snapshot([0], *[[1]] * (MOST_MEMORIES + 1))
+    hub = snapshot([0], *[[1]] * (MAX_MEMORIES + 1))
     joined = replace(
         hub,
         edge_sources=array("i", [0]),

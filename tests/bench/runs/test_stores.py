@@ -9,7 +9,7 @@ from tests.bench.made_runs import evaluation_set, right, run
 
 from recollect.core.errors import InvalidInput
 from recollect_bench.data.datasets import Document
-from recollect_bench.runs.stores import MOST_QUESTIONS, draw_sizes, draw_stores, parse_sizes
+from recollect_bench.runs.stores import MAX_QUESTIONS, draw_sizes, draw_stores, parse_sizes
 
 DATA = evaluation_set("facts", ["all"] * 60)
 
@@ -47,7 +47,7 @@ def test_a_large_store_is_not_asked_everything() -> None:
     many = evaluation_set("many", ["all"] * 200)
     drawn = draw_stores(many, 190, 10, seed=1)
     assert drawn is not None
-    assert {len(store.questions) for store in drawn.stores} == {MOST_QUESTIONS}
+    assert {len(store.questions) for store in drawn.stores} == {MAX_QUESTIONS}
 
 
 def test_a_store_lies_within_one_scope() -> None:

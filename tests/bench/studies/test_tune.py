@@ -17,7 +17,7 @@ from recollect_bench.scores.scoring import Scored, score_runs
 from recollect_bench.studies.tune import (
     CURRENT,
     DEFAULT_SWEEP,
-    FEWEST_QUESTIONS,
+    MIN_QUESTIONS,
     Tuning,
     as_dict,
     build_candidates,
@@ -160,9 +160,9 @@ def test_split_halves_divides_many_small_strata_evenly() -> None:
 
 
 def test_split_halves_rejects_too_few_questions() -> None:
-    split_halves([_set("enough", FEWEST_QUESTIONS)], 1)
+    split_halves([_set("enough", MIN_QUESTIONS)], 1)
     with pytest.raises(InvalidInput, match="few has 19 questions"):
-        split_halves([_set("few", FEWEST_QUESTIONS - 1)], 1)
+        split_halves([_set("few", MIN_QUESTIONS - 1)], 1)
 
 
 def test_candidates_are_changes_to_the_current_settings() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.curation.newer import LEAST_CONFIDENCE
+from recollect.core.curation.newer import MIN_CONFIDENCE
 from recollect.core.curation.pairs import MAX_QUOTE, MAX_TEXT, compare
 
 CHANGES = [
@@ -81,7 +81,7 @@ def test_the_same_short_sentence_with_another_value(newer: str, older: str, reas
     decision = compare(newer, older)
     assert decision is not None
     assert (decision.kind, decision.reason) == ("supersedes", reason)
-    assert decision.confidence >= LEAST_CONFIDENCE
+    assert decision.confidence >= MIN_CONFIDENCE
 
 
 @pytest.mark.parametrize(("newer", "older"), CHANGES)

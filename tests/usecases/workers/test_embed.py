@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from tests.usecases.benches import GONE, bench, opened
-from tests.usecases.queues import MOST_ATTEMPTS, Model
+from tests.usecases.queues import MAX_ATTEMPTS, Model
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.recall.space import Space
@@ -31,7 +31,7 @@ async def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exceptio
     progress = await one.queue.progress(space)
     assert (progress.embedded, progress.waiting) == (BATCH - 1, 1)
     assert progress.last_error == ("the model is gone" if error is GONE else "ValueError")
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         assert await embed_batch(one.context, space, known_to_work=True)
     assert (await one.queue.progress(space)).parked == 1
     assert await embed_batch(one.context, space, known_to_work=True) is None

@@ -20,7 +20,7 @@ from typing import Final
 from recollect.core.errors import Conflict, InvalidInput, StoreError
 
 _BOM: Final = b"\xef\xbb\xbf"
-_MOST_BYTES: Final = 64 * 1024 * 1024
+_MAX_BYTES: Final = 64 * 1024 * 1024
 _ATTEMPTS: Final = 5
 _NEW_MODE: Final = 0o600  # such files come to hold keys
 
@@ -64,7 +64,7 @@ def edit(path: Path, change: Callable[[str], str]) -> Edited:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise InvalidInput(
                 f"{path} is too large to be a settings file",
                 field="file",

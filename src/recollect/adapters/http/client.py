@@ -57,13 +57,13 @@ _UNSENT: Final = (
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # An overloaded server is retried so often, and waited for so long in all.
-_MOST_ATTEMPTS: Final = 5
+_MAX_ATTEMPTS: Final = 5
 _FIRST_WAIT: Final = 1.0
-_MOST_WAIT: Final = 10.0
+_MAX_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
 _BATCH: Final = "/memories:batch"
 # A server takes a body of a megabyte.
-_MOST_BYTES: Final = 900_000
+_MAX_BYTES: Final = 900_000
 Answer = TypeVar("Answer", bound=BaseModel)
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -382,7 +382,7 @@ class RemoteService:
             refused = self._error(response)
             # Such a server has done nothing yet, so any request may be sent again.
             seconds = _retry_pause(refused, response, attempt, random())  # noqa: S311  # a jitter
-            if seconds is None or waited + seconds > _MOST_WAIT or attempt == _MOST_ATTEMPTS:
+            if seconds is None or waited + seconds > _MAX_WAIT or attempt == _MAX_ATTEMPTS:
                 raise refused
             await self._sleep(seconds)
             waited, attempt = waited + seconds, attempt + 1
@@ -427,7 +427,7 @@ def _retry_pause(
     if not isinstance(error, Overloaded):
         return None
     asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
-    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MOST_WAIT, share)
+    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MAX_WAIT, share)
 
 
 def _path(reference: str) -> str:
@@ -452,7 +452,7 @@ def _requests(
     for place, draft in drafts:
         values = DraftIn.from_draft(draft).model_dump(exclude_unset=True)
         length = len(_json(values) or b"")
-        if part and size + length > _MOST_BYTES:
+        if part and size + length > _MAX_BYTES:
             yield part
             part, size = [], 0
         part.append((place, draft, values))

@@ -16,8 +16,8 @@ from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import Answer, Outgoing, Remote, State
 
 # A server takes a body of a megabyte; a character may take six bytes of it.
-_MOST_BYTES: Final = 600_000
-_MOST_ITEMS: Final = 200
+_MAX_BYTES: Final = 600_000
+_MAX_ITEMS: Final = 200
 
 
 class RemoteImport:
@@ -109,7 +109,7 @@ def _batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
     size = 0
     for memory in memories:
         length = len(json.dumps(to_line(memory)))
-        is_full = size + length > _MOST_BYTES or len(batch) == _MOST_ITEMS
+        is_full = size + length > _MAX_BYTES or len(batch) == _MAX_ITEMS
         if batch and (is_full or memory.is_sensitive != batch[0].is_sensitive):
             yield batch
             batch, size = [], 0

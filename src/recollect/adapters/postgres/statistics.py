@@ -33,7 +33,7 @@ union select owner from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'
 """  # noqa: S608  # composed of constants
 # Without waiting for an index that is being built, which may take an hour.
 _ANALYZE: Final = "analyze (skip_locked) memories"
-_MOST_OWNERS: Final = 100_000
+_MAX_OWNERS: Final = 100_000
 """Owners whose sizes are remembered; above it they are read again."""
 
 
@@ -122,7 +122,7 @@ class Statistics:
                 await connection.execute(_SET_LOCK_TIMEOUT)
                 cursor = await connection.execute(_SIZE, {"owner": owner})
                 row = await cursor.fetchone() or {"counted": 0, "memories": 0}
-            if len(self._sizes) >= _MOST_OWNERS:
+            if len(self._sizes) >= _MAX_OWNERS:
                 self._sizes.clear()
             self._sizes[owner] = _Size(row["counted"], row["memories"])
             return self._sizes[owner]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_REQUEST = 1_000_000
 MAX_ANSWER = 4_000_000
 # `sun_path` has room for 104 bytes on macOS and 108 on Linux, with the zero at its end.
-_MOST_BYTES = 103
+_MAX_BYTES = 103
 # From sys/un.h of macOS, where `socket` has no names for them.
 _SOL_LOCAL = 0
 _LOCAL_PEERCRED = 1
@@ -34,7 +34,7 @@ def use_address(home: str, use: Callable[[str], None]) -> None:
     address through its open folder; elsewhere that is an OSError.
     """
     path = socket_path(home)
-    if len(os.fsencode(path)) <= _MOST_BYTES or sys.platform != "linux":
+    if len(os.fsencode(path)) <= _MAX_BYTES or sys.platform != "linux":
         use(path)
         return
     folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

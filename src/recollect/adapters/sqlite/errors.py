@@ -26,7 +26,7 @@ from recollect.core.errors import (
 
 # An extended result code carries its primary code in the low byte.
 _PRIMARY: Final = 0xFF
-_LEAST_ROOM: Final = 1_000_000
+_MIN_ROOM: Final = 1_000_000
 
 
 def _busy(path: Path, detail: str) -> RecollectError:
@@ -109,7 +109,7 @@ def is_without_room(code: int, path: Path) -> bool:
     if code & _PRIMARY not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         return code & _PRIMARY == sqlite3.SQLITE_FULL
     try:
-        return shutil.disk_usage(path.parent).free < _LEAST_ROOM
+        return shutil.disk_usage(path.parent).free < _MIN_ROOM
     except OSError:
         return False
 

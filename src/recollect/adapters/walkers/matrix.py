@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import (
-    FEWEST_MEMORIES,
-    MOST_MEMORIES,
+    MAX_MEMORIES,
+    MIN_MEMORIES,
     RELATIONSHIP_WEIGHT,
     UNWALKED_KINDS,
     Walked,
@@ -29,11 +29,11 @@ Floats = NDArray[np.float64]
 Whole = NDArray[np.int32]
 
 # With a damping of .6, what is left after 12 steps is .2% of the mass.
-MOST_STEPS: Final = 12
-LEAST_MASS: Final = 1e-4
+MAX_STEPS: Final = 12
+MIN_MASS: Final = 1e-4
 """Of a total of 1, and at one step; a tenth of it changes no figure of the benchmark."""
-MOST_LINKS_A_STEP: Final = 200_000
-_MOST_PATH: Final = 4
+MAX_LINKS_A_STEP: Final = 200_000
+_MAX_PATH: Final = 4
 _MOSTLY: Final = 0.5
 
 
@@ -89,7 +89,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
     # A memory's weight of 1 is shared by what it mentions, so that a long list weighs no more than
     # a sentence; a rarer concept has a greater part in it.
     per_memory = np.bincount(memory, minlength=count)
-    rarity = 1.0 / np.log1p(np.maximum(mentioned_by[concept], FEWEST_MEMORIES))
+    rarity = 1.0 / np.log1p(np.maximum(mentioned_by[concept], MIN_MEMORIES))
     weight = rarity / per_memory[memory]
     joined = keeps[source] & keeps[target] if len(source) else np.zeros(0, dtype=bool)
     edge = RELATIONSHIP_WEIGHT * np.asarray(snapshot.edge_weights, dtype=np.float64)[joined]
@@ -110,7 +110,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
         {id: place for place, id in enumerate(nodes)},
         snapshot.labels,
         mentioned_by.astype(np.int32),
-        ~unwalked & (mentioned_by <= MOST_MEMORIES),
+        ~unwalked & (mentioned_by <= MAX_MEMORIES),
         starts,
         columns,
         (weights / totals[rows]).astype(np.float32),
@@ -126,11 +126,11 @@ def _kept(
     most of them also one that a single memory mentions, if its name is near another. A model gives
     one thing many names; what rules find are the words as they stand (docs/adr/0024).
     """
-    keeps = (mentioned_by >= FEWEST_MEMORIES) & (mentioned_by <= MOST_MEMORIES)
+    keeps = (mentioned_by >= MIN_MEMORIES) & (mentioned_by <= MAX_MEMORIES)
     if snapshot.by_model <= _MOSTLY or not snapshot.near:
         return keeps
     near_source, near_target = source[-snapshot.near :], target[-snapshot.near :]
-    small = mentioned_by <= MOST_MEMORIES
+    small = mentioned_by <= MAX_MEMORIES
     joined = small[near_source] & small[near_target]
     keeps[near_source[joined]] = True
     keeps[near_target[joined]] = True
@@ -167,7 +167,7 @@ def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
     total = float(mass.sum()) + sum(unknown.values())
     mass = mass / total
     held = np.zeros(len(matrix.starts) - 1)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         held[nodes] += (1.0 - damping) * mass
         nodes, mass = _step(matrix, nodes, damping * mass)
         if not len(nodes):
@@ -205,13 +205,13 @@ def _step(
     matrix: Matrix, nodes: NDArray[np.int64], mass: Floats
 ) -> tuple[NDArray[np.int64], Floats]:
     """Where the mass of some nodes goes in one step; what has no way on is lost to the walk."""
-    keep = mass >= LEAST_MASS
+    keep = mass >= MIN_MASS
     nodes, mass = nodes[keep], mass[keep]
     first = matrix.starts[nodes]
     degrees = matrix.starts[nodes + 1] - first
-    if degrees.sum() > MOST_LINKS_A_STEP:
+    if degrees.sum() > MAX_LINKS_A_STEP:
         heaviest = np.argsort(-mass, kind="stable")
-        within = np.cumsum(degrees[heaviest]) <= MOST_LINKS_A_STEP
+        within = np.cumsum(degrees[heaviest]) <= MAX_LINKS_A_STEP
         chosen = heaviest[within]
         mass, first, degrees = mass[chosen], first[chosen], degrees[chosen]
     total = int(degrees.sum())
@@ -231,7 +231,7 @@ def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int)
     that the query names, the path begins with that. Without any such way there is none.
     """
     way = [memory]
-    for _ in range(_MOST_PATH):
+    for _ in range(_MAX_PATH):
         here = way[-1]
         links = slice(matrix.starts[here], matrix.starts[here + 1])
         sources = matrix.targets[links]

@@ -24,7 +24,7 @@ from recollect.core.recall.fusion import Fused
 from recollect.core.recall.request import Declined
 from recollect.ports.graph import ConceptGraph, Walk
 
-MOST_BYTES: Final = 256 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
 # A recall does not wait for a matrix, but a small one is there at once.
 _GRACE_SECONDS: Final = 0.1
 REST: Final = 9.0
@@ -47,7 +47,7 @@ class PageRank:
     """A walker; open it as a context, so that no build outlives it."""
 
     def __init__(
-        self, graph: ConceptGraph, most_bytes: int = MOST_BYTES, rest: float = REST
+        self, graph: ConceptGraph, most_bytes: int = MAX_BYTES, rest: float = REST
     ) -> None:
         self._graph = graph
         self._most_bytes = most_bytes

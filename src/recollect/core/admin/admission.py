@@ -26,10 +26,10 @@ from typing import Final
 _STEP: Final = 0.02
 _UP: Final = 3
 _FIRST_ESTIMATE: Final = 0.2
-_LEAST_ESTIMATE: Final = 0.001
-_MOST_RETRY_SECONDS: Final = 10.0
+_MIN_ESTIMATE: Final = 0.001
+_MAX_RETRY_SECONDS: Final = 10.0
 # The longest time to hold back a refusal.
-_MOST_HELD_SECONDS: Final = 6.0
+_MAX_HELD_SECONDS: Final = 6.0
 
 
 @dataclass(eq=False, slots=True)
@@ -97,15 +97,15 @@ class Admission:
         """How many seconds to wait before telling a request that it is refused."""
         pace = self._estimate / self._slots
         self._next_refusal = max(self._next_refusal, now) + pace
-        if self._next_refusal > now + _MOST_HELD_SECONDS:
-            self._next_refusal = now + _MOST_HELD_SECONDS
+        if self._next_refusal > now + _MAX_HELD_SECONDS:
+            self._next_refusal = now + _MAX_HELD_SECONDS
         return self._next_refusal - now
 
     def retry_after(self) -> float:
         """Seconds after which what waits now will be done. The header that a client gets says no
         less, since it is rounded up.
         """
-        return min(1.0 + self.waiting * self._estimate / self._slots, _MOST_RETRY_SECONDS)
+        return min(1.0 + self.waiting * self._estimate / self._slots, _MAX_RETRY_SECONDS)
 
     def _next(self, now: float) -> Ticket | None:
         for key, line in list(self._waiting.items()):
@@ -124,4 +124,4 @@ class Admission:
 
     def _learn(self, took: float) -> None:
         factor = 1 + _STEP * _UP if took > self._estimate else 1 - _STEP
-        self._estimate = max(self._estimate * factor, _LEAST_ESTIMATE)
+        self._estimate = max(self._estimate * factor, _MIN_ESTIMATE)

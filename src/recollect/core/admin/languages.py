@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _MULTILINGUAL: Final = "multilingual"
 # A language is a guess, and a short text is easily mistaken: one or two memories say nothing.
-_FEWEST: Final = 3
+_MIN_MEMORIES: Final = 3
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
     "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
@@ -32,7 +32,7 @@ def uncovered_languages(stats: Stats) -> str | None:
         for language, memories in stats.by_language.items()
         if language not in covered
     }
-    if sum(found.values()) < _FEWEST:
+    if sum(found.values()) < _MIN_MEMORIES:
         return None
     names = ", ".join(f"{_NAMES.get(name, name)} ({number})" for name, number in found.items())
     return (

@@ -43,7 +43,7 @@ SCHEMA: Final[Mapping[str, object]] = {
     "required": [*_FIELDS],
     "additionalProperties": False,
 }
-_FEWEST_WORDS: Final = 2
+_MIN_WORDS: Final = 2
 _REASON: Final = "a language model compared them"
 
 
@@ -74,4 +74,4 @@ def _is_quote(quote: object, text: str) -> bool:
     """Whether these words are in the text, and enough of them to show something."""
     if not isinstance(quote, str) or len(quote) > MAX_QUOTE or quote not in text:
         return False
-    return len(words(quote)) >= min(_FEWEST_WORDS, len(words(text))) > 0
+    return len(words(quote)) >= min(_MIN_WORDS, len(words(text))) > 0

@@ -22,7 +22,7 @@ LOOKED_AT: Final = 5
 """Hits that are compared with each other: what an agent reads. All pairs of ten take four times as
 long and moved nothing else into the first place."""
 
-LEAST_CONFIDENCE: Final = 0.7
+MIN_CONFIDENCE: Final = 0.7
 
 
 def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
@@ -45,4 +45,4 @@ def _find_update(newer: Memory, older: Memory) -> str | None:
     decision = compare_statements(newer.content, older.content)
     if decision is None or decision.kind != "supersedes":
         return None
-    return decision.reason if decision.confidence >= LEAST_CONFIDENCE else None
+    return decision.reason if decision.confidence >= MIN_CONFIDENCE else None

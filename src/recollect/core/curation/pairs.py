@@ -44,10 +44,10 @@ _NO_HEADING_END: Final = ".!?:;,。！？"
 _EVERYDAY_WEIGHT: Final = 0.3
 _NAME_WEIGHT: Final = 1.5
 _CONTEXT_WEIGHT: Final = 0.25
-_MOST_CONTEXT: Final = 4.0
-_LEAST_SCORE: Final = 3.8
-_LEAST_SHARE: Final = 0.3
-_LEAST_WEIGHT: Final = 1.2
+_MAX_CONTEXT: Final = 4.0
+_MIN_SCORE: Final = 3.8
+_MIN_SHARE: Final = 0.3
+_MIN_WEIGHT: Final = 1.2
 _NEAR_COPY: Final = 0.5
 _CHANGE_SHARE: Final = 0.5
 _CHANGE_WEIGHT: Final = 2.5
@@ -60,7 +60,7 @@ _SURE: Final = 1.8
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.95
 _REFINED: Final = 0.5
-_FEWEST_STEMS: Final = 3
+_MIN_STEMS: Final = 3
 # Of pairs that the rules decide nothing about: those worth a call to a language model. Chosen on
 # the same sets (docs/adr/0048).
 _DOUBTFUL_CLOSENESS: Final = 0.7
@@ -236,7 +236,7 @@ def _find_change(match: _Match) -> tuple[float, str] | None:
     if changed:
         value, former = min(changed, key=lambda pair: is_loose(pair[0]))
         score += 0.0 if is_loose(value) else 1.0
-        if score >= _LEAST_SCORE and _is_same_subject(match, cue):
+        if score >= _MIN_SCORE and _is_same_subject(match, cue):
             return score, f"{former.text} became {value.text}"
     elif cue is not None and _is_replaced(match):
         return score, f"it says {cue!r}"
@@ -248,7 +248,7 @@ def _find_change(match: _Match) -> tuple[float, str] | None:
 def _score(match: _Match, cue: str | None) -> float:
     """How sure it is that both statements are about the same and the newer one is current."""
     new, old = match.newer, match.older
-    score = match.weight + _CONTEXT_WEIGHT * min(match.context, _MOST_CONTEXT)
+    score = match.weight + _CONTEXT_WEIGHT * min(match.context, _MAX_CONTEXT)
     if cue is not None:
         score += 1.2
     elif find_present(new.text) is not None:
@@ -268,7 +268,7 @@ def _is_same_subject(match: _Match, cue: str | None) -> bool:
     if not is_own and cue is None and is_event(match.newer.text) and is_event(match.older.text):
         return False
     is_near = is_own or cue is not None or match.likeness >= _NEAR_COPY
-    return is_near and match.share >= _LEAST_SHARE and match.weight >= _LEAST_WEIGHT
+    return is_near and match.share >= _MIN_SHARE and match.weight >= _MIN_WEIGHT
 
 
 def _is_replaced(match: _Match) -> bool:
@@ -314,7 +314,7 @@ def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]
 def _as_wholes(newer: str, older: str, closeness: float | None) -> Decision | None:
     """Memories that say the same, or one that says a little more, or the opposite."""
     new, old = _statement(newer), _statement(older)
-    if min(len(new.subject), len(old.subject)) < _FEWEST_STEMS:
+    if min(len(new.subject), len(old.subject)) < _MIN_STEMS:
         return None
     _, likeness = _share_subject(new, old)
     quotes = _quote(newer), _quote(older)

@@ -32,7 +32,7 @@ _FILLERS: Final = _words(
     """
 )
 _LONGEST: Final = 3
-_FEWEST_BEFORE: Final = 2
+_MIN_BEFORE: Final = 2
 _IS: Final = _words("is are was were be = ist sind war est sont es son está")
 _AUXILIARIES: Final = _IS | _words("has have had will can does did do hat haben wird kann")
 # A thing has one of these at a time.
@@ -107,7 +107,7 @@ def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
 def _is_place_of_value(
     before: Sequence[str], after: Sequence[str], value: Sequence[str], former: Sequence[str]
 ) -> bool:
-    if len(before) < _FEWEST_BEFORE or (after[:1] and after[0] in _AUXILIARIES):
+    if len(before) < _MIN_BEFORE or (after[:1] and after[0] in _AUXILIARIES):
         return False  # the place belongs to the subject
     if _is_event(before):
         return False

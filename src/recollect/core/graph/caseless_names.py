@@ -102,7 +102,7 @@ _THAI_TITLED: Final = re.compile(
 )
 
 _QUOTED: Final = re.compile(r"[“«\"]([^“”«»\"\n.,;:!?。，、！？；：؟،।]{2,24})[”»\"]")
-_MOST_WORDS: Final = 3
+_MAX_WORDS: Final = 3
 _SPACED: Final = ("ar", "fa", "he", "hi", "ne", "bn", "ta", "ko")
 
 
@@ -154,7 +154,7 @@ def _may_be_named(said: str) -> bool:
     words = said.split()
     return (
         _CASELESS.search(said) is not None
-        and len(words) <= _MOST_WORDS
+        and len(words) <= _MAX_WORDS
         and not any(map(_is_grammar, words))
         and not any(character in _GRAMMAR for character in said)
         and not _THAI_VERB.search(said)

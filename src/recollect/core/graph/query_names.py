@@ -18,9 +18,9 @@ from recollect.core.graph.concept_words import concept_key
 from recollect.core.text.analysis import STOP_WORDS
 
 # Bounds of what is looked up for one query, however long it is.
-MOST_WORDS: Final = 64
+MAX_WORDS: Final = 64
 LONGEST_NAME: Final = 8
-_FEWEST_WORDS: Final = 2
+_MIN_WORDS: Final = 2
 _SHORTEST_WORD: Final = 3
 
 _APART: Final = re.compile(r"[,;:!?()\[\]{}\"“”«»]+|\.(?:\s|$)")
@@ -51,7 +51,7 @@ def runs(query: str) -> list[Run]:
     found: list[Run] = []
     place = 0
     for piece in _APART.split(query):
-        words = piece.split()[: MOST_WORDS - place]
+        words = piece.split()[: MAX_WORDS - place]
         for first in range(len(words)):
             for after in range(first + 1, min(first + LONGEST_NAME, len(words)) + 1):
                 key = concept_key(" ".join(words[first:after]))
@@ -81,7 +81,7 @@ def _may_name(key: str) -> bool:
         for word in key.split()
         if len(word) >= _SHORTEST_WORD and word.isalpha() and word not in STOP_WORDS
     ]
-    return len(telling) >= _FEWEST_WORDS
+    return len(telling) >= _MIN_WORDS
 
 
 def _is_written_as_name(name: str) -> bool:

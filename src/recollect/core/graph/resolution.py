@@ -23,7 +23,7 @@ MERGE_FROM: Final = 0.95
 NEAR_FROM: Final = 0.85
 """From here on they are near synonyms: the value that the study in docs/graph.md began with."""
 
-MOST_NEAR: Final = 5
+MAX_NEAR: Final = 5
 
 # What is written one way only: another spelling is another thing. Tags and keywords are not
 # compared either: of a memory that may leave this machine for a model, only its content does.
@@ -92,7 +92,7 @@ def resolve(
     if same is not None:
         return Resolved(same, ())
     near = [neighbour for neighbour in neighbours if neighbour.similarity >= NEAR_FROM]
-    return Resolved(None, tuple(near[:MOST_NEAR]))
+    return Resolved(None, tuple(near[:MAX_NEAR]))
 
 
 def may_mean(name: str, other: str) -> bool:

@@ -26,7 +26,7 @@ from recollect.core.graph.extraction import (
     tidy_relation,
 )
 
-MOST_TRIPLES: Final = 60
+MAX_TRIPLES: Final = 60
 """Of one text. Language models find about nine in a paragraph (docs/graph.md)."""
 
 _WORD: Final = re.compile(r"\w+")
@@ -117,7 +117,7 @@ def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | N
 def _bounded(triples: Sequence[object]) -> list[object]:
     """What is kept of an answer: short texts, and not too many of them."""
     kept: list[object] = []
-    for entry in triples[:MOST_TRIPLES]:
+    for entry in triples[:MAX_TRIPLES]:
         if isinstance(entry, Mapping):
             fields = ("subject", "relation", "object", "since", "until")
             texts = {name: entry[name] for name in fields if isinstance(entry.get(name), str)}

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MEMORY_MASS: Final = 3.0
 # What links memories: a concept that at least two of them mention, and no more than these. More
 # would make it a hub that leads everywhere.
-FEWEST_MEMORIES: Final = 2
-MOST_MEMORIES: Final = 40
+MIN_MEMORIES: Final = 2
+MAX_MEMORIES: Final = 40
 # A phrase is a concept to look up, but walked over it led away from the answer as often as to it.
 UNWALKED_KINDS: Final = frozenset({"phrase"})
 # What a relationship weighs beside mentions, which share out a memory's weight of 1.

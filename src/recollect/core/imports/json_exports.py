@@ -14,7 +14,7 @@ from recollect.core.memory.memory import CATEGORIES, DEFAULT_CATEGORY
 _TEXTS: Final = ("memory", "content", "text", "data")
 _LISTS: Final = ("results", "memories", "data", "items")
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
-_MOST_STEPS: Final = 1_000_000
+_MAX_STEPS: Final = 1_000_000
 
 
 def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
@@ -125,7 +125,7 @@ def _shown(talk: dict[str, Any]) -> list[dict[str, Any]]:
         return list(nodes.values())
     path: list[dict[str, Any]] = []
     seen: set[object] = set()
-    while here in nodes and here not in seen and len(path) < _MOST_STEPS:
+    while here in nodes and here not in seen and len(path) < _MAX_STEPS:
         seen.add(here)
         path.append(nodes[here])
         here = nodes[here].get("parent")

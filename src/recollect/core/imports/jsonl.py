@@ -23,7 +23,7 @@ from recollect.core.sync.model import State
 FORMAT: Final = "recollect-export"
 VERSION: Final = 1
 HEADER: Final = json.dumps({"format": FORMAT, "version": VERSION}, separators=(",", ":"))
-_MOST_VERSIONS: Final = 2**31 - 1
+_MAX_VERSIONS: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _number(value: Any) -> float:  # noqa: ANN401  # a JSON value
 
 
 def _count(value: Any) -> int:  # noqa: ANN401  # a JSON value
-    if type(value) is not int or not 1 <= value <= _MOST_VERSIONS:
+    if type(value) is not int or not 1 <= value <= _MAX_VERSIONS:
         raise ValueError(value)
     return value
 

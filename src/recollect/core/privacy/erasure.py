@@ -11,8 +11,8 @@ from recollect.core.memory.memory import Memory
 from recollect.core.text.analysis import STOP_WORDS, words
 
 # More would not find anything else: what removes one memory removes all.
-MOST_TEXTS: Final = 100
-MOST_WORDS: Final = 200
+MAX_TEXTS: Final = 100
+MAX_WORDS: Final = 200
 _TELLING: Final = 6
 _HEAD: Final = 80
 
@@ -69,12 +69,12 @@ def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
     for memory in memories:
         ids.add(memory.id)
         # A short text may well be part of what another owner wrote.
-        if len(texts) < MOST_TEXTS and len(memory.content) >= 2 * _TELLING:
+        if len(texts) < MAX_TEXTS and len(memory.content) >= 2 * _TELLING:
             texts.add(_head(memory.content))
-        if len(telling) < MOST_WORDS:
+        if len(telling) < MAX_WORDS:
             found = words(" ".join((memory.content, *memory.tags, *memory.expanded_keywords)))
             telling |= {item for item in found if _is_telling(item)}
-    most = frozenset(sorted(telling)[:MOST_WORDS])
+    most = frozenset(sorted(telling)[:MAX_WORDS])
     return Marks(frozenset(ids), frozenset(texts), most, known.owner)
 
 

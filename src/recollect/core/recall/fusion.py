@@ -31,9 +31,9 @@ Fusion = Literal["standout", "rrf", "convex"]
 FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
 # Scores that differ by less than this share of what a score can be are as good as equal: standing
 # out by a rounding error is not standing out.
-LEAST_DEVIATION: Final = 0.01
+MIN_DEVIATION: Final = 0.01
 # One hit alone has nothing to stand out from: no square is above this many times the hits listed.
-MOST_SQUARE_PER_HIT: Final = 2.5
+MAX_SQUARE_PER_HIT: Final = 2.5
 LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 
 Answers = Mapping[LegName, Sequence[Candidate]]
@@ -185,8 +185,8 @@ def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> f
     best = max([candidate.score for candidate in found])
     if best - floor <= 0.0:
         return 1.0
-    deviation = LEAST_DEVIATION * ((best - lowest) / (best - floor))
-    return max(deviation * deviation, 1.0 / (MOST_SQUARE_PER_HIT * len(found)))
+    deviation = MIN_DEVIATION * ((best - lowest) / (best - floor))
+    return max(deviation * deviation, 1.0 / (MAX_SQUARE_PER_HIT * len(found)))
 
 
 def _squares(

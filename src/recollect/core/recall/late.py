@@ -23,11 +23,11 @@ from recollect.core.text.terms import text_languages
 TOKEN_WEIGHT: Final = 0.4
 # Where all candidates match about as well, small differences mean little: half of the smallest
 # deviation that lists of real memories have.
-_LEAST_DEVIATION: Final = 0.02
+_MIN_DEVIATION: Final = 0.02
 # Below this cosine an explanation does not call two words alike.
-LEAST_SIMILARITY: Final = 0.35
+MIN_SIMILARITY: Final = 0.35
 # What an explanation names at most.
-_MOST_MATCHES: Final = 12
+_MAX_MATCHES: Final = 12
 
 
 class TokenMatch(NamedTuple):
@@ -80,10 +80,10 @@ def similar_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch,
     found = [
         word
         for word in joined
-        if word.similarity >= LEAST_SIMILARITY and word.word.lower() not in stopped
+        if word.similarity >= MIN_SIMILARITY and word.word.lower() not in stopped
     ]
     found.sort(key=lambda word: -word.weight * word.similarity)
-    return tuple(found[:_MOST_MATCHES])
+    return tuple(found[:_MAX_MATCHES])
 
 
 def widen_to_words(place: RerankPlace | None, content: str) -> RerankPlace | None:
@@ -126,4 +126,4 @@ def _deviations(scores: Sequence[float]) -> list[float]:
     count = len(scores)
     mean = sum(scores) / count
     deviation = sqrt(sum((score - mean) * (score - mean) for score in scores) / count)
-    return [(score - mean) / max(deviation, _LEAST_DEVIATION) for score in scores]
+    return [(score - mean) / max(deviation, _MIN_DEVIATION) for score in scores]

@@ -7,7 +7,7 @@ from heapq import nlargest
 from math import log
 from typing import Final
 
-FEWEST_ROWS: Final = 20
+MIN_ROWS: Final = 20
 """An owner with fewer memories counts as one with so many: a word that two of three memories hold
 is not known to be a common one. A background that says nothing of any owner."""
 

@@ -34,7 +34,7 @@ _EVERYDAY_WEIGHT: Final = 0.4
 _K1: Final = 1.2
 _B: Final = 0.75
 _LENGTH: Final = 60
-_LEAST_WORD: Final = 2
+_MIN_WORD: Final = 2
 # Japanese endings and particles.
 _HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
 _MAX_WORDS: Final = 64
@@ -103,7 +103,7 @@ def _weights(text: str) -> Mapping[str, float]:
     asked = dict.fromkeys(
         stem(word)
         for word in said
-        if word not in stopped and len(word) >= _LEAST_WORD and not _HIRAGANA.fullmatch(word)
+        if word not in stopped and len(word) >= _MIN_WORD and not _HIRAGANA.fullmatch(word)
     )
     return {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
 

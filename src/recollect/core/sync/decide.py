@@ -32,7 +32,7 @@ from recollect.core.text.analysis import unstorable
 from recollect.core.text.secret import Secret
 
 # A client counts its own edits while it is away; no honest one gets further than this.
-_MOST_VERSIONS_AT_ONCE = 1_000
+_MAX_VERSIONS_AT_ONCE = 1_000
 
 
 def decide(
@@ -63,14 +63,14 @@ def _is_based_on(item: Outgoing, current: Remote) -> bool:
 
 def _new(owner: str, item: Outgoing, limits: Limits, now: datetime) -> Decision:
     empty = Memory(item.id, owner, "", item.created_at, item.updated_at)
-    version = max(1, min(item.version, _MOST_VERSIONS_AT_ONCE))
+    version = max(1, min(item.version, _MAX_VERSIONS_AT_ONCE))
     return _accepted(item, State(empty), limits, version, now)
 
 
 def _changed(
     item: Outgoing, current: Remote, state: State, limits: Limits, now: datetime
 ) -> Decision:
-    version = min(item.version, current.version + _MOST_VERSIONS_AT_ONCE)
+    version = min(item.version, current.version + _MAX_VERSIONS_AT_ONCE)
     return _accepted(item, state, limits, max(version, current.version + 1), now)
 
 

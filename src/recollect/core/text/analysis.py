@@ -17,7 +17,7 @@ MAX_QUERY_CHARS: Final = 4_000
 """Of a longer text only the first and the last half are read: what is asked is before or after what
 is pasted, and analyzing all of a pasted file would take seconds.
 """
-_MOST_MARKS: Final = 30
+_MAX_MARKS: Final = 30
 # Letters and digits only: both stores break words at an underscore.
 _WORD: Final = re.compile(r"[^\W_]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -66,7 +66,7 @@ def _bound_marks(text: str) -> str:
     marks = 0
     for character in text:
         marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks <= _MOST_MARKS:
+        if marks <= _MAX_MARKS:
             kept.append(character)
     return "".join(kept)
 

@@ -47,9 +47,9 @@ _SAMPLE: Final = 2_000
 """Words that the guess is made by."""
 _ALSO: Final = 0.5
 """A language with this share of the best one's evidence is one of the text's as well."""
-_LEAST: Final = 2.0
+_MIN_SCORE: Final = 2.0
 """Evidence that a second language needs: some two stop words of its own."""
-_FEWEST: Final = 2
+_MIN_WORDS: Final = 2
 """Words that must tell a language, so that it is not a name: "Los Angeles", "iPhone Pro"."""
 _PRIOR: Final = 0.5
 """Evidence for English in a text without a single accent."""
@@ -125,9 +125,9 @@ def _best(words: Counter[str], known: tuple[str, ...]) -> list[str]:
     best, second = (evidence.get(each, 0.0) for each in ranked[:2])
     if best < 1.0 and words.total() > _SHORT:
         return [known[0]]
-    if ranked[0] != known[0] and sum(_tells(word, ranked[0]) for word in words) < _FEWEST:
+    if ranked[0] != known[0] and sum(_tells(word, ranked[0]) for word in words) < _MIN_WORDS:
         return [known[0], ranked[0]]
-    return ranked[: 2 if second >= max(_LEAST, _ALSO * best) else 1]
+    return ranked[: 2 if second >= max(_MIN_SCORE, _ALSO * best) else 1]
 
 
 def _tells(word: str, language: str) -> bool:

@@ -22,7 +22,7 @@ from recollect.usecases.context import Context
 
 _SECONDS: Final = 2.0
 # Then the page connects again: a revoked key is noticed, and no stream is forgotten.
-_MOST_POLLS: Final = 300
+_MAX_POLLS: Final = 300
 
 router = APIRouter(prefix=PREFIX)
 
@@ -39,7 +39,7 @@ async def events(request: Request, server: TheServer, key: TheKey) -> StreamingR
 async def _changes(context: Context, owner: str, stopping: asyncio.Event) -> AsyncIterator[str]:
     """An event at the start, and one after every change."""
     former = object()  # unlike any mark
-    for _ in range(_MOST_POLLS):
+    for _ in range(_MAX_POLLS):
         try:
             latest = await _mark(context, owner)
         except StoreError:

@@ -37,7 +37,7 @@ from recollect.wire.why import WhyOut
 from recollect.wire.writes import WrittenOut
 
 # As many as a model reads without losing track; the next call lists the rest.
-MOST_REVIEWED: Final = 10
+MAX_REVIEWED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ async def _review(recollect: Service, arguments: ReviewArguments, _: str | None)
             await recollect.decide_proposal(id, verdict)
     waiting = await recollect.proposals()
     return ReviewOut(
-        proposals=[PairOut.from_proposal(each) for each in waiting[:MOST_REVIEWED]],
+        proposals=[PairOut.from_proposal(each) for each in waiting[:MAX_REVIEWED]],
         accepted=accepted,
         undone=undone,
     )

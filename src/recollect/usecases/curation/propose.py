@@ -26,10 +26,10 @@ from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
 
 NEAREST: Final = 10
-MOST_ASKED: Final = 3
+MAX_ASKED: Final = 3
 """Pairs of one memory that a language model is asked about: those most in doubt."""
 # A turn of a conversation says several things; those with a value or a name are looked up alone.
-_MOST_LOOKUPS: Final = 3
+_MAX_LOOKUPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ async def propose(
     if ask is not None:
         left = [(other, pair) for other, pair in doubtful.items() if other not in found]
         left.sort(key=lambda each: -each[1].doubt)
-        for other, pair in left[:MOST_ASKED]:
+        for other, pair in left[:MAX_ASKED]:
             decision = await ask(pair.newer, pair.older)
             if decision is not None:
                 found[other] = ProposedPair(pair.newer, pair.older, decision, ask.name)
@@ -99,7 +99,7 @@ def _queries(text: str) -> Iterator[str]:
     statements = split_statements(text)
     if len(statements) > 1:
         telling = [statement.text for statement in statements if statement.details]
-        yield from telling[-_MOST_LOOKUPS:]
+        yield from telling[-_MAX_LOOKUPS:]
 
 
 async def _find_nearest(context: Context, owner: str, memory: Memory, query: str) -> list[Hit]:

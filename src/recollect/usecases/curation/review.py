@@ -33,11 +33,11 @@ from recollect.ports.service import Service
 from recollect.usecases.context import Context
 from recollect.usecases.memory.rewrite import next_version, until_unchanged
 
-MOST_LISTED: Final = 1_000
+MAX_LISTED: Final = 1_000
 
 
 async def list_proposals(
-    context: Context, owner: str, states: Collection[State] = UNDECIDED, limit: int = MOST_LISTED
+    context: Context, owner: str, states: Collection[State] = UNDECIDED, limit: int = MAX_LISTED
 ) -> list[Proposal]:
     """Oldest first."""
     found = await _curation(context).proposals(owner, states, limit)
@@ -161,7 +161,7 @@ async def _find(
         exact = await _curation(context).proposal(owner, prefix.low)
         found = [] if exact is None else await _visible(context, owner, [exact])
     else:
-        found = await list_proposals(context, owner, STATES, MOST_LISTED)
+        found = await list_proposals(context, owner, STATES, MAX_LISTED)
     fitting = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
     id = prefix.only([*fitting], "proposals")
     if id is None:
@@ -176,7 +176,7 @@ async def _find(
 
 async def _find_entry(context: Context, owner: str, reference: str | None) -> JournalEntry:
     """The entry with this id, or of the proposal with it."""
-    entries = await journal(context, owner, MOST_LISTED)
+    entries = await journal(context, owner, MAX_LISTED)
     if reference is None:
         if not entries:
             raise _nothing_to_undo(None)

@@ -35,7 +35,7 @@ from recollect.usecases.priority import Yield, no_yield
 RULES_BATCH: Final = 32
 # Names are short: a batch is one call of the model and four statements, whatever its size.
 NAMES_BATCH: Final = 256
-_MOST_NEIGHBOURS: Final = 20
+_MAX_NEIGHBOURS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ async def compare_batch(context: GraphContext) -> Compared | None:
     vectors = await embedder.embed_documents([concept.name for concept in names])
     named = list(zip(names, vectors, strict=True))
     await context.store.keep_vectors(space, named)
-    neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MOST_NEIGHBOURS)
+    neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MAX_NEIGHBOURS)
     stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
     for concept, near in zip(names, neighbours, strict=True):
         found = resolve(concept.name, near)

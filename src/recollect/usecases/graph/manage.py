@@ -16,7 +16,7 @@ from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbour
 from recollect.core.text.analysis import unstorable
 from recollect.ports.graph import GraphView
 
-MOST_SHOWN: Final = 100
+MAX_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class LocalGraph:
     async def show(
         self, name: str, *, limit: int = 20, as_of: datetime | None = None, history: bool = False
     ) -> Neighbourhood:
-        if not 1 <= limit <= MOST_SHOWN:
+        if not 1 <= limit <= MAX_SHOWN:
             raise InvalidInput(
-                f"limit {limit} is outside 1..{MOST_SHOWN}",
+                f"limit {limit} is outside 1..{MAX_SHOWN}",
                 field="limit",
-                remedy=f"Ask for 1 to {MOST_SHOWN} of each kind.",
+                remedy=f"Ask for 1 to {MAX_SHOWN} of each kind.",
             )
         id = await self._find(name, "name")
         found = await self.view.neighbourhood(self.owner, id, limit, as_of, history=history)

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 30.0
 # A short count is repeated sooner, so that nobody is told to wait for what is done: never sooner
 # than this, and so that counting takes a hundredth of the time.
-_LEAST_SECONDS: Final = 1.0
+_MIN_SECONDS: Final = 1.0
 _COUNTING_SHARE: Final = 0.01
 
 
@@ -88,5 +88,5 @@ class Backlog:
                     await self.count(owner)
             except Exception as error:  # noqa: BLE001  # the next count may succeed
                 log.warning("the embedding backlog was not counted: %s", safe_message(error))
-            pause = max(_LEAST_SECONDS, (clock() - begun) / _COUNTING_SHARE)
+            pause = max(_MIN_SECONDS, (clock() - begun) / _COUNTING_SHARE)
             await asyncio.sleep(min(pause, self._refresh_seconds))

@@ -31,7 +31,7 @@ _OF_NOW: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
 # Less than one half: no hit is clearly about a query that the model cannot read.
-_MOST_OF_OTHER_SCRIPT: Final = 0.49
+_MAX_OF_OTHER_SCRIPT: Final = 0.49
 
 
 class Backgrounds:
@@ -150,7 +150,7 @@ def dense_leg(
             ),
         )
         # Of a script that it was not made for, a model finds any two texts alike.
-        most = 1.0 if trust > 0.0 else _MOST_OF_OTHER_SCRIPT
+        most = 1.0 if trust > 0.0 else _MAX_OF_OTHER_SCRIPT
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 30.0
 # Above this no more are added: the store has not taken any for long.
-_MOST: Final = 100_000
+_MAX_SHOWN: Final = 100_000
 
 
 class RecallLog:
@@ -33,7 +33,7 @@ class RecallLog:
         self._shown: set[tuple[str, UUID]] = set()
 
     def note(self, recollection: Recollection) -> None:
-        if len(self._shown) < _MOST:
+        if len(self._shown) < _MAX_SHOWN:
             self._shown.update((hit.memory.owner, hit.memory.id) for hit in recollection.hits)
 
     async def write(self) -> None:

@@ -16,7 +16,7 @@ from recollect.core.errors import ModelBusy, ModelSlow, RecollectError, StoreErr
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
 # A caller who wants the work done waits for so many backoffs in a row.
-_MOST_IN_A_ROW: Final = 6
+_MAX_IN_A_ROW: Final = 6
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def is_transient(backoff: Backoff) -> bool:
     slow, and not for long.
     """
     is_passing = isinstance(backoff.error, ModelBusy | ModelSlow)
-    return is_passing and backoff.seconds <= _LONGEST_SECONDS and backoff.number <= _MOST_IN_A_ROW
+    return is_passing and backoff.seconds <= _LONGEST_SECONDS and backoff.number <= _MAX_IN_A_ROW
 
 
 class Backoffs:

@@ -55,7 +55,7 @@ _PROBE: Final = "recollect"
 # (adapters/models/hosted/retries.py), and the vectors must be kept before the claim lapses.
 BEGIN_SECONDS: Final = 25.0
 # The same for long texts: what is past so many passages is given back, except of the first text.
-MOST_PASSAGES: Final = 256
+MAX_PASSAGES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class _Batch:
         pieces: list[_Piece] = []
         for job in jobs:
             spans = job_passages(job, self.embedder.space.window)
-            if pieces and len(pieces) + len(spans) > MOST_PASSAGES:
+            if pieces and len(pieces) + len(spans) > MAX_PASSAGES:
                 break
             self._spans[job] = spans
             pieces += [_Piece(job, n, job.text[slice(*span)]) for n, span in enumerate(spans)]

@@ -22,7 +22,7 @@ from recollect.usecases.workers.backoff import (
 
 # How long work can go unnoticed when no one notifies of it.
 POLL_SECONDS: Final = 10.0
-_LEAST_PAUSE: Final = 1.0
+_MIN_PAUSE: Final = 1.0
 _LONGEST_BURST: Final = 1.0
 _AFTER_A_BUG: Final = 60.0
 
@@ -95,7 +95,7 @@ class Worker:
             waiting, failing = await self._step.count_left()
             if waiting <= failing:
                 return failing
-            await self._step.wait_for_work(_LEAST_PAUSE)  # another process has claimed the rest
+            await self._step.wait_for_work(_MIN_PAUSE)  # another process has claimed the rest
 
     async def _wait_for_news(self) -> None:
         """Until there is work, or a backoff ends, or it is time to poll."""
@@ -103,7 +103,7 @@ class Worker:
         if self._backoffs:
             seconds = min(seconds, self._backoffs.seconds_left())
             # Work that must wait for its model would wake us again at once, and in vain.
-            await self._sleep(_LEAST_PAUSE)
+            await self._sleep(_MIN_PAUSE)
         await self._step.wait_for_work(seconds)
         await self._let_a_burst_pass()
 

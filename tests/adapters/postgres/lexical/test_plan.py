@@ -33,7 +33,7 @@ from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.rarity import idf
 
 LENGTHS = tuple(range(5, 5 * LENGTH_CELLS + 5, 5))
-MOST_WORDS = 10  # a truth table of 1,024 rows
+MAX_DRAWN = 10  # a truth table of 1,024 rows
 
 any_lexeme = st.text(st.characters(exclude_characters="\0") | st.sampled_from("'\\&|!()<>:* "))
 lexemes = st.lists(any_lexeme, min_size=1, max_size=8, unique=True)
@@ -58,7 +58,7 @@ def questions(draw: st.DrawFn) -> tuple[int, int, tuple[int, ...]]:
     rows = draw(st.integers(SMALL_SCOPE + 1, 20_000_000))
     scope = draw(st.integers(SMALL_SCOPE + 1, rows))
     # As shares of the store in steps of a factor, since most words of a text are rare ones.
-    steps = draw(st.lists(st.floats(0, 1), min_size=1, max_size=MOST_WORDS))
+    steps = draw(st.lists(st.floats(0, 1), min_size=1, max_size=MAX_DRAWN))
     return rows, scope, tuple(sorted(round(rows ** (step**0.5)) for step in steps))
 
 

@@ -36,8 +36,8 @@ Numbers = NDArray[np.floating[Any]]
 # Format, codec, where the text begins in the content, number of tokens.
 _HEAD: Final = struct.Struct("<B4sIH")
 _FORMAT: Final = 1
-_MOST_TOKENS: Final = 0xFFFF
-_MOST_CHARACTERS: Final = 0xFFFF
+_MAX_TOKENS: Final = 0xFFFF
+_MAX_CHARACTERS: Final = 0xFFFF
 _LONGEST: Final = 0xFF
 _TINY: Final = np.float32(1e-9)
 # The best width of four equal steps for what is normally distributed, in standard deviations
@@ -46,7 +46,7 @@ _STEP: Final = np.float32(0.9957)
 _SHIFTS: Final = np.array([0, 2, 4, 6], np.uint8)
 _LEVELS: Final = ((np.arange(256)[:, None] >> _SHIFTS) & 3).astype(np.float32) - np.float32(1.5)
 # A query's tokens beyond these say little more, and each costs the same.
-_MOST_QUERY_TOKENS: Final = 64
+_MAX_QUERY_TOKENS: Final = 64
 
 
 class _Block(NamedTuple):
@@ -79,13 +79,13 @@ class ScalarCodec:
         return len(self._step) // 4 + 5
 
     def encode(self, text: str, tokens: TokenVectors, start: int = 0) -> bytes:
-        spans = tokens.spans[:_MOST_TOKENS]
-        levels = np.floor(self._turn(tokens)[:_MOST_TOKENS] / self._step) + 2
+        spans = tokens.spans[:_MAX_TOKENS]
+        levels = np.floor(self._turn(tokens)[:_MAX_TOKENS] / self._step) + 2
         codes = np.clip(levels, 0, 3).astype(np.uint8).reshape(len(spans), len(self._step) // 4, 4)
         return b"".join(
             (
                 _HEAD.pack(_FORMAT, self._mark, start, len(spans)),
-                np.array([min(first, _MOST_CHARACTERS) for first, _ in spans], "<u2").tobytes(),
+                np.array([min(first, _MAX_CHARACTERS) for first, _ in spans], "<u2").tobytes(),
                 np.array([min(last - first, _LONGEST) for first, last in spans], "u1").tobytes(),
                 _hashes(text, spans).tobytes(),
                 (codes << _SHIFTS).sum(axis=2, dtype=np.uint8).tobytes(),
@@ -95,7 +95,7 @@ class ScalarCodec:
     def compare(
         self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
-        spans = tokens.spans[:_MOST_QUERY_TOKENS]
+        spans = tokens.spans[:_MAX_QUERY_TOKENS]
         read = [self._read(block) for block in texts]
         blocks = [block for block in read if block is not None]
         if not spans or not blocks:

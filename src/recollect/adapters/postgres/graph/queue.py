@@ -69,7 +69,7 @@ select d.owner from extractions d
 where d.extracted_by < %(below)s and d.due_at <= now()
 group by d.owner order by min(d.extracted_by), min(d.due_at) limit %(owners)s
 """
-_MOST_OWNERS: Final = 100
+_MAX_OWNERS: Final = 100
 """Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
 
 _PRESENT: Final = """
@@ -170,7 +170,7 @@ class ExtractionQueue(ListeningQueue):
             "most": MAX_ATTEMPTS,
             "silence": SILENCE,
         }
-        wanted = {"below": below, "owners": _MOST_OWNERS}
+        wanted = {"below": below, "owners": _MAX_OWNERS}
         async with self._pool.transaction(WORKER) as connection:
             for owner in await self._owners(connection, _DUE_OWNERS, wanted):
                 while True:

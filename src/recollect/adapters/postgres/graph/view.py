@@ -93,7 +93,7 @@ _BY_RELATION: Final = """
 select relation as name, count(*) as many from concept_edges
 where owner = %(owner)s and source <> target group by relation order by 2 desc, 1 limit %(limit)s
 """
-_MOST_MENTIONED: Final = """
+_MAX_MENTIONED: Final = """
 select c.name, m.many from (
     select concept_id, count(distinct memory_id) as many from memory_concepts
     where owner = %(owner)s group by concept_id order by 2 desc, 1 limit %(limit)s
@@ -156,7 +156,7 @@ class GraphViewer(PostgresComponent):
         async with self._pool.transaction(owner) as connection:
             cursor = await connection.execute(_COUNTS, params)
             counts: dict[str, int] = await cursor.fetchone() or {}
-            for query in (_BY_KIND, _BY_RELATION, _MOST_MENTIONED):
+            for query in (_BY_KIND, _BY_RELATION, _MAX_MENTIONED):
                 cursor = await connection.execute(query, params)
                 tables.append({row["name"]: row["many"] for row in await cursor.fetchall()})
             version = await read_version(connection, owner)

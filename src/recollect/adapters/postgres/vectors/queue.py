@@ -60,7 +60,7 @@ select e.owner from embeddings e
 where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
 group by e.owner order by min(e.due_at) limit %(owners)s
 """
-_MOST_OWNERS: Final = 100
+_MAX_OWNERS: Final = 100
 """Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
 # A text that was tried often enough and is due once more has crashed its workers: it is parked. Its
 # former error is cleared when it is tried again, so that silence can be told from an answer. Each
@@ -496,7 +496,7 @@ class EmbeddingQueue(ListeningQueue):
     ) -> list[Mapping[str, Any]]:
         """Jobs that are due, locked. On a cluster of the owners who have waited longest."""
         found: list[Mapping[str, Any]] = []
-        wanted = {"space": space.id, "owners": _MOST_OWNERS}
+        wanted = {"space": space.id, "owners": _MAX_OWNERS}
         for owner in await self._owners(connection, _DUE_OWNERS, wanted):
             params = {"space": space.id, "owner": owner, "limit": limit - len(found)}
             params |= {"max_bytes": max_bytes}

@@ -94,7 +94,7 @@ SELECT kind, count(*) FROM concepts WHERE owner = :owner GROUP BY kind ORDER BY 
 _BY_RELATION: Final = f"""
 SELECT relation, count(*) {_STATED} GROUP BY relation ORDER BY 2 DESC, 1 LIMIT {_MAX_NAMES}
 """  # composed of constants
-_MOST_MENTIONED: Final = f"""
+_MAX_MENTIONED: Final = f"""
 SELECT c.name, m.many FROM (
     SELECT concept_id, count(DISTINCT memory) AS many FROM memory_concepts
     WHERE owner = :owner GROUP BY concept_id ORDER BY 2 DESC, 1 LIMIT {_MAX_NAMES}
@@ -149,7 +149,7 @@ class GraphViewer(SqliteComponent):
             counts = reader.execute(_COUNTS, values).fetchone()
             by_kind, by_relation, most_mentioned = (
                 dict(reader.execute(query, {"owner": owner}).fetchall())
-                for query in (_BY_KIND, _BY_RELATION, _MOST_MENTIONED)
+                for query in (_BY_KIND, _BY_RELATION, _MAX_MENTIONED)
             )
             return GraphStats(
                 version=read_version(reader, owner),

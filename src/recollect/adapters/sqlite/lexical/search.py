@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
-from recollect.core.recall.rarity import FEWEST_ROWS, idf, most_information
+from recollect.core.recall.rarity import MIN_ROWS, idf, most_information
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 
@@ -214,7 +214,7 @@ def _evidence(rows: Sequence[sqlite3.Row], holders: Sequence[int], asked: int) -
     """
     if not rows:
         return []
-    total = max(rows[0][5], FEWEST_ROWS)
+    total = max(rows[0][5], MIN_ROWS)
     weights = [idf(total, min(max(each, 1), total)) for each in holders]
     ceiling = most_information(weights[:asked] or weights)
     return [min(sum(weights[place] for place in json.loads(row[4])) / ceiling, 1.0) for row in rows]

@@ -34,7 +34,7 @@ SELECT id FROM embeddings WHERE owner = ? AND space_id = ? AND vector IS NOT NUL
 """
 _ALWAYS: Final = np.iinfo(np.int64)
 _READ_AT_ONCE: Final = 4_096
-_LEAST_ROOM: Final = 64
+_MIN_ROOM: Final = 64
 _GATHERED: Final = 8
 """A scope of less than one in so many vectors is gathered first; for a larger one it is faster to
 compare them all and take what is in the scope."""
@@ -204,7 +204,7 @@ class Matrix:
     def _make_room(self, more: int) -> None:
         needed = self._count + more
         if needed > len(self._rows):
-            room = max(_LEAST_ROOM, needed, needed + needed // 4 if self._count else needed)
+            room = max(_MIN_ROOM, needed, needed + needed // 4 if self._count else needed)
             self._set_columns([_enlarged(column, room, self._count) for column in self._columns()])
 
     def _drop_missing(self, connection: sqlite3.Connection) -> None:

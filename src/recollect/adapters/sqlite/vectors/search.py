@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recollect.core.text.passages import Span
     from recollect.ports.recall import VectorQuery
 
-MOST_MATRICES: Final = 4
+MAX_MATRICES: Final = 4
 """Of several owners in one file those who recalled last are kept."""
 
 _NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
@@ -71,7 +71,7 @@ class _Kept:
             finally:
                 self.connection.execute("ROLLBACK")
         self._matrices[key] = version, matrix
-        while len(self._matrices) > MOST_MATRICES:
+        while len(self._matrices) > MAX_MATRICES:
             self._matrices.popitem(last=False)
         return matrix
 

@@ -15,7 +15,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 _GAP: Final = re.compile(r"[\s,;]{1,4}|[\s,;]{0,3}\d{1,2}[.):]?\s{0,2}")
 _FITTING: Final = re.compile(r"[a-z]{3,8}")
 _INFLECTED: Final = re.compile(r"[a-z]+(?:s|ed|ing|ly)")
-_MOST_INFLECTED: Final = 0.2
+_MAX_INFLECTED: Final = 0.2
 _LENGTHS: Final = (12, 15, 18, 21, 24)
 _NAMED: Final = re.compile(r"seed|mnemonic|recovery|wallet|bip-?39|backup phrase", re.IGNORECASE)
 _NAMED_WITHIN: Final = 80
@@ -34,7 +34,7 @@ def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
     """Where seed phrases are, and the confidence in each."""
     for start, end, words in _runs(text):
         inflected = sum(_INFLECTED.fullmatch(word) is not None for word in words)
-        if inflected > _MOST_INFLECTED * len(words) or len(set(words)) < len(words) * 2 / 3:
+        if inflected > _MAX_INFLECTED * len(words) or len(set(words)) < len(words) * 2 / 3:
             continue
         if _NAMED.search(text, max(0, start - _NAMED_WITHIN), start) or _NAMED.search(
             " ".join(words[:6])

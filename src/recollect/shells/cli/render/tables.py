@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.space import EmbeddingStats
 
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LEAST_SHOWN = 0.0001
+_MIN_SHOWN = 0.0001
 _PROJECT_WIDTH = 24
 # A passage is about as long.
 _SHOWN_WHOLE = 1_500
@@ -213,8 +213,8 @@ def amount(score: float) -> str:
     """A fused score: 1 to 100 when ranked by standout, a few hundredths when by reciprocal ranks.
     The graph walk leaves next to nothing on memories it does not reach, which is not zero.
     """
-    if 0.0 < score < _LEAST_SHOWN:
-        return f"<{_LEAST_SHOWN:.4f}"
+    if 0.0 < score < _MIN_SHOWN:
+        return f"<{_MIN_SHOWN:.4f}"
     return f"{score:.2f}" if score >= 1.0 else f"{score:.4f}"
 
 

@@ -6,7 +6,7 @@ prompt, import this package too, and pay for none of it.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's watchdog runs
 if TYPE_CHECKING:
     from recollect.core.errors import (
         Conflict,

@@ -6,7 +6,7 @@ little, says where each name is and hands out `lazy_getattr(__name__, homes)` as
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's watchdog runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 

@@ -14,7 +14,7 @@ import gc
 import os
 import sys
 
-TYPE_CHECKING = False  # `typing` itself takes too long before a hook's wall stands
+TYPE_CHECKING = False  # `typing` itself takes too long before a hook's watchdog runs
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -12,14 +12,14 @@ LONGEST_DELAY: Final = 3_600.0
 """Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
 a job is parked, so that a model that is down for an hour parks nothing."""
 
-GIVEN_BACK: Final = "it failed before, and was given back when it was its turn again"
+RELEASED: Final = "it failed before, and was given back when it was its turn again"
 """The error of a text that failed and was claimed since: without any it would look like one that
 crashed its worker."""
 
-SILENCE: Final = "its workers ended without an answer"
+WORKER_DIED: Final = "its workers ended without an answer"
 """The error of a text that was tried often enough and is due once more: it crashed its workers."""
 
-OFTEN: Final = 3
+MAX_CRASHES: Final = 3
 SOON: Final = 30.0
 """What failed less often than that, and is due within so many seconds, is worth waiting for."""
 

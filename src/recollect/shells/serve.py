@@ -212,7 +212,7 @@ async def serve(
     )
     answering = _Uvicorn(config, on_ready)
 
-    async def obey() -> None:
+    async def stop_when_asked() -> None:
         await stopping.wait()
         await asyncio.sleep(server.settings.drain_seconds)
         answering.should_exit = True
@@ -221,11 +221,11 @@ async def serve(
         return
     with _without_its_group():
         async with running, working_inside(server):
-            obeying = asyncio.create_task(obey())
+            stopping_when_asked = asyncio.create_task(stop_when_asked())
             try:
                 await answering.serve([listening])
             finally:
-                obeying.cancel()
+                stopping_when_asked.cancel()
 
 
 @contextmanager

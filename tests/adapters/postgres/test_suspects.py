@@ -27,7 +27,7 @@ from recollect.usecases.workers.worker import Worker
 pytestmark = pytest.mark.anyio
 
 KILLER, CHOKER = "killer", "choker"
-SILENCE = "its workers ended without an answer"
+WORKER_DIED = "its workers ended without an answer"
 _LATER = "update embeddings set due_at = now() + interval '1 hour' where vector is null"
 
 
@@ -93,7 +93,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         assert (
             await deaths_until_done(Worker(EmbeddingStep(parts_of(store, model)))) == MAX_ATTEMPTS
         )
-        assert await vectors.progress(space) == EmbeddingProgress(BATCH - 1, 0, 1, SILENCE)
+        assert await vectors.progress(space) == EmbeddingProgress(BATCH - 1, 0, 1, WORKER_DIED)
         parked = "select memory_id from embeddings where vector is null"
         assert [row["memory_id"] for row in await rows(store, parked)] == ids(place)
         together = [asked for asked in model.asked if KILLER in asked and len(asked) > 1]
@@ -247,7 +247,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(emptied_database_ur
         assert await deaths_until_done(worker) == MAX_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting) == (RULES_BATCH - 1, 0)
-        assert (progress.parked, progress.last_error) == (1, SILENCE)
+        assert (progress.parked, progress.last_error) == (1, WORKER_DIED)
 
 
 async def test_reading_does_not_wait_for_what_failed_in_an_earlier_run(

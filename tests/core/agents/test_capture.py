@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.samples import memory
 
 from recollect.core.agents.capture import refines, says_no_more, statements
-from recollect.core.agents.capture_answers import believed, material
+from recollect.core.agents.capture_answers import material, parse_statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.agents.transcript import own_words
 
@@ -252,7 +252,7 @@ SAID = ["we keep the invoices in the eu-west bucket since the audit"]
     ],
 )
 def test_a_model_is_believed_as_far_as_it_was_said(answer: str, kept: list[str]) -> None:
-    assert [one.content for one in believed(answer, SAID)] == kept
+    assert [one.content for one in parse_statements(answer, SAID)] == kept
 
 
 def test_a_model_reads_data_between_fences() -> None:

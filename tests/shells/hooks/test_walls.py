@@ -208,7 +208,7 @@ def test_no_process_outlives_a_capture(home: Path, tmp_path: Path) -> None:
 
 def test_half_an_installation_does_not_stop_an_agent(home: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['recollect.shells.hooks.wall'] = None;"
+        "import sys; sys.modules['recollect.shells.hooks.watchdog'] = None;"
         " sys.argv = ['r', 'hook', 'recall']"
         "\nfrom recollect.main import main\nmain()"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.core.agents.capture import Statement
-from recollect.core.agents.capture_answers import INSTRUCTION, believed, material
+from recollect.core.agents.capture_answers import INSTRUCTION, material, parse_statements
 from recollect.core.agents.pasted import without_pasted
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.ports.language import AskedModel
@@ -21,4 +21,4 @@ async def extract(model: AskedModel, said: Sequence[str]) -> list[Statement]:
     own = [text for text in map(without_pasted, allowed) if text.strip()]
     if not own:
         return []
-    return believed(await model.ask(INSTRUCTION, material(own)), own)
+    return parse_statements(await model.ask(INSTRUCTION, material(own)), own)

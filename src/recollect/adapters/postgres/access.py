@@ -149,7 +149,7 @@ where not has_schema_privilege(r, s, 'usage')
 _ADMIN_ROWS: Final = "coalesce(current_setting('recollect.owner', true), '') = ''"
 
 
-def raise_barrier(url: str, timeouts: Timeouts) -> Barrier:
+def create_rls_roles(url: str, timeouts: Timeouts) -> Barrier:
     """Create the roles, their rights and their policies where they are missing: after a migration,
     after a restore in another cluster, or once a superuser has created the roles.
     """

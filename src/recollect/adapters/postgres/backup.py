@@ -19,7 +19,7 @@ from psycopg import IsolationLevel, sql
 
 from recollect import __version__
 from recollect.adapters.files.backup_folder import Backup, write_manifest
-from recollect.adapters.postgres.access import raise_barrier
+from recollect.adapters.postgres.access import create_rls_roles
 from recollect.adapters.postgres.distribution import read_distribution
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.adapters.postgres.migrate import REVISIONS_TABLE, migrate_to, read_revisions
@@ -160,7 +160,7 @@ def _reading(url: str, timeouts: Timeouts) -> Iterator[Connection]:
                 field="RECOLLECT_DATABASE_URL",
                 remedy="Name the database of a server, or start one with `recollect serve`.",
             )
-    raise_barrier(url, timeouts)  # without its policies there are no rows to see
+    create_rls_roles(url, timeouts)  # without its policies there are no rows to see
     with translate_errors(), _connect(url, timeouts) as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True

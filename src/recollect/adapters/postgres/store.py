@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from recollect.adapters.files.erasure_log import ErasureLogs
-from recollect.adapters.postgres.access import Barrier, raise_barrier
+from recollect.adapters.postgres.access import Barrier, create_rls_roles
 from recollect.adapters.postgres.curation import PostgresCuration
 from recollect.adapters.postgres.graph.store import PostgresGraph
 from recollect.adapters.postgres.history.changes import PostgresChanges
@@ -74,7 +74,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
 
     async def __aenter__(self) -> Self:
         self.vector_note = await asyncio.to_thread(migrate, self.pool.url, self.pool.timeouts)
-        self.barrier = await asyncio.to_thread(raise_barrier, self.pool.url, self.pool.timeouts)
+        self.barrier = await asyncio.to_thread(create_rls_roles, self.pool.url, self.pool.timeouts)
         self.pool.roles = self.barrier.roles
         self.pool.is_distributed = self.barrier.is_distributed
         await self.pool.open()

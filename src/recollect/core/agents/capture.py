@@ -247,7 +247,7 @@ def refines(new: str, old: str) -> bool:
     return before < after and len(before) >= _NEAR * len(after)
 
 
-def grounded(statement: str, said: Sequence[str]) -> bool:
+def is_supported(statement: str, said: Sequence[str]) -> bool:
     """Whether most of what a model extracted from an exchange was really said in it."""
     claimed = telling_stems(statement)
     heard = frozenset().union(*map(telling_stems, said)) if said else frozenset()

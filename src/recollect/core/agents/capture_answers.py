@@ -15,8 +15,8 @@ from recollect.core.agents.capture import (
     MAX_STATEMENT,
     MAX_STATEMENTS,
     Statement,
-    grounded,
     is_self_contained,
+    is_supported,
 )
 from recollect.core.agents.injection import neutral
 
@@ -39,7 +39,7 @@ def material(said: Sequence[str]) -> str:
     return f"<said>\n{text}\n</said>"
 
 
-def believed(answer: str, said: Sequence[str]) -> list[Statement]:
+def parse_statements(answer: str, said: Sequence[str]) -> list[Statement]:
     """The statements of an answer that can be stored."""
     found = _json(answer[:_MAX_ANSWER])
     memories = found.get("memories") if isinstance(found, dict) else None
@@ -60,7 +60,7 @@ def _statement(entry: object, said: Sequence[str]) -> Statement | None:
         return None
     text = " ".join(neutral(content).split())
     fits = 0.0 <= importance <= 1.0 and len(text) <= MAX_STATEMENT
-    if not fits or not is_self_contained(text) or not grounded(text, said):
+    if not fits or not is_self_contained(text) or not is_supported(text, said):
         return None
     return Statement(text, str(category), float(importance))
 

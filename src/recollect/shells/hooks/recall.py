@@ -13,7 +13,7 @@ from recollect.core.errors import RecollectError
 from recollect.core.recall.request import Hit
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.session_answer import SessionAnswer
-from recollect.shells.hooks.wall import Wall
+from recollect.shells.hooks.watchdog import Watchdog
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.wire.hook_call import HookReply
 from recollect.wiring.fast_recall import FastRecall, read_settings
@@ -61,14 +61,14 @@ class Prompt:
 def recall(
     event: Event,
     environ: Mapping[str, str],
-    wall: Wall,
+    watchdog: Watchdog,
     resident: SessionAnswer,
     *,
     as_text: bool,
 ) -> str:
     """Print the reply, note what was in it, and return the outcome for the log."""
     prompt = Prompt(event, environ, as_text=as_text)
-    find = FastRecall(prompt.settings, wall.until)
+    find = FastRecall(prompt.settings, watchdog.until)
     reply: HookReply | RecollectError
     try:
         hits = [] if prompt.request is None else find(prompt.request)
@@ -84,6 +84,6 @@ def recall(
             reply.note = ", ".join([*notes, resident.note])
     if isinstance(reply, RecollectError):
         raise reply
-    wall.answer(reply.text, reply.outcome)
+    watchdog.answer(reply.text, reply.outcome)
     prompt.note_shown()
     return reply.outcome

@@ -12,7 +12,7 @@ import sys
 
 from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.stdin import read_stdin
-from recollect.shells.hooks.wall import Wall, wanted_ms
+from recollect.shells.hooks.watchdog import Watchdog, wanted_ms
 from recollect.wiring.hooks import open_hook_log
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
@@ -46,17 +46,17 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     def late(ms: float, outcome: str | None) -> None:
         log.write(name, outcome or "gave up to stay within its budget", ms)
 
-    wall = Wall(wanted_ms(name, environ), late)
+    watchdog = Watchdog(wanted_ms(name, environ), late)
     try:
-        outcome = _hook(name, environ, wall, as_text=as_text)
+        outcome = _hook(name, environ, watchdog, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
         outcome = f"failed: {type(error).__name__}"
-    log.write(name, outcome, wall.ms)
+    log.write(name, outcome, watchdog.ms)
 
 
-def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+def _hook(name: str, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool) -> str:
     data = read_stdin()
-    answer = SessionAnswer(data, environ, wall, as_text=as_text) if name == "recall" else None
+    answer = SessionAnswer(data, environ, watchdog, as_text=as_text) if name == "recall" else None
     if answer is not None and (outcome := answer.print_soon()) is not None:
         return outcome
     from recollect.shells.hooks.events import BadEvent, parse_event
@@ -69,9 +69,9 @@ def _hook(name: str, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -
         from recollect.shells.hooks.recall import recall
 
         # The answer may have come during the imports.
-        return answer.print_now() or recall(event, environ, wall, answer, as_text=as_text)
+        return answer.print_now() or recall(event, environ, watchdog, answer, as_text=as_text)
     from recollect.shells.hooks import session
 
     if name == "brief":
-        return session.brief(event, environ, wall, as_text=as_text)
+        return session.brief(event, environ, watchdog, as_text=as_text)
     return session.capture(event, environ, is_compacting=name == "compact")

@@ -19,7 +19,7 @@ from recollect.core.agents.injection import block, fitting
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.shells.hooks.events import Event, rendered
-from recollect.shells.hooks.wall import Wall
+from recollect.shells.hooks.watchdog import Watchdog
 from recollect.wiring.fast_recall import home_folder
 from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
@@ -37,17 +37,17 @@ _FOR_BRIEFING: Final = 0.5
 _LOOKING: Final = 0.02
 
 
-def brief(event: Event, environ: Mapping[str, str], wall: Wall, *, as_text: bool) -> str:
+def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool) -> str:
     """Print the project's memories before the first prompt."""
     import asyncio
 
-    found = asyncio.run(briefed(event, environ, wall.until - _FOR_BRIEFING))
+    found = asyncio.run(briefed(event, environ, watchdog.until - _FOR_BRIEFING))
     memories = found.memories
     told = block(found.sentence, memories)
     text = rendered(event.name or "SessionStart", told, as_text=as_text)
     files = open_hook_files(home_folder(environ))
     outcome = f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
-    wall.answer(text, outcome)
+    watchdog.answer(text, outcome)
     session = files.session(event.session_key)
     if event.source in _EMPTIED:
         session.note_emptied()

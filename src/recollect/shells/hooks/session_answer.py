@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from recollect.shells.hooks.wall import Wall
+    from recollect.shells.hooks.watchdog import Watchdog
     from recollect.wiring.hooks import Question
 
 # Of the time that is left, how long the session has before this process searches by words as well.
@@ -31,11 +31,11 @@ class SessionAnswer:
     """One hook's question to the session. `note` says why it was not answered."""
 
     def __init__(
-        self, event: bytes, environ: Mapping[str, str], wall: Wall, *, as_text: bool
+        self, event: bytes, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool
     ) -> None:
         self._event = event
         self._environ = environ
-        self._wall = wall
+        self._watchdog = watchdog
         self._as_text = as_text
         self._question: Question | None = None
         self.note = ""
@@ -65,14 +65,14 @@ class SessionAnswer:
         except OSError:  # it was removed
             folder = "/"
         call = HookCall(self._event, folder, self._environ, as_text=self._as_text)
-        self._question = ask_session(self._environ, call.to_bytes(), self._wall.left)
+        self._question = ask_session(self._environ, call.to_bytes(), self._watchdog.left)
 
     def _print(self, share: float, notes: Sequence[str] = ()) -> str | None:
         if self._question is None:
             self.note = "by words"
             return None
-        reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * self._wall.budget)
-        answer = self._question.read_answer(share * (self._wall.left - reserved))
+        reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * self._watchdog.budget)
+        answer = self._question.read_answer(share * (self._watchdog.left - reserved))
         if answer is None:
             self.note = "by words: the session did not answer"
             return None
@@ -82,6 +82,6 @@ class SessionAnswer:
             self.note = "by words: the session's answer was invalid"
             return None
         reply.note = ", ".join([*notes, reply.note])
-        self._wall.answer(reply.text, reply.outcome)
+        self._watchdog.answer(reply.text, reply.outcome)
         self._question.confirm(SHOWN)
         return reply.outcome

@@ -31,7 +31,7 @@ from recollect.core.memory.ids import IdPrefix, uuid7
 from recollect.ports.curation import CurationStore
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
-from recollect.usecases.memory.rewrite import next_version, until_unchanged
+from recollect.usecases.memory.rewrite import next_version, retry_on_conflict
 
 MAX_LISTED: Final = 1_000
 
@@ -78,7 +78,7 @@ async def accept(
             raise _void(current or found)
         return None
 
-    return await until_unchanged(context, kept, attempt)
+    return await retry_on_conflict(context, kept, attempt)
 
 
 async def decide(context: Context, owner: str, reference: str, verdict: Verdict) -> Proposal:
@@ -113,7 +113,7 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
             raise _nothing_to_undo(str(entry.id))
         return None
 
-    return await until_unchanged(context, entry.survivor, attempt)
+    return await retry_on_conflict(context, entry.survivor, attempt)
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:

@@ -55,12 +55,12 @@ class GraphContext:
     timeouts: Timeouts = TIMEOUTS
 
     @property
-    def worth(self) -> int:
-        """The least worth of a reader after which a memory is done."""
+    def required_level(self) -> int:
+        """The extraction level at which a memory needs no further reading."""
         return BY_RULES if self.reader is None else BY_MODEL
 
     async def progress(self, owner: str | None = None) -> ExtractionProgress:
-        return await self.store.progress(self.worth, owner)
+        return await self.store.progress(self.required_level, owner)
 
 
 @dataclass(frozen=True, slots=True)

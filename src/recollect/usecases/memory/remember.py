@@ -33,7 +33,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
     memory, _ = await _build(context, owner, draft, context.clock.now())
     if can_deduplicate(draft):
         known = await context.store.add_unless_known(memory)
-        return memory if known is None else await _say_again(context, known, memory)
+        return memory if known is None else await _merge(context, known, memory)
     try:
         await context.store.add(memory)
     except Conflict as error:
@@ -75,7 +75,7 @@ async def remember_many(
             continue
         memory, secret = item
         if memory.id in same:
-            results.append(await _say_again_or_refuse(context, same[memory.id], memory, secret))
+            results.append(await _merge_or_refuse(context, same[memory.id], memory, secret))
         elif memory.id in new:
             new.remove(memory.id)
             known[memory.id] = memory  # a second one with the same id is compared with the first
@@ -175,18 +175,18 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
     return Remembered(memory.id, "refused", _taken(existing))
 
 
-async def _say_again_or_refuse(
+async def _merge_or_refuse(
     context: Context, known: Memory, again: Memory, secret: Secret | None
 ) -> Remembered:
     """The rest of the batch is stored by now: an error here concerns only this memory."""
     try:
-        await _say_again(context, known, again)
+        await _merge(context, known, again)
     except RecollectError as error:
         return Remembered(known.id, "refused", error)
     return Remembered(known.id, "present", secret=secret)
 
 
-async def _say_again(context: Context, known: Memory, again: Memory) -> Memory:
+async def _merge(context: Context, known: Memory, again: Memory) -> Memory:
     """The existing memory, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:

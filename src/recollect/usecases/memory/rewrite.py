@@ -43,10 +43,10 @@ async def rewrite(
         written = await context.store.replace(changed, based_on=current.version)
         return changed if written else None
 
-    return await until_unchanged(context, id, attempt)
+    return await retry_on_conflict(context, id, attempt)
 
 
-async def until_unchanged(
+async def retry_on_conflict(
     context: Context, id: UUID, attempt: Callable[[datetime], Awaitable[Done | None]]
 ) -> Done:
     """What the first attempt did that no other writer of the memory came before; such attempts

@@ -181,7 +181,7 @@ async def _place_in_legs(
     """What each leg says of the memory, and the legs' answers with the memory in its place, also
     where it is outside of what is asked: its place is then the one it would have.
     """
-    memory, depth, far = question.memory, question.recall.depth, question.far
+    memory, depth, far = question.memory, question.recall.depth, question.without_limits
     answers = collect_answers(outcomes)
     alone = replace(question.recall.request, scope=_alone(memory), exclude=frozenset())
     probes = await far.run_legs(tuple(answers), alone)
@@ -261,7 +261,7 @@ def _rank(
         return None
     mine = (-candidate.score, candidate.id)
     better = sum((-other.score, other.id) < mine for other in searched)
-    return None if better >= question.far.recall.depth else better + 1
+    return None if better >= question.without_limits.recall.depth else better + 1
 
 
 def _place(memory: Memory, ranking: Ranking) -> tuple[int, Ranked] | tuple[None, None]:
@@ -289,7 +289,7 @@ async def _in_second_phase(
     may_be_reached = not memory.is_sensitive and memory.deleted_at is None
     if report.status != "ran" or not may_be_reached:
         return _facts(question, report, None, None, report.found)
-    far = await question.run_far(name, answers)
+    far = await question.run_without_limits(name, answers)
     if far.found is None:
         return _facts(question, far.report, None, None, 0)
     reached = [candidate for candidate in far.found if candidate.is_ranked]

@@ -43,7 +43,7 @@ class WhyContext:
         return replace(self, recall=replace(self.recall, settings=settings))
 
     @property
-    def far(self) -> WhyContext:
+    def without_limits(self) -> WhyContext:
         """The same, as deep as a memory's rank is looked for."""
         return self.at_depth(self.search_depth)
 
@@ -62,12 +62,12 @@ class WhyContext:
         ranking = await rank_fused(asked, self.context.store, order, self.context.late)
         return await rerank(asked, self.context.reranker, ranking), outcomes
 
-    async def run_far(self, name: LegName, answers: Answers) -> LegOutcome:
+    async def run_without_limits(self, name: LegName, answers: Answers) -> LegOutcome:
         """How a leg of the second phase answers if it is not stopped at the depth, nor by the
         scope: in the recall, both hold after it has come so far.
         """
         request = replace(self.recall.request, scope=EVERYWHERE, exclude=frozenset())
-        asked = self.far.restart(request)
+        asked = self.without_limits.restart(request)
         legs = {name: self.context.second_phase[name]}
         with prepare_second_phase(asked, legs) as second_phase:
             _, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))

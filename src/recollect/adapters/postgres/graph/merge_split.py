@@ -71,7 +71,7 @@ update concepts c set key = n.key, name = n.name from (
 # Evidence whose names belong to other concepts than those its edge links moves to the edge that
 # links them; a missing edge is created. What is said of a single-valued relation, and not
 # withdrawn, is moved by `regroup`.
-_ASTRAY: Final = """
+_MISPLACED_EVIDENCE: Final = """
 select e.owner, e.edge_id as was, e.memory_id as memory, e.source_key, e.target_key,
     s.concept_id as source, t.concept_id as target, c.relation,
     nullif(e.said_from, '-infinity') as said_from, c.is_single,
@@ -160,7 +160,7 @@ class GraphEditor(PostgresComponent):
 
 async def _reattach(connection: Connection, owner: str, ids: Collection[UUID]) -> None:
     params = {"owner": owner, "ids": list(ids)}
-    cursor = await connection.execute(_ASTRAY, params)
+    cursor = await connection.execute(_MISPLACED_EVIDENCE, params)
     astray = await cursor.fetchall()
     edges: set[UUID] = set()
     for row in astray:

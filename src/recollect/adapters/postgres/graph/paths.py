@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
-from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, SAID
+from recollect.adapters.postgres.graph.read import HELD, MAX_MEMORIES, STATED_AT
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
@@ -73,7 +73,7 @@ _LABELS: Final = "select id, name from concepts where owner = %(owner)s and id =
 _SAID: Final = f"""
 select e.edge_id, array_agg(distinct e.memory_id) as memories
 from edge_evidence e join concept_edges c on c.owner = e.owner and c.id = e.edge_id
-where e.owner = %(owner)s and e.edge_id = any(%(edges)s) and {SAID} group by e.edge_id
+where e.owner = %(owner)s and e.edge_id = any(%(edges)s) and {STATED_AT} group by e.edge_id
 """  # noqa: S608  # composed of constants
 _BOTH: Final = f"""
 select distinct a.memory_id from memory_concepts a

@@ -21,9 +21,9 @@ from recollect.adapters.postgres.pool import Pool
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
 from recollect.core.jobs import (
-    GIVEN_BACK,
     MAX_ATTEMPTS,
-    SILENCE,
+    RELEASED,
+    WORKER_DIED,
 )
 
 CHANNEL: Final = "recollect_graph"
@@ -99,7 +99,7 @@ from later where x.owner = later.owner and x.memory_id = later.memory_id {{x}}
 _GIVE_BACK: Final[LiteralString] = f"""
 {_MINE}
 update extractions x set attempts = greatest(x.attempts - 1, 0), due_at = now(),
-    last_error = case when x.attempts > 1 then '{GIVEN_BACK}' end
+    last_error = case when x.attempts > 1 then '{RELEASED}' end
 from mine where x.owner = mine.owner and x.memory_id = mine.memory_id {{x}}
 """  # noqa: S608  # composed of constants
 _RETRY: Final = """
@@ -168,7 +168,7 @@ class ExtractionQueue(ListeningQueue):
             "limit": limit,
             "lease": self._pool.timeouts.lease,
             "most": MAX_ATTEMPTS,
-            "silence": SILENCE,
+            "silence": WORKER_DIED,
         }
         wanted = {"below": below, "owners": _MAX_OWNERS}
         async with self._pool.transaction(WORKER) as connection:

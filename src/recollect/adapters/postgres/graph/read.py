@@ -55,7 +55,7 @@ HELD: Final = """
 """
 # Of a relationship c that held, the evidence e that said so at that moment; of one that is shown
 # although it is no longer said, all the evidence it ever had.
-SAID: Final = """
+STATED_AT: Final = """
     (e.withdrawn_at is null or e.withdrawn_at > %(as_of)s::timestamptz or c.known_until is not null)
 """
 _EDGES: Final = f"""

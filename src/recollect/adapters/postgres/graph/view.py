@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
-from recollect.adapters.postgres.graph.read import HELD, SAID, read_concepts, read_version
+from recollect.adapters.postgres.graph.read import HELD, STATED_AT, read_concepts, read_version
 from recollect.adapters.postgres.rows import utc
 from recollect.core.graph.model import Concept, GraphStats, Neighbourhood, Relationship
 
@@ -18,7 +18,7 @@ _MAX_NAMES: Final = 20
 _RELATIONSHIPS: Final = f"""
 select c.*, s.name as source_name, t.name as target_name,
     (select array_agg(distinct e.memory_id) from edge_evidence e
-        where e.owner = %(owner)s and e.edge_id = c.id and {SAID}) as said_by
+        where e.owner = %(owner)s and e.edge_id = c.id and {STATED_AT}) as said_by
 from concept_edges c
 join concepts s on s.owner = c.owner and s.id = c.source
 join concepts t on t.owner = c.owner and t.id = c.target

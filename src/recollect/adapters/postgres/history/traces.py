@@ -73,7 +73,7 @@ values ('', %(id)s, %(id)s, '-', %(id)s, %(id)s, '{}', '-', now())
     "delete from lexeme_stats where owner = ''",
     "delete from graph_versions where owner = ''",
 )
-_NOBODY: Final = UUID("00000000-0000-7000-8000-000000000000")
+_PLACEHOLDER_ID: Final = UUID("00000000-0000-7000-8000-000000000000")
 
 LEFT_IN_FILES: Final = (
     "the data files and the write-ahead log of this Postgres still hold the bytes. To remove them, "
@@ -96,7 +96,7 @@ async def remove_traces(pool: Pool, files: Path | None) -> None:
             await connection.execute(vacuum.format(sql.Identifier(row["name"])))
         async with connection.transaction():
             for statement in _STAND_IN:
-                await connection.execute(statement, {"id": _NOBODY})
+                await connection.execute(statement, {"id": _PLACEHOLDER_ID})
         if files:
             await connection.execute("vacuum full pg_statistic")
             for statement in _EMPTY_LOG:

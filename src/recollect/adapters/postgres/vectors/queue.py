@@ -26,11 +26,11 @@ from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.jobs import (
-    GIVEN_BACK,
     MAX_ATTEMPTS,
-    OFTEN,
-    SILENCE,
+    MAX_CRASHES,
+    RELEASED,
     SOON,
+    WORKER_DIED,
     select_batch,
     to_storable,
 )
@@ -191,7 +191,7 @@ where e.owner = later.owner and e.memory_id = later.memory_id and e.space_id = %
 _GIVE_BACK: Final[LiteralString] = f"""
 {_MINE}
 update embeddings e set attempts = greatest(e.attempts - 1, 0), due_at = now(),
-    last_error = case when e.attempts > 1 then '{GIVEN_BACK}' end
+    last_error = case when e.attempts > 1 then '{RELEASED}' end
 from mine
 where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(space)s
     and e.passage = 0 {{e}}
@@ -428,7 +428,7 @@ class EmbeddingQueue(ListeningQueue):
         return row is not None and bool(row["is_embedded"])
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
-        params = {"space": space.id, "owner": owner, "often": OFTEN, "soon": SOON}
+        params = {"space": space.id, "owner": owner, "often": MAX_CRASHES, "soon": SOON}
         who = WORKER if owner is None else owner
         async with self._pool.transaction(who, is_snapshot=True) as connection:
 
@@ -479,7 +479,7 @@ class EmbeddingQueue(ListeningQueue):
                     "hashes": [_hash(contexts.get(_key_of(row))) for row in part],
                     "lease": self._pool.timeouts.lease,
                     "most": MAX_ATTEMPTS,
-                    "silence": SILENCE,
+                    "silence": WORKER_DIED,
                 }
                 cursor = await connection.execute(limit_to(owner, _CLAIM), params)
                 claimed = await cursor.fetchall()

@@ -63,7 +63,7 @@ UPDATE concepts SET key = n.key, name = n.name FROM (
 # Evidence whose names belong to other concepts than those its edge links moves to the edge that
 # links them; a missing edge is created. What is said of a single-valued relation, and not
 # withdrawn, is moved by `regroup`.
-_ASTRAY: Final = """
+_MISPLACED_EVIDENCE: Final = """
 SELECT e.owner, e.edge_id AS was, e.memory, e.source_key, e.target_key, e.said_from,
     s.concept_id AS source, t.concept_id AS target, c.relation, c.is_single,
     c.is_single AND e.withdrawn_at IS NULL AS is_grouped
@@ -159,7 +159,7 @@ class GraphEditor(SqliteComponent):
 
 def _reattach(writer: sqlite3.Connection, owner: str, ids: Collection[UUID]) -> None:
     values = {"owner": owner, "ids": id_list(ids)}
-    astray = writer.execute(_ASTRAY, values).fetchall()
+    astray = writer.execute(_MISPLACED_EVIDENCE, values).fetchall()
     edges: set[str] = set()
     for row in astray:
         edges.add(row["was"])

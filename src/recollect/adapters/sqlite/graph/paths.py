@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.component import SqliteComponent
-from recollect.adapters.sqlite.graph.read import HELD, MAX_MEMORIES, SAID, at
+from recollect.adapters.sqlite.graph.read import HELD, MAX_MEMORIES, STATED_AT, at
 from recollect.adapters.sqlite.rows import id_list
 from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
 from recollect.core.graph.paths import (
@@ -72,7 +72,7 @@ _SAID: Final = f"""
 SELECT DISTINCT m.id FROM edge_evidence e
 JOIN concept_edges c ON c.owner = e.owner AND c.id = e.edge_id
 JOIN memories m ON m.number = e.memory
-WHERE e.owner = :owner AND e.edge_id = :edge AND {SAID}
+WHERE e.owner = :owner AND e.edge_id = :edge AND {STATED_AT}
 """  # noqa: S608  # composed of constants
 _BOTH: Final = f"""
 SELECT DISTINCT m.id FROM memory_concepts a

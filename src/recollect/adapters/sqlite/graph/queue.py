@@ -19,7 +19,7 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.adapters.sqlite.vectors.queue import due_after_failure
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.jobs import GIVEN_BACK, MAX_ATTEMPTS, SILENCE, select_batch, to_storable
+from recollect.core.jobs import MAX_ATTEMPTS, RELEASED, WORKER_DIED, select_batch, to_storable
 
 _ANY_DUE: Final = "SELECT 1 FROM extractions WHERE extracted_by < :below AND due_at <= :now LIMIT 1"
 _TEXT: Final = """
@@ -44,7 +44,7 @@ UPDATE extractions SET last_error = ?, due_at = ? WHERE owner = ? AND memory = ?
 """
 _GIVE_BACK: Final = f"""
 UPDATE extractions SET attempts = max(attempts - 1, 0), due_at = 0,
-    last_error = CASE WHEN attempts > 1 THEN '{GIVEN_BACK}' END
+    last_error = CASE WHEN attempts > 1 THEN '{RELEASED}' END
 WHERE owner = ? AND memory = ?
 """  # noqa: S608  # composed of constants
 _RETRY: Final = """
@@ -203,7 +203,7 @@ class ExtractionQueue(SqliteComponent):
             "owner": row["owner"],
             "memory": row["number"],
             "due_at": PARKED if is_parked else self._lease_end(),
-            "error": SILENCE if is_parked else None,
+            "error": WORKER_DIED if is_parked else None,
         }
         writer.execute(_CLAIM, values)
         return not is_parked

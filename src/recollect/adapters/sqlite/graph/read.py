@@ -60,7 +60,7 @@ HELD: Final = """
 """
 # Of a relationship c that held, the evidence e that said so at that moment; of one that is shown
 # although it is no longer said, all the evidence it ever had.
-SAID: Final = """
+STATED_AT: Final = """
     (e.withdrawn_at IS NULL OR e.withdrawn_at > :as_of OR c.known_until IS NOT NULL)
 """
 _EDGES: Final = f"""

@@ -12,7 +12,7 @@ from uuid import UUID
 from recollect.adapters.sqlite.component import SqliteComponent
 from recollect.adapters.sqlite.graph.read import (
     HELD,
-    SAID,
+    STATED_AT,
     at,
     read_concepts,
     read_version,
@@ -36,7 +36,7 @@ _SAID_BY: Final = f"""
 SELECT DISTINCT m.id FROM edge_evidence e
 JOIN concept_edges c ON c.owner = e.owner AND c.id = e.edge_id
 JOIN memories m ON m.number = e.memory
-WHERE e.owner = :owner AND e.edge_id = :edge AND {SAID} ORDER BY m.id
+WHERE e.owner = :owner AND e.edge_id = :edge AND {STATED_AT} ORDER BY m.id
 """  # noqa: S608  # composed of constants
 _NEAR: Final = """
 SELECT c.name, n.similarity FROM near_concepts n

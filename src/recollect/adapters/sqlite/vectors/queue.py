@@ -21,11 +21,11 @@ from uuid import UUID
 from recollect.adapters.sqlite.component import PARKED, SqliteComponent
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.jobs import (
-    GIVEN_BACK,
     MAX_ATTEMPTS,
-    OFTEN,
-    SILENCE,
+    MAX_CRASHES,
+    RELEASED,
     SOON,
+    WORKER_DIED,
     retry_delay,
     select_batch,
     to_storable,
@@ -101,7 +101,7 @@ UPDATE embeddings SET last_error = :error, due_at = :due_at WHERE {_MINE}
 """  # noqa: S608  # composed of constants
 _GIVE_BACK: Final = f"""
 UPDATE embeddings SET attempts = max(attempts - 1, 0), due_at = 0,
-    last_error = CASE WHEN attempts > 1 THEN '{GIVEN_BACK}' END
+    last_error = CASE WHEN attempts > 1 THEN '{RELEASED}' END
 WHERE {_MINE}
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "UPDATE spaces SET last_error = ? WHERE id = ?"
@@ -296,7 +296,7 @@ class EmbeddingQueue(SqliteComponent):
             "owner": owner,
             "now": now,
             "parked": PARKED,
-            "often": OFTEN,
+            "often": MAX_CRASHES,
             "soon": now + int(SOON * 1_000_000),
         }
 
@@ -358,7 +358,7 @@ class EmbeddingQueue(SqliteComponent):
             "id": row["id"],
             "context": _hash(context),
             "due_at": PARKED if is_parked else self._lease_end(),
-            "error": SILENCE if is_parked else None,
+            "error": WORKER_DIED if is_parked else None,
         }
         writer.execute(_CLAIM, values)
         return None if is_parked else _to_job(row, context)

@@ -36,7 +36,7 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
         return BUDGET_MS if is_recall else START_MS
 
 
-class Wall:
+class Watchdog:
     """Counts from its creation. When the process ends at the limit, `on_timeout` is called with
     the milliseconds it ran and what came of the hook, if its answer is out.
     """

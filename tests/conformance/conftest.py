@@ -10,13 +10,13 @@ from tests.conformance.databases import emptied_database_url, shared_database_ur
 from tests.conformance.places import Place
 from tests.usecases.conftest import TickingClock
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.keys import KeyStore
 from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
+from recollect_bench.in_memory import InMemoryStore
 
 __all__ = ["emptied_database_url", "shared_database_url"]  # fixtures of every test here
 

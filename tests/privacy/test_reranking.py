@@ -10,7 +10,6 @@ import pytest
 from tests.core.privacy.secret_samples import some
 from tests.privacy.canaries import birds_in, canary
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import LegName, RecallRequest, Recollection
 from recollect.ports.recall import Leg
@@ -18,6 +17,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -21,13 +21,13 @@ from tests.serving import Running, running
 from tests.shells.cli.commands import Cli, client_of
 
 from recollect.adapters.http.client import RemoteService
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Draft, Memory
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
 from recollect.wiring import SystemClock
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

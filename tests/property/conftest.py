@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.conftest import Cluster
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect_bench.in_memory import InMemoryStore
 
 Store = InMemoryStore | SqliteStore | PostgresStore
 

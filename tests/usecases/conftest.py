@@ -11,10 +11,10 @@ import pytest
 from tests.clocks import IdleClock
 from tests.strategies import MOMENT
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Limits
 from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
+from recollect_bench.in_memory import InMemoryStore
 
 
 @pytest.fixture(scope="package")

@@ -8,11 +8,11 @@ from typing import Any, Self
 from tests.usecases.conftest import build_context
 from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft, Memory
 from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.dense import dense_leg
+from recollect_bench.in_memory import InMemoryStore
 
 
 @dataclass

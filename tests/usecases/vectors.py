@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from math import sqrt
 from uuid import UUID
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Space, StoredSpace, Survey
 from recollect.ports.embedding import Embedder
 from recollect.ports.recall import VectorQuery
+from recollect_bench.in_memory import InMemoryStore
 
 SPACE = Space("meanings", "1", 3)
 # What a word is about, along three axes.

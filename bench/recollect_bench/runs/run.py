@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.context import EncodedQuery, RecallContext
@@ -31,6 +30,7 @@ from recollect.ports.recall import Leg
 from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
 from recollect_bench.data.datasets import Question
+from recollect_bench.in_memory import InMemoryStore
 from recollect_bench.runs.configs import UNHURRIED, Config
 from recollect_bench.runs.stage import OWNER, Progress, Stage
 

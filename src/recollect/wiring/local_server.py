@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
-from recollect.adapters.in_memory import InMemoryStore
+from recollect.adapters.in_memory_keys import InMemoryKeys
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
@@ -34,7 +34,7 @@ async def open_local_server(
         open_reranker(settings) as reranker,
         recalls_of(store) as shown,
         open_local_on(store, settings, progress) as local,
-        key_uses(keys := InMemoryStore(), local.context.clock) as used,
+        key_uses(keys := InMemoryKeys(), local.context.clock) as used,
     ):
         context = replace(local.context, reranker=reranker)
         status = None

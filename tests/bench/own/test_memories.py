@@ -13,10 +13,10 @@ from tests.bench.memories import filler, memory
 from tests.privacy.canaries import BIRD, birds_in, canary
 from tests.shells.cli.commands import Cli
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.wiring import build_context
+from recollect_bench.in_memory import InMemoryStore
 from recollect_bench.own.labels import accept_all, top_up
 from recollect_bench.own.memories import evaluation_set, read_own
 from recollect_bench.own.words import OwnWords

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 import pytest
 from tests.bench.made_runs import evaluation_set
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.context import RecallContext
@@ -20,6 +19,7 @@ from recollect.settings import load
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 from recollect.wiring import build_context
+from recollect_bench.in_memory import InMemoryStore
 from recollect_bench.runs.configs import parse_configs
 from recollect_bench.runs.run import LIMIT, SETTINGS_AFTER_LEGS, Runner
 from recollect_bench.runs.stage import OWNER, Stage

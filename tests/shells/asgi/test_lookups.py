@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotAllowed
 from recollect.core.privacy.keys import Key
 from recollect.shells.asgi.lookups import KeyLookups
 from recollect.usecases.admin.keys import authenticate, issue_key, revoke_key
+from recollect_bench.in_memory import InMemoryStore
 
 
 class Clock:

@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from tests.strategies import MOMENT
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import AmbiguousId, InvalidInput, NotAllowed, NotFound
 from recollect.core.memory.memory import Draft
 from recollect.usecases.admin.key_uses import key_uses
@@ -23,6 +22,7 @@ from recollect.usecases.admin.keys import (
 )
 from recollect.usecases.context import Context
 from recollect.usecases.memory.remember import remember
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

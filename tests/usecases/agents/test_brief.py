@@ -10,7 +10,6 @@ import pytest
 from tests.conformance.samples import OWNER, memory
 from tests.strategies import MOMENT
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.admin.stats import CurationCounts
 from recollect.core.agents.injection import BRIEF_SENTENCE, block, tokens
 from recollect.core.graph.model import ExtractionProgress
@@ -19,6 +18,7 @@ from recollect.core.memory.memory import Memory, Scope
 from recollect.usecases.agents.brief import Brief, brief
 from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 SCOPE = Scope(project="alpha", with_global=True)

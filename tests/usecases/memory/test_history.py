@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from tests.usecases.conftest import build_context
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound
 from recollect.core.memory.memory import Draft
 from recollect.usecases.admin.within_project import ProjectStore
@@ -14,6 +13,7 @@ from recollect.usecases.memory.history import history, restore
 from recollect.usecases.memory.link import link
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

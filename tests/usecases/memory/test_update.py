@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from tests.usecases.conftest import build_context
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import Conflict, InvalidInput, NotFound
 from recollect.core.memory.links import Link
 from recollect.core.memory.memory import Changes, Draft, Memory
@@ -16,6 +15,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,6 @@ import pytest
 from tests.usecases.setups import TwoLegs
 from tests.usecases.vectors import SPACE
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import LegReport, RecallRequest, Recollection
@@ -17,6 +16,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space, StoredSpace
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.recall.recall import recall
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight

@@ -13,7 +13,6 @@ from tests.recall_contexts import recall_context
 from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
 from recollect.adapters.files.background_file import BackgroundFile
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequest
@@ -21,6 +20,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
 from recollect.usecases.recall.dense import Backgrounds, dense_leg
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

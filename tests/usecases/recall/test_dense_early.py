@@ -10,7 +10,6 @@ import pytest
 from tests.recall_contexts import recall_context
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
@@ -18,6 +17,7 @@ from recollect.core.recall.space import Space, StoredSpace, Survey
 from recollect.ports.embedding import Embedder
 from recollect.ports.recall import Leg
 from recollect.usecases.recall.dense import dense_leg
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from tests.recall_contexts import recall_context
 from tests.usecases.legs import candidates
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.recall.relevance import MEANING_FLOOR
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequest
 from recollect.core.recall.space import SAME_SCRIPT, Space
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.legs import LegOutcome
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,6 @@ import pytest
 from tests.usecases.legs import candidates
 from tests.usecases.vectors import SPACE, AllVectors, MeaningEmbedder, OneEmbedder
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.models.embedders.token_codec import ScalarCodec
 from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.links import Link
@@ -31,6 +30,7 @@ from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.usecases.setups import TwoLegs
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.request import Candidate, RecallRequest, Recollection
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,6 @@ import pytest
 from tests.usecases.conftest import build_context
 from tests.usecases.legs import Hanging, Raising, Saying, candidates
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.context import RecallContext
@@ -25,6 +24,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,6 @@ from tests.usecases.legs import Hanging, Raising
 from tests.usecases.setups import TwoLegs
 from tests.usecases.vectors import TableReranker
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.errors import NotFound, StoreUnavailable
 from recollect.core.memory.ids import short
 from recollect.core.memory.memory import Memory, Scope
@@ -26,6 +25,7 @@ from recollect.usecases.memory.forget import forget
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect.usecases.recall.why_context import SEARCH_DEPTH
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight

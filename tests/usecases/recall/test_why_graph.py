@@ -13,7 +13,6 @@ from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking, mentioning
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.adapters.walkers.naming import NO_NAME, UNKNOWN
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.core.recall.explain import Obstacle, WhyReport
@@ -25,6 +24,7 @@ from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 # Found by its word; then led to from there, over one concept and over two; and a stranger.

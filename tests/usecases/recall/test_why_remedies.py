@@ -16,7 +16,6 @@ from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
 from tests.usecases.walking import Walking
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.fusion import FUSIONS, Fusion
@@ -28,6 +27,7 @@ from recollect.usecases.memory.remember import remember
 from recollect.usecases.memory.update import update
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 MEMORIES, ROUNDS, DEPTH_AT_FIRST = 14, 3, 6

@@ -8,10 +8,10 @@ import pytest
 from tests.conformance.samples import OWNER, fill, memory
 from tests.strategies import MOMENT
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
+from recollect_bench.in_memory import InMemoryStore
 
 END = MOMENT + timedelta(days=1)
 DEADLINE = Deadline(0.0, 60.0, lambda: 0.0)

@@ -15,7 +15,6 @@ from tests.strategies import MOMENT, new_id
 from tests.usecases.conftest import TickingClock, build_context
 from tests.usecases.legs import Hanging
 
-from recollect.adapters.in_memory import InMemoryStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.memory.links import SUPERSEDES, Link
 from recollect.core.memory.memory import Draft
@@ -25,6 +24,7 @@ from recollect.core.recall.request import Declined, LegName, RecallRequest, Reco
 from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
+from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
 DEADLINE_MS = 1_000

@@ -14,6 +14,7 @@ from math import fsum, log
 from typing import Final, Self
 from uuid import UUID
 
+from recollect.adapters.in_memory_keys import InMemoryKeys
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import PlacedText, is_same, normalize
@@ -21,7 +22,6 @@ from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.listing import Listing, Table, week_of
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.memory.paging import Cursor
-from recollect.core.privacy.keys import Key
 from recollect.core.recall.rarity import MIN_ROWS, idf, most_information
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
@@ -48,7 +48,7 @@ MemoryKey = tuple[str, UUID]
 
 
 @dataclass(slots=True)
-class InMemoryStore:
+class InMemoryStore(InMemoryKeys):
     """Implements MemoryStore, SettingsStore and KeyStore. No call waits, so each one is atomic."""
 
     _memories: dict[MemoryKey, Memory] = field(default_factory=dict)
@@ -59,7 +59,6 @@ class InMemoryStore:
     _removed: dict[tuple[str, str | None, str], datetime] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
-    _keys: dict[UUID, Key] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
         return self
@@ -277,39 +276,6 @@ class InMemoryStore:
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         return self._settings_log[::-1][:limit]
-
-    async def add_key(self, key: Key) -> None:
-        self._keys[key.id] = key
-
-    async def add_first_key(self, key: Key) -> bool:
-        if self._keys:
-            return False
-        await self.add_key(key)
-        return True
-
-    async def find_key(self, digest: bytes) -> Key | None:
-        return next((key for key in self._keys.values() if key.digest == digest), None)
-
-    async def list_keys(self) -> Sequence[Key]:
-        return sorted(self._keys.values(), key=lambda key: (key.created_at, key.id))
-
-    async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        key = self._keys.get(id)
-        if key is None or (key.revoked_at is not None and key.revoked_at <= at):
-            return False
-        self._keys[id] = replace(key, revoked_at=at)
-        return True
-
-    async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
-        key = self._keys.get(id)
-        if key is None or key.revoked_at is not None:
-            return False
-        self._keys |= {id: replace(key, revoked_at=at), new.id: new}
-        return True
-
-    async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
-        for id in used.keys() & self._keys.keys():
-            self._keys[id] = replace(self._keys[id], last_used_at=used[id])
 
     def _is_free(self, memory: Memory) -> bool:
         return (memory.owner, memory.id) not in self._memories.keys() | self._erased

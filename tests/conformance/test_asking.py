@@ -17,13 +17,13 @@ from tests.chat_loopback import ChatLoopback, Fault
 from tests.conformance.curators import ADA, current, is_as_before, store, work
 from tests.effort import scaled
 
-from recollect.adapters.models.asked import ONCE, Command, Endpoint
-from recollect.adapters.models.hosted.retries import RetryPolicy
+from recollect.adapters.models.asked import Command, Endpoint
 from recollect.adapters.models.language_model import LanguageModel
 from recollect.core.curation.answers import CONFIDENCE
 from recollect.core.curation.proposals import CURATOR, JournalEntry
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
+from recollect.core.retry import CURATION_RETRIES, RetryPolicy
 from recollect.settings import load
 from recollect.usecases.context import Context
 from recollect.usecases.curation.ask import ask_model
@@ -61,7 +61,7 @@ def chat() -> Iterator[ChatLoopback]:
         yield server
 
 
-def endpoint(chat: ChatLoopback, retries: RetryPolicy = ONCE) -> Endpoint:
+def endpoint(chat: ChatLoopback, retries: RetryPolicy = CURATION_RETRIES) -> Endpoint:
     model = LanguageModel(
         chat.url, "small", setting="RECOLLECT_CURATION", egress="local", key=None, retries=retries
     )

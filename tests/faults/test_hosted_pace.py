@@ -18,10 +18,10 @@ from tests.usecases.queues import InMemoryQueue
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
+from recollect.core.retry import DOCUMENT_RETRIES
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbedding

@@ -22,9 +22,9 @@ from tests.privacy.canaries import birds_in, canary
 from tests.waiting import SECONDS
 
 from recollect.adapters.models.embedders.catalogue import Account, Catalogue
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EPISODE, Memory
+from recollect.core.retry import DOCUMENT_RETRIES
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker

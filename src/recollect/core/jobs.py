@@ -1,16 +1,9 @@
-"""When a job of a queue is tried again, on whichever store the queue is."""
+"""What the queues of both stores agree on; how often a job is retried is in `core/retry.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
-
-MAX_ATTEMPTS: Final = 8
-FIRST_DELAY: Final = 5.0
-DELAY_GROWTH: Final = 4.0
-LONGEST_DELAY: Final = 3_600.0
-"""Seconds of backoff after a failure: 5, 20, 80 … an hour. Some two and a half hours in all before
-a job is parked, so that a model that is down for an hour parks nothing."""
 
 RELEASED: Final = "it failed before, and was given back when it was its turn again"
 """The error of a text that failed and was claimed since: without any it would look like one that
@@ -26,11 +19,6 @@ SOON: Final = 30.0
 LONGEST_ERROR: Final = 500
 
 T = TypeVar("T")
-
-
-def retry_delay(attempts: int) -> float:
-    """Seconds until a job that failed so often is due again."""
-    return float(min(FIRST_DELAY * DELAY_GROWTH ** max(attempts - 1, 0), LONGEST_DELAY))
 
 
 def select_batch(due: Sequence[T], is_suspect: Callable[[T], bool]) -> Sequence[T]:

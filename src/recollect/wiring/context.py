@@ -88,7 +88,8 @@ def build_curation_model(settings: Settings) -> AskedModel | None:
     """The language model that is asked about doubtful pairs, when one is configured."""
     if not settings.curation_url and not settings.curation_command:
         return None
-    from recollect.adapters.models.asked import ONCE, choose_model
+    from recollect.adapters.models.asked import choose_model
+    from recollect.core.retry import CURATION_RETRIES
 
     key = settings.curation_api_key
     return choose_model(
@@ -98,7 +99,7 @@ def build_curation_model(settings: Settings) -> AskedModel | None:
         key=key.get_secret_value() if key else None,
         command=settings.curation_command,
         egress=settings.egress,
-        retries=ONCE,
+        retries=CURATION_RETRIES,
     )
 
 

@@ -62,8 +62,9 @@ def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
     """What the configured language model, or command, finds worth keeping; nothing without one."""
-    from recollect.adapters.models.asked import RETRIES, choose_model
+    from recollect.adapters.models.asked import choose_model
     from recollect.adapters.models.extractors import extract
+    from recollect.core.retry import CAPTURE_RETRIES
 
     key = settings.capture_api_key
     model = choose_model(
@@ -73,6 +74,6 @@ async def extract_statements(said: list[str], settings: Settings) -> list[Statem
         key=key.get_secret_value() if key else None,
         command=settings.capture_command,
         egress=settings.egress,
-        retries=RETRIES,
+        retries=CAPTURE_RETRIES,
     )
     return [] if model is None else await extract(model, said)

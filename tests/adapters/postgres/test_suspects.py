@@ -15,8 +15,8 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.graph.extraction import BY_RULES, Extraction, ExtractionJob, read_by_rules
-from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, Space
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
@@ -91,7 +91,8 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         await store.add_many(stored)
         model = Deadly()
         assert (
-            await deaths_until_done(Worker(EmbeddingStep(parts_of(store, model)))) == MAX_ATTEMPTS
+            await deaths_until_done(Worker(EmbeddingStep(parts_of(store, model))))
+            == MAX_JOB_ATTEMPTS
         )
         assert await vectors.progress(space) == EmbeddingProgress(BATCH - 1, 0, 1, WORKER_DIED)
         parked = "select memory_id from embeddings where vector is null"
@@ -244,7 +245,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(emptied_database_ur
     async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
         await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
         worker = Worker(GraphStep(GraphContext(store.graph, rules=read)))
-        assert await deaths_until_done(worker) == MAX_ATTEMPTS
+        assert await deaths_until_done(worker) == MAX_JOB_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
         assert (progress.extracted, progress.waiting) == (RULES_BATCH - 1, 0)
         assert (progress.parked, progress.last_error) == (1, WORKER_DIED)

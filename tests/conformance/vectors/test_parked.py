@@ -6,7 +6,7 @@ import pytest
 from tests.conformance.places import SPACE, Place, make_due, opened, rows
 from tests.conformance.samples import OWNER, memory
 
-from recollect.core.jobs import MAX_ATTEMPTS
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ async def test_parked_reports_the_error_to_the_owner_alone(place: Place) -> None
         space = await vectors.open_space("compass", SPACE)
         await store.add(poison)
         assert await vectors.parked(OWNER, poison.id) is None
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(MAX_JOB_ATTEMPTS):
             await vectors.fail(space, await vectors.claim(space, 1), "the model choked")
             await make_due(store)
         assert await vectors.parked(OWNER, poison.id) == "the model choked"

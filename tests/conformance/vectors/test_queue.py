@@ -21,8 +21,8 @@ from tests.conformance.places import (
 from tests.conformance.samples import fill, ids, memory
 
 from recollect.core.admin.timeouts import Timeouts
-from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +107,7 @@ async def test_a_text_that_always_fails_is_parked_and_blocks_no_other(
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add(memory(1, "poison"))
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(MAX_JOB_ATTEMPTS):
             assert await claim_once(vectors, space, error) == 1
             assert await vectors.claim(space, 10) == [], "not before its time"
             await make_due(store)
@@ -127,7 +127,7 @@ async def test_give_back_counts_no_attempt_and_reports_the_models_error(
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add(memory(1))
-        for _ in range(MAX_ATTEMPTS + 2):
+        for _ in range(MAX_JOB_ATTEMPTS + 2):
             jobs = await vectors.claim(space, 1)
             assert len(jobs) == 1
             await vectors.give_back(space, jobs, "the model is away\0")

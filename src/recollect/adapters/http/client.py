@@ -20,13 +20,12 @@ from uuid import UUID
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from recollect.adapters.models.hosted.retries import parse_retry_after
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
-from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
+from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -56,10 +55,6 @@ _UNSENT: Final = (
 )
 # The fields of a memory that may hold what must not leave.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
-# An overloaded server is retried so often, and waited for so long in all.
-_MAX_ATTEMPTS: Final = 5
-_FIRST_WAIT: Final = 1.0
-_MAX_WAIT: Final = 10.0
 # A leading slash: the part before a colon would be taken for the scheme of a URL.
 _BATCH: Final = "/memories:batch"
 # A server takes a body of a megabyte.
@@ -382,7 +377,11 @@ class RemoteService:
             refused = self._error(response)
             # Such a server has done nothing yet, so any request may be sent again.
             seconds = _retry_pause(refused, response, attempt, random())  # noqa: S311  # a jitter
-            if seconds is None or waited + seconds > _MAX_WAIT or attempt == _MAX_ATTEMPTS:
+            if (
+                seconds is None
+                or waited + seconds > SERVER_BACKOFF.longest
+                or attempt == MAX_SERVER_ATTEMPTS
+            ):
                 raise refused
             await self._sleep(seconds)
             waited, attempt = waited + seconds, attempt + 1
@@ -427,7 +426,7 @@ def _retry_pause(
     if not isinstance(error, Overloaded):
         return None
     asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC)) or 0.0
-    return asked + backoff_seconds(attempt, _FIRST_WAIT, _MAX_WAIT, share)
+    return asked + SERVER_BACKOFF.wait(attempt, share)
 
 
 def _path(reference: str) -> str:

@@ -15,21 +15,13 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import Final
 
-from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel
 from recollect.core.errors import ModelSlow, ModelUnavailable
 from recollect.core.privacy.egress import Egress
+from recollect.core.retry import RetryPolicy
 from recollect.ports.language import AskedModel
 
 SECONDS: Final = 60.0
-# For everything together, since the capturing process ends after two minutes.
-RETRIES: Final = RetryPolicy(
-    request_seconds=SECONDS, attempts=3, total_seconds=SECONDS, first_wait=1.0, longest_wait=10.0
-)
-# The text of a memory is sent once: while it waited for a retry, it could become sensitive.
-ONCE: Final = RetryPolicy(
-    request_seconds=SECONDS, attempts=1, total_seconds=SECONDS, first_wait=0.0, longest_wait=0.0
-)
 _MAX_ANSWER: Final = 200_000
 # An agent's own command runs hooks, too: this tells them that no one is there.
 CAPTURING: Final = "RECOLLECT_CAPTURING"

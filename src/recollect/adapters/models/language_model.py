@@ -17,9 +17,9 @@ import httpx
 
 from recollect.adapters.models.hosted.api import HostedApi, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
-from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.egress import Egress
+from recollect.core.retry import RetryPolicy
 
 MAX_ANSWER: Final = 1_000_000
 """Bytes of an answer that are read; the longest useful one takes some ten thousand."""

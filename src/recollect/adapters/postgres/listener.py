@@ -17,13 +17,8 @@ from psycopg import sql
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool, has_own_session
-from recollect.core.jobs import (
-    DELAY_GROWTH,
-    FIRST_DELAY,
-    LONGEST_DELAY,
-    MAX_ATTEMPTS,
-    to_storable,
-)
+from recollect.core.jobs import to_storable
+from recollect.core.retry import JOB_BACKOFF, MAX_JOB_ATTEMPTS
 from recollect.usecases.tasks import cancel_and_wait
 
 # When a job that failed is tried again. Computed by a query and not within an update: there Citus
@@ -39,10 +34,10 @@ def failure_params(error: str) -> dict[str, object]:
     """What `NEXT_DUE` needs, and the error."""
     return {
         "error": to_storable(error),
-        "most": MAX_ATTEMPTS,
-        "first": FIRST_DELAY,
-        "growth": DELAY_GROWTH,
-        "longest": LONGEST_DELAY,
+        "most": MAX_JOB_ATTEMPTS,
+        "first": JOB_BACKOFF.first,
+        "growth": JOB_BACKOFF.growth,
+        "longest": JOB_BACKOFF.longest,
     }
 
 

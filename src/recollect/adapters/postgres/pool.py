@@ -29,13 +29,11 @@ from recollect.adapters.postgres.errors import (
 )
 from recollect.adapters.postgres.pipeline import DistributedReading, Reading, set_local
 from recollect.core.admin.timeouts import Timeouts
-from recollect.core.backoff import backoff_seconds
+from recollect.core.retry import CONNECT_BACKOFF
 from recollect.ports.tracing import NO_TRACER, Tracer
 
 Connection = AsyncConnection[DictRow]
 
-_FIRST_BACKOFF: Final = 0.05
-_MAX_BACKOFF: Final = 0.4
 _CLOSED: Final = "the store is closed"
 _NO_ANSWER: Final = "no answer"
 
@@ -244,7 +242,7 @@ class Pool:
             except Error as error:
                 self.last_error = str(error)
                 failures += 1
-                await asyncio.sleep(backoff_seconds(failures, _FIRST_BACKOFF, _MAX_BACKOFF))
+                await asyncio.sleep(CONNECT_BACKOFF.wait(failures))
             else:
                 self.last_error, failures = _NO_ANSWER, 0
                 self._free_slots -= 1

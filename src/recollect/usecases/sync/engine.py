@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import NotAllowed, RecollectError
+from recollect.core.retry import SYNC_FIRST_WAIT, Backoff
 from recollect.usecases.sync.sync import pull_all, push_all, record_error
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # How soon a write of another process is noticed; a poll costs some microseconds.
 _POLL_SECONDS: Final = 1.0
-_FIRST_BACKOFF: Final = 1.0
 
 Warn = Callable[[RecollectError], None]
 
@@ -90,7 +89,7 @@ class Engine:
 
     async def _back_off(self, failures: int) -> None:
         jitter = random.random()  # noqa: S311  # no secret
-        await asyncio.sleep(backoff_seconds(failures, _FIRST_BACKOFF, self._interval, jitter))
+        await asyncio.sleep(Backoff(SYNC_FIRST_WAIT, self._interval).wait(failures, jitter))
 
     async def _push(self) -> None:
         await push_all(self._local, self._server)

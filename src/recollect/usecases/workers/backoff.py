@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from recollect.core.backoff import backoff_seconds
 from recollect.core.errors import ModelBusy, ModelSlow, RecollectError, StoreError
-
-_FIRST_SECONDS: Final = 1.0
-_LONGEST_SECONDS: Final = 60.0
-# A caller who wants the work done waits for so many backoffs in a row.
-_MAX_IN_A_ROW: Final = 6
+from recollect.core.retry import MAX_BACKOFFS, WORKER_BACKOFF
 
 T = TypeVar("T")
 
@@ -31,7 +26,7 @@ class BackoffEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class Pause:
     """A pause after an error: how long it is, when it ends, and how many there were in a row."""
 
     error: RecollectError
@@ -40,22 +35,24 @@ class Backoff:
     number: int = 1
 
 
-def backoff_after(error: RecollectError, before: Backoff | None, now: float) -> Backoff:
+def backoff_after(error: RecollectError, before: Pause | None, now: float) -> Pause:
     if before is None:
-        number, seconds = 1, _FIRST_SECONDS
+        number, seconds = 1, WORKER_BACKOFF.first
     else:  # doubled from the last wait, which may be one that a busy model asked for
-        number, seconds = before.number + 1, backoff_seconds(2, before.seconds, _LONGEST_SECONDS)
+        number = before.number + 1
+        seconds = min(WORKER_BACKOFF.growth * before.seconds, WORKER_BACKOFF.longest)
     if isinstance(error, ModelBusy):
         seconds = max(seconds, error.seconds)
-    return Backoff(error, seconds, now + seconds, number)
+    return Pause(error, seconds, now + seconds, number)
 
 
-def is_transient(backoff: Backoff) -> bool:
+def is_transient(backoff: Pause) -> bool:
     """Whether a caller who wants the work done should wait: for a model that works, but is busy or
     slow, and not for long.
     """
     is_passing = isinstance(backoff.error, ModelBusy | ModelSlow)
-    return is_passing and backoff.seconds <= _LONGEST_SECONDS and backoff.number <= _MAX_IN_A_ROW
+    is_short = backoff.seconds <= WORKER_BACKOFF.longest and backoff.number <= MAX_BACKOFFS
+    return is_passing and is_short
 
 
 class Backoffs:
@@ -64,12 +61,12 @@ class Backoffs:
     def __init__(self, report: Callable[[BackoffEvent], None], now: Callable[[], float]) -> None:
         self._report = report
         self._now = now
-        self._by_key: dict[Hashable, Backoff] = {}
+        self._by_key: dict[Hashable, Pause] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def __iter__(self) -> Iterator[Backoff]:
+    def __iter__(self) -> Iterator[Pause]:
         return iter(self._by_key.values())
 
     def seconds_left(self) -> float:

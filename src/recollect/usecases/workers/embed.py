@@ -52,7 +52,7 @@ BATCH: Final = 32
 # A text that every model can read: when it fails, the model is at fault and not the text.
 _PROBE: Final = "recollect"
 # What is not begun so long after a claim is given back: a request may take 20 s
-# (adapters/models/hosted/retries.py), and the vectors must be kept before the claim lapses.
+# (core/retry.py), and the vectors must be kept before the claim lapses.
 BEGIN_SECONDS: Final = 25.0
 # The same for long texts: what is past so many passages is given back, except of the first text.
 MAX_PASSAGES: Final = 256

@@ -13,9 +13,9 @@ from typing import Final, Protocol
 
 from recollect.core.errors import StoreError
 from recollect.usecases.workers.backoff import (
-    Backoff,
     BackoffEvent,
     Backoffs,
+    Pause,
     backoff_after,
     is_transient,
 )
@@ -67,7 +67,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work for ever: while there is something to do, and then whenever there may be."""
-        lost: Backoff | None = None
+        lost: Pause | None = None
         while True:
             try:
                 if not await self._step.work(self._backoffs):

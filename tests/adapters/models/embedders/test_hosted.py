@@ -11,7 +11,7 @@ from tests.loopback import Api, Loopback, Spoiled, vector_of
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES
+from recollect.core.retry import DOCUMENT_RETRIES
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled,
 
 from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
 from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
-from recollect.adapters.models.hosted.retries import DOCUMENT_RETRIES, RetryAfter, RetryPolicy
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
+from recollect.core.retry import DOCUMENT_RETRIES, RetryAfter, RetryPolicy
 
 APIS: tuple[Api, ...] = ("voyage", "openai", "cohere", "compatible")
 KEY = "key-that-must-not-show"

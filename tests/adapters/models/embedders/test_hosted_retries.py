@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 
 from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_request
 from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
-from recollect.adapters.models.hosted.retries import (
+from recollect.core.admin.timeouts import Timeouts
+from recollect.core.recall.context import PhaseShares
+from recollect.core.recall.settings import RecallSettings
+from recollect.core.retry import (
     DOCUMENT_RETRIES,
     MAX_RETRY_AFTER,
     QUERY_RETRIES,
     RetryAfter,
     RetryPolicy,
     parse_retry_after,
-    wait_before,
 )
-from recollect.core.admin.timeouts import Timeouts
-from recollect.core.recall.context import PhaseShares
-from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.workers.embed import BEGIN_SECONDS
 
 NOW = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
@@ -45,7 +44,7 @@ RETRIES = RetryPolicy(
     ],
 )
 def test_waits(retry: int, jitter: float, asked: float | None, wait: float) -> None:
-    assert wait_before(retry, RETRIES, jitter, asked) == wait
+    assert RETRIES.wait(retry, jitter, asked) == wait
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from tests.waiting import wait_until_async
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
-from recollect.core.jobs import MAX_ATTEMPTS
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 
 pytestmark = pytest.mark.anyio
 
@@ -112,7 +112,7 @@ async def test_the_delay_grows(emptied_database_url: str) -> None:
         space = await vectors.open_space("compass", SPACE)
         await store.add(memory(1))
         delays = []
-        for _ in range(MAX_ATTEMPTS - 1):
+        for _ in range(MAX_JOB_ATTEMPTS - 1):
             await claim_once(vectors, space, "no")
             delays += [row["seconds"] for row in await rows(store, seconds)]
             await rows(store, _DUE)

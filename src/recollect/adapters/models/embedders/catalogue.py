@@ -26,10 +26,10 @@ from typing import Final, Self
 from recollect.adapters.models.embedders.local import LocalEmbedder, local_embedder
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import Progress
-from recollect.adapters.models.hosted.retries import RetryAfter
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
+from recollect.core.retry import RetryAfter
 from recollect.ports.embedding import Embedder
 from recollect.usecases.priority import Yield, no_yield
 

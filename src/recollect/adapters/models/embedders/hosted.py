@@ -21,15 +21,15 @@ from recollect.adapters.models.embedders.hosted_answers import read_vectors
 from recollect.adapters.models.embedders.hosted_providers import Ask, Model, Provider, Purpose
 from recollect.adapters.models.hosted.api import HostedApi, Sleep, can_be_key, refusal
 from recollect.adapters.models.hosted.failures import Failure
-from recollect.adapters.models.hosted.retries import (
+from recollect.core.errors import InvalidInput, ModelSlow
+from recollect.core.privacy.egress import Egress
+from recollect.core.recall.space import Space
+from recollect.core.retry import (
     DOCUMENT_RETRIES,
     QUERY_RETRIES,
     RetryAfter,
     RetryPolicy,
 )
-from recollect.core.errors import InvalidInput, ModelSlow
-from recollect.core.privacy.egress import Egress
-from recollect.core.recall.space import Space
 
 # Tokenizers give 2.5 to 4.5 bytes of ordinary writing to a token; reckoning with fewer keeps a
 # request below a provider's limit without knowing its tokenizer.

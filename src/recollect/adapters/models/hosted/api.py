@@ -19,15 +19,14 @@ from typing import Final, Self, TypeVar
 import httpx
 
 from recollect.adapters.models.hosted.failures import BUSY, LATER, Failure, read_status
-from recollect.adapters.models.hosted.retries import (
+from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
+from recollect.core.privacy.egress import Egress, is_loopback, require_allowed, require_private
+from recollect.core.retry import (
     MAX_RETRY_AFTER,
     RetryAfter,
     RetryPolicy,
     parse_retry_after,
-    wait_before,
 )
-from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
-from recollect.core.privacy.egress import Egress, is_loopback, require_allowed, require_private
 
 # Characters allowed in a header. Checked here because HTTP libraries quote the value they reject.
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
@@ -111,7 +110,7 @@ class HostedApi:
                 return outcome
             if outcome.asked_wait is not None:
                 self._retry_after.keep(outcome.asked_wait, clock())
-            wait = wait_before(attempt, retries, self._jitter(), outcome.asked_wait)
+            wait = retries.wait(attempt, self._jitter(), outcome.asked_wait)
             last = attempt == retries.attempts or clock() + wait >= cancel
             if last or not outcome.again:
                 raise self._unavailable(outcome, attempt)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Literal
 
-from recollect.adapters.models.hosted.retries import worth_retrying
+from recollect.core.retry import is_retryable
 
 LATER: Final = "Try again later; recall continues with its other legs."
 BUSY: Final = "Wait, or raise the rate limit or the quota of the key."
@@ -39,7 +39,7 @@ def read_status(status: int, asked_wait: float | None) -> Failure | None:
     """What an HTTP status says went wrong, if anything."""
     if status == HTTPStatus.OK:
         return None
-    again = worth_retrying(status)
+    again = is_retryable(status)
     if 300 <= status < 400:
         # A redirect could send the text to a machine that no one allowed.
         remedy = "Use the final address: redirects are not followed."

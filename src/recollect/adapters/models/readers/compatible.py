@@ -12,22 +12,16 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
-from recollect.adapters.models.hosted.retries import RetryPolicy
 from recollect.adapters.models.language_model import LanguageModel, Reply
 from recollect.core.errors import InvalidInput
 from recollect.core.graph.extraction import ReadTexts
 from recollect.core.graph.triples import SCHEMA, by_tag
 from recollect.core.privacy.egress import Egress
+from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
 from recollect.core.text.json_answers import read_json
 
 BATCH: Final = 8
 """Texts per call: more save little, since each text is read in full, and more is lost with one."""
-
-# A language model on a small machine takes a minute for a batch. A text is sent once: the worker
-# retries, and reads it again.
-RETRIES: Final = RetryPolicy(
-    request_seconds=300.0, attempts=1, total_seconds=300.0, first_wait=0.0, longest_wait=0.0
-)
 
 _TASK: Final = """\
 You extract facts for a knowledge graph. The user message is a JSON list of memories, each with an \
@@ -50,7 +44,7 @@ class CompatibleReader:
         *,
         egress: Egress,
         key: str | None = None,
-        retries: RetryPolicy = RETRIES,
+        retries: RetryPolicy = EXTRACTION_RETRIES,
     ) -> None:
         self._model = LanguageModel(
             url,

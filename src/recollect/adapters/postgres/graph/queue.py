@@ -21,10 +21,10 @@ from recollect.adapters.postgres.pool import Pool
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
 from recollect.core.jobs import (
-    MAX_ATTEMPTS,
     RELEASED,
     WORKER_DIED,
 )
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 
 CHANNEL: Final = "recollect_graph"
 """Where Postgres notifies workers of memories to read; the triggers use the same name."""
@@ -167,7 +167,7 @@ class ExtractionQueue(ListeningQueue):
             "below": below,
             "limit": limit,
             "lease": self._pool.timeouts.lease,
-            "most": MAX_ATTEMPTS,
+            "most": MAX_JOB_ATTEMPTS,
             "silence": WORKER_DIED,
         }
         wanted = {"below": below, "owners": _MAX_OWNERS}

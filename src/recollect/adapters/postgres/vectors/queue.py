@@ -26,7 +26,6 @@ from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
 from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.jobs import (
-    MAX_ATTEMPTS,
     MAX_CRASHES,
     RELEASED,
     SOON,
@@ -42,6 +41,7 @@ from recollect.core.recall.space import (
     StoredSpace,
     context_of,
 )
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 
 _DUE: Final[LiteralString] = """
@@ -478,7 +478,7 @@ class EmbeddingQueue(ListeningQueue):
                     "ids": [row["memory_id"] for row in part],
                     "hashes": [_hash(contexts.get(_key_of(row))) for row in part],
                     "lease": self._pool.timeouts.lease,
-                    "most": MAX_ATTEMPTS,
+                    "most": MAX_JOB_ATTEMPTS,
                     "silence": WORKER_DIED,
                 }
                 cursor = await connection.execute(limit_to(owner, _CLAIM), params)

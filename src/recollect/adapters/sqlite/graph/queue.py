@@ -19,7 +19,8 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.adapters.sqlite.vectors.queue import due_after_failure
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.jobs import MAX_ATTEMPTS, RELEASED, WORKER_DIED, select_batch, to_storable
+from recollect.core.jobs import RELEASED, WORKER_DIED, select_batch, to_storable
+from recollect.core.retry import MAX_JOB_ATTEMPTS
 
 _ANY_DUE: Final = "SELECT 1 FROM extractions WHERE extracted_by < :below AND due_at <= :now LIMIT 1"
 _TEXT: Final = """
@@ -198,7 +199,7 @@ class ExtractionQueue(SqliteComponent):
 
     def _claim_one(self, writer: sqlite3.Connection, row: sqlite3.Row) -> bool:
         """False when it was tried too often, and is parked now."""
-        is_parked = row["attempts"] >= MAX_ATTEMPTS
+        is_parked = row["attempts"] >= MAX_JOB_ATTEMPTS
         values = {
             "owner": row["owner"],
             "memory": row["number"],

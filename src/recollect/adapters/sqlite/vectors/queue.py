@@ -21,12 +21,10 @@ from uuid import UUID
 from recollect.adapters.sqlite.component import PARKED, SqliteComponent
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.jobs import (
-    MAX_ATTEMPTS,
     MAX_CRASHES,
     RELEASED,
     SOON,
     WORKER_DIED,
-    retry_delay,
     select_batch,
     to_storable,
 )
@@ -40,6 +38,7 @@ from recollect.core.recall.space import (
     context_of,
     unit_vector,
 )
+from recollect.core.retry import JOB_BACKOFF, MAX_JOB_ATTEMPTS
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 
 SWEEP: Final = 1_000
@@ -353,7 +352,7 @@ class EmbeddingQueue(SqliteComponent):
     def _claim_one(self, writer: sqlite3.Connection, row: sqlite3.Row) -> EmbeddingJob | None:
         """The job; None when it was tried too often, and is parked now."""
         context = _record_context(writer, row) if row["category"] == EPISODE else None
-        is_parked = row["attempts"] >= MAX_ATTEMPTS
+        is_parked = row["attempts"] >= MAX_JOB_ATTEMPTS
         values = {
             "id": row["id"],
             "context": _hash(context),
@@ -366,7 +365,11 @@ class EmbeddingQueue(SqliteComponent):
 
 def due_after_failure(attempts: int, now: int) -> int:
     """When a job that failed so often is due again, in microseconds."""
-    return PARKED if attempts >= MAX_ATTEMPTS else now + int(retry_delay(attempts) * 1_000_000)
+    return (
+        PARKED
+        if attempts >= MAX_JOB_ATTEMPTS
+        else now + int(JOB_BACKOFF.wait(attempts) * 1_000_000)
+    )
 
 
 def to_bytes(space: Space, vector: Sequence[float]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.backoff import backoff_seconds
+from recollect.core.retry import Backoff
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from recollect.core.backoff import backoff_seconds
 def test_backoff_doubles_up_to_a_maximum_with_jitter(
     failures: int, jitter: float, seconds: float
 ) -> None:
-    assert backoff_seconds(failures, 1.0, 60.0, jitter) == pytest.approx(seconds)
+    assert Backoff(1.0, 60.0).wait(failures, jitter) == pytest.approx(seconds)
 
 
 def test_backoff_does_not_overflow() -> None:
-    assert backoff_seconds(10**6, 0.05, 0.4) == 0.4
+    assert Backoff(0.05, 0.4).wait(10**6) == 0.4

@@ -41,6 +41,8 @@ test-all: lint types contracts
 lint: set-up-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/oxfmt --check "src/**/*.js"
+	$(BIN)/oxlint --deny-warnings src
 
 types: set-up-dev
 	$(BIN)/mypy

@@ -1,5 +1,17 @@
 // The frame around the views: sign-in, navigation by the address, and live updates.
-import { ask, exchangeLink, hasKey, howToStart, isLocal, takeLink, forgetKey, keepKey, Refused, listen, unreachable } from "./parts/api.js";
+import {
+  ask,
+  exchangeLink,
+  hasKey,
+  howToStart,
+  isLocal,
+  takeLink,
+  forgetKey,
+  keepKey,
+  Refused,
+  listen,
+  unreachable,
+} from "./parts/api.js";
 import { el, fill } from "./parts/dom.js";
 import { clearNotices } from "./parts/notices.js";
 
@@ -21,7 +33,11 @@ function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
   const known = Object.hasOwn(VIEWS, name) ? name : "home";
-  return { name: known, subject: decodeURIComponent(rest.join("/")), params: new URLSearchParams(query) };
+  return {
+    name: known,
+    subject: decodeURIComponent(rest.join("/")),
+    params: new URLSearchParams(query),
+  };
 }
 
 async function showView() {
@@ -30,7 +46,8 @@ async function showView() {
   document.getElementById("views").hidden = false;
   document.getElementById("sign-out").hidden = false;
   for (const link of document.querySelectorAll("#views a")) {
-    const isCurrent = link.dataset.view === name || (name === "memory" && link.dataset.view === "memories");
+    const isCurrent =
+      link.dataset.view === name || (name === "memory" && link.dataset.view === "memories");
     if (isCurrent) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -60,20 +77,51 @@ function askForKey(problem = "") {
   document.getElementById("away").hidden = true;
   clearNotices();
   if (isLocal()) return askForLink();
-  const key = el("input#key", { type: "password", autocomplete: "off", spellcheck: false, required: true, placeholder: "rk_…", "aria-describedby": "key-hint" });
-  const form = el("form.card.sign-in", { submit: (event) => { event.preventDefault(); signIn(key.value.trim()); } },
+  const key = el("input#key", {
+    type: "password",
+    autocomplete: "off",
+    spellcheck: false,
+    required: true,
+    placeholder: "rk_…",
+    "aria-describedby": "key-hint",
+  });
+  const form = el(
+    "form.card.sign-in",
+    {
+      submit: (event) => {
+        event.preventDefault();
+        signIn(key.value.trim());
+      },
+    },
     el("h1", {}, "Open your memory"),
     problem && el("p.problem", { role: "alert" }, problem),
     el("label", { for: "key" }, "Key"),
     el("div.row", {}, key, el("button", { type: "submit" }, "Open")),
-    el("p#key-hint.quiet", {}, "The server printed it once, when it first started. It stays in this tab only."));
+    el(
+      "p#key-hint.quiet",
+      {},
+      "The server printed it once, when it first started. It stays in this tab only.",
+    ),
+  );
   main.replaceChildren(form);
   return key.focus();
 }
 
 function askForLink() {
-  main.replaceChildren(el("div.card.empty", {}, el("h1", {}, "Open your memory"),
-    el("p", {}, "Run ", el("code", {}, "recollect page"), " and open the link that it prints. A link works once, and as long as its command runs.")));
+  main.replaceChildren(
+    el(
+      "div.card.empty",
+      {},
+      el("h1", {}, "Open your memory"),
+      el(
+        "p",
+        {},
+        "Run ",
+        el("code", {}, "recollect page"),
+        " and open the link that it prints. A link works once, and as long as its command runs.",
+      ),
+    ),
+  );
 }
 
 async function openLink(code) {
@@ -88,10 +136,26 @@ async function openLink(code) {
 }
 
 function showUsedLink(error) {
-  main.replaceChildren(el("div.card.empty", {}, el("h1", {}, error.status === 410 ? "This link was already used" : "The page cannot be opened"),
-    error.status === 410
-      ? el("p", {}, "A link works once. Run ", el("code", {}, "recollect page"), " again for a new one. The tab that used it stays signed in.")
-      : el("p", {}, error.message)));
+  main.replaceChildren(
+    el(
+      "div.card.empty",
+      {},
+      el(
+        "h1",
+        {},
+        error.status === 410 ? "This link was already used" : "The page cannot be opened",
+      ),
+      error.status === 410
+        ? el(
+            "p",
+            {},
+            "A link works once. Run ",
+            el("code", {}, "recollect page"),
+            " again for a new one. The tab that used it stays signed in.",
+          )
+        : el("p", {}, error.message),
+    ),
+  );
 }
 
 async function signIn(key) {
@@ -117,7 +181,8 @@ function start() {
     changed: () => document.dispatchEvent(new Event("recollect:changed")),
     away: () => showAway(true),
     back: () => {
-      if (!document.getElementById("away").hidden) document.dispatchEvent(new Event("recollect:changed"));
+      if (!document.getElementById("away").hidden)
+        document.dispatchEvent(new Event("recollect:changed"));
       showAway(false);
     },
     rejected: rejectKey,
@@ -131,9 +196,16 @@ function showAway(isAway) {
   banner.hidden = !isAway;
 }
 
-fill(document.getElementById("views"), Object.entries(VIEWS).filter(([, [title]]) => title).map(([name, [title]]) =>
-  el("a", { href: `#/${name}`, "data-view": name }, title)));
-document.getElementById("sign-out").addEventListener("click", () => { forgetKey(); askForKey(); });
+fill(
+  document.getElementById("views"),
+  Object.entries(VIEWS)
+    .filter(([, [title]]) => title)
+    .map(([name, [title]]) => el("a", { href: `#/${name}`, "data-view": name }, title)),
+);
+document.getElementById("sign-out").addEventListener("click", () => {
+  forgetKey();
+  askForKey();
+});
 document.addEventListener("recollect:rejected", rejectKey);
 window.addEventListener("hashchange", () => {
   const code = takeLink();

@@ -20,9 +20,16 @@ export function inline(text) {
 }
 
 export function prose(text) {
-  return text.split(/\n\s*\n/).filter((block) => block.trim()).map((block) => {
-    const lines = block.trim().split("\n").map((line) => line.trim());
-    if (!lines.every((line) => /^[-*] /.test(line))) return element("p", {}, ...inline(lines.join(" ")));
-    return element("ul", {}, ...lines.map((line) => element("li", {}, ...inline(line.slice(2)))));
-  });
+  return text
+    .split(/\n\s*\n/)
+    .filter((block) => block.trim())
+    .map((block) => {
+      const lines = block
+        .trim()
+        .split("\n")
+        .map((line) => line.trim());
+      if (!lines.every((line) => /^[-*] /.test(line)))
+        return element("p", {}, ...inline(lines.join(" ")));
+      return element("ul", {}, ...lines.map((line) => element("li", {}, ...inline(line.slice(2)))));
+    });
 }

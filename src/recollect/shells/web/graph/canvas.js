@@ -11,15 +11,27 @@ export class Canvas {
     this.lines = el("g");
     this.dots = el("g");
     this.world = el("g", {}, this.lines, this.dots);
-    this.svg = el("svg.canvas", { role: "group", "aria-label": "Concepts and their relationships" }, this.world);
-    this.svg.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1); }, { passive: false });
+    this.svg = el(
+      "svg.canvas",
+      { role: "group", "aria-label": "Concepts and their relationships" },
+      this.world,
+    );
+    this.svg.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1);
+      },
+      { passive: false },
+    );
     this.svg.addEventListener("keydown", (event) => {
       const factor = { "+": STEP, "=": STEP, "-": 1 / STEP }[event.key]; // = is + without Shift
       if (factor && !event.ctrlKey && !event.metaKey) this.zoom(factor);
     });
     this.svg.addEventListener("pointerdown", (event) => this.press(event));
     this.svg.addEventListener("pointermove", (event) => this.move(event));
-    for (const end of ["pointerup", "pointercancel"]) this.svg.addEventListener(end, (event) => this.release(event));
+    for (const end of ["pointerup", "pointercancel"])
+      this.svg.addEventListener(end, (event) => this.release(event));
     new ResizeObserver(() => this.draw()).observe(this.svg);
   }
 
@@ -31,19 +43,35 @@ export class Canvas {
       if (before) [node.x, node.y] = [before.x, before.y];
     }
     this.layout = new Layout(nodes, edges);
-    this.lines.replaceChildren(...edges.map((edge) => {
-      edge.line = el(edge.isWeak ? "line.weak" : "line");
-      return edge.line;
-    }));
-    this.dots.replaceChildren(...nodes.map((node) => {
-      const radius = 6 + Math.min(8, Math.sqrt(node.mentions ?? 1));
-      node.dot = el(`g${node.isCenter ? ".center" : ""}${node.onPath ? ".on-path" : ""}`, {
-        tabindex: 0, role: "button", "aria-label": node.name,
-        keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); this.openNode(node); } },
-      }, el("circle", { r: radius }), el("text", { x: radius + 4, y: 4 }, shortened(node.name, 28)));
-      node.dot.node = node;
-      return node.dot;
-    }));
+    this.lines.replaceChildren(
+      ...edges.map((edge) => {
+        edge.line = el(edge.isWeak ? "line.weak" : "line");
+        return edge.line;
+      }),
+    );
+    this.dots.replaceChildren(
+      ...nodes.map((node) => {
+        const radius = 6 + Math.min(8, Math.sqrt(node.mentions ?? 1));
+        node.dot = el(
+          `g${node.isCenter ? ".center" : ""}${node.onPath ? ".on-path" : ""}`,
+          {
+            tabindex: 0,
+            role: "button",
+            "aria-label": node.name,
+            keydown: (event) => {
+              if (event.key === "Enter" || event.key === " ") {
+                event.preventDefault();
+                this.openNode(node);
+              }
+            },
+          },
+          el("circle", { r: radius }),
+          el("text", { x: radius + 4, y: 4 }, shortened(node.name, 28)),
+        );
+        node.dot.node = node;
+        return node.dot;
+      }),
+    );
     for (let step = 0; step < 120; step++) this.layout.step(); // it appears in order
     this.run();
   }
@@ -61,14 +89,18 @@ export class Canvas {
     if (!this.layout) return;
     const { width, height } = this.svg.getBoundingClientRect();
     const { x, y, scale } = this.view;
-    this.world.setAttribute("transform", `translate(${width / 2 + x} ${height / 2 + y}) scale(${scale})`);
+    this.world.setAttribute(
+      "transform",
+      `translate(${width / 2 + x} ${height / 2 + y}) scale(${scale})`,
+    );
     for (const { line, source, target } of this.layout.edges) {
       line.setAttribute("x1", source.x.toFixed(1));
       line.setAttribute("y1", source.y.toFixed(1));
       line.setAttribute("x2", target.x.toFixed(1));
       line.setAttribute("y2", target.y.toFixed(1));
     }
-    for (const { dot, x: left, y: top } of this.layout.nodes) dot.setAttribute("transform", `translate(${left.toFixed(1)} ${top.toFixed(1)})`);
+    for (const { dot, x: left, y: top } of this.layout.nodes)
+      dot.setAttribute("transform", `translate(${left.toFixed(1)} ${top.toFixed(1)})`);
   }
 
   zoom(factor) {
@@ -90,7 +122,11 @@ export class Canvas {
     if (!this.isMoving) return;
     const x = event.clientX - this.from.x;
     const y = event.clientY - this.from.y;
-    this.from = { x: event.clientX, y: event.clientY, moved: this.from.moved + Math.abs(x) + Math.abs(y) };
+    this.from = {
+      x: event.clientX,
+      y: event.clientY,
+      moved: this.from.moved + Math.abs(x) + Math.abs(y),
+    };
     if (this.held) {
       this.held.x += x / this.view.scale;
       this.held.y += y / this.view.scale;
@@ -114,4 +150,3 @@ export class Canvas {
     else if (line) this.openEdge(this.layout.edges.find((edge) => edge.line === line));
   }
 }
-

@@ -13,13 +13,21 @@ const WEEK = 7 * 24 * 3600 * 1000;
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
 // A day in local time as the address has it.
-const dayOf = (moment) => [moment.getFullYear(), moment.getMonth() + 1, moment.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+const dayOf = (moment) =>
+  [moment.getFullYear(), moment.getMonth() + 1, moment.getDate()]
+    .map((part) => String(part).padStart(2, "0"))
+    .join("-");
 const endOf = (text) => new Date(`${text}T23:59:59`);
 
 class GraphView extends HTMLElement {
   connectedCallback() {
-    this.canvas = new Canvas({ openNode: (node) => this.open(node), openEdge: (edge) => attempt(() => this.showEdge(edge)) });
-    this.stale = staleLine("Memories have changed since.", "Draw again", () => attempt(() => this.load({ isAgain: true })));
+    this.canvas = new Canvas({
+      openNode: (node) => this.open(node),
+      openEdge: (edge) => attempt(() => this.showEdge(edge)),
+    });
+    this.stale = staleLine("Memories have changed since.", "Draw again", () =>
+      attempt(() => this.load({ isAgain: true })),
+    );
     this.onChange = () => this.stale.mark();
     document.addEventListener("recollect:changed", this.onChange);
     this.build();
@@ -40,27 +48,69 @@ class GraphView extends HTMLElement {
   build() {
     const get = (name) => this.params.get(name) ?? "";
     this.moment = el("span", {}, "now");
-    this.form = el("form.card.filters", { submit: (event) => { event.preventDefault(); this.remember(); } },
-      el("div.fields", {},
-        field("Concept", el("input", { name: "name", value: get("name"), placeholder: "as memories write it" })),
-        field("Path to", el("input", { name: "to", value: get("to"), placeholder: "another concept" })),
-        el("label.field", {}, el("span.label", {}, "As of ", this.moment), el("input", {
-          type: "range", "aria-label": "As of, in weeks from now", min: -WEEKS, max: 0, value: 0, name: "weeks",
-          input: (event) => this.describe(dayAgo(event.target.value)),
-          change: (event) => this.remember({ as_of: dayAgo(event.target.value) }),
-        })),
-        el("div.row", {}, el("button", { type: "submit" }, "Show"),
-          button("−", () => this.canvas.zoom(1 / STEP), "plain", { "aria-label": "Zoom out" }), button("+", () => this.canvas.zoom(STEP), "plain", { "aria-label": "Zoom in" }))));
+    this.form = el(
+      "form.card.filters",
+      {
+        submit: (event) => {
+          event.preventDefault();
+          this.remember();
+        },
+      },
+      el(
+        "div.fields",
+        {},
+        field(
+          "Concept",
+          el("input", { name: "name", value: get("name"), placeholder: "as memories write it" }),
+        ),
+        field(
+          "Path to",
+          el("input", { name: "to", value: get("to"), placeholder: "another concept" }),
+        ),
+        el(
+          "label.field",
+          {},
+          el("span.label", {}, "As of ", this.moment),
+          el("input", {
+            type: "range",
+            "aria-label": "As of, in weeks from now",
+            min: -WEEKS,
+            max: 0,
+            value: 0,
+            name: "weeks",
+            input: (event) => this.describe(dayAgo(event.target.value)),
+            change: (event) => this.remember({ as_of: dayAgo(event.target.value) }),
+          }),
+        ),
+        el(
+          "div.row",
+          {},
+          el("button", { type: "submit" }, "Show"),
+          button("−", () => this.canvas.zoom(1 / STEP), "plain", { "aria-label": "Zoom out" }),
+          button("+", () => this.canvas.zoom(STEP), "plain", { "aria-label": "Zoom in" }),
+        ),
+      ),
+    );
     this.side = el("aside.stack", { "aria-live": "polite" });
     this.drawing = el("div", {}, this.canvas.svg);
     this.showMoment();
-    fill(this, [el("h1.unseen", {}, "Graph"), this.form, this.stale.line, el("div.wide-and-narrow", {}, this.drawing, this.side)]);
+    fill(this, [
+      el("h1.unseen", {}, "Graph"),
+      this.form,
+      this.stale.line,
+      el("div.wide-and-narrow", {}, this.drawing, this.side),
+    ]);
   }
 
   // The address has the concepts and the moment.
   remember(changes = {}) {
     const { name, to } = this.form.elements;
-    goTo("graph", { name: name.value.trim(), to: to.value.trim(), as_of: this.asOfDay(), ...changes });
+    goTo("graph", {
+      name: name.value.trim(),
+      to: to.value.trim(),
+      as_of: this.asOfDay(),
+      ...changes,
+    });
   }
 
   // The day that is looked at, or nothing for now.
@@ -93,13 +143,21 @@ class GraphView extends HTMLElement {
     const stats = await ask("GET", "/graph/stats");
     const known = Object.keys(stats.most_mentioned);
     const name = this.params.get("name") || known[0];
-    if (!name) return this.showNothing("No concepts yet", "The graph is read from memories in the background; it grows as they are stored.");
+    if (!name)
+      return this.showNothing(
+        "No concepts yet",
+        "The graph is read from memories in the background; it grows as they are stored.",
+      );
     let found;
     try {
       found = await this.concept(name, NEAR);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 404) throw error;
-      return this.showNothing(`There is no concept “${shortened(name, 60)}”`, "Try one of these:", known);
+      return this.showNothing(
+        `There is no concept “${shortened(name, 60)}”`,
+        "Try one of these:",
+        known,
+      );
     }
     this.drawing.hidden = false;
     if (!isAgain) this.form.elements.name.value = found.concept.name;
@@ -111,7 +169,15 @@ class GraphView extends HTMLElement {
 
   showNothing(title, text, known = []) {
     this.drawing.hidden = true;
-    fill(this.side, [el("div.card.empty", {}, el("h2", {}, said(title)), el("p.quiet", {}, text), chips(known, this.asOfDay()))]);
+    fill(this.side, [
+      el(
+        "div.card.empty",
+        {},
+        el("h2", {}, said(title)),
+        el("p.quiet", {}, text),
+        chips(known, this.asOfDay()),
+      ),
+    ]);
   }
 
   async findPath(source, target) {
@@ -135,28 +201,51 @@ class GraphView extends HTMLElement {
       const [source, target] = [add(one), add(other)];
       // One line for each pair; what a text says comes before being mentioned together.
       const key = [one, other].sort().join("\n");
-      if (source && target && source !== target && (!edges.has(key) || (edges.get(key).isWeak && !more.isWeak))) edges.set(key, { source, target, ...more });
+      if (
+        source &&
+        target &&
+        source !== target &&
+        (!edges.has(key) || (edges.get(key).isWeak && !more.isWeak))
+      )
+        edges.set(key, { source, target, ...more });
     };
-    const relate = (relationship) => join(relationship.source_name, relationship.target_name, {
-      title: `${relationship.source_name} ${relationship.relation.replaceAll("_", " ")} ${relationship.target_name}`, memories: relationship.evidence, relationship });
+    const relate = (relationship) =>
+      join(relationship.source_name, relationship.target_name, {
+        title: `${relationship.source_name} ${relationship.relation.replaceAll("_", " ")} ${relationship.target_name}`,
+        memories: relationship.evidence,
+        relationship,
+      });
     add(found.concept.name, { isCenter: true, mentions: found.concept.mentions });
     const steps = path?.steps ?? [];
-    for (const name of steps.flatMap((step) => [step.source_label, step.target_label])) { const node = add(name); if (node) node.onPath = true; }
-    for (const step of steps) join(step.source_label, step.target_label, { title: step.relation, memories: step.evidence });
+    for (const name of steps.flatMap((step) => [step.source_label, step.target_label])) {
+      const node = add(name);
+      if (node) node.onPath = true;
+    }
+    for (const step of steps)
+      join(step.source_label, step.target_label, { title: step.relation, memories: step.evidence });
     found.relationships.forEach(relate);
     for (const each of found.together) {
       const node = add(each.name);
       if (node) node.mentions = each.memories;
       join(found.concept.name, each.name, togetherEdge(found, each));
     }
-    const nearest = found.relationships.map((each) => (each.source === found.concept.id ? each.target_name : each.source_name));
-    const others = [...new Set([...nearest, ...found.together.map((each) => each.name)])].slice(0, EXPANDED);
+    const nearest = found.relationships.map((each) =>
+      each.source === found.concept.id ? each.target_name : each.source_name,
+    );
+    const others = [...new Set([...nearest, ...found.together.map((each) => each.name)])].slice(
+      0,
+      EXPANDED,
+    );
     const more = await Promise.all(others.map((name) => this.concept(name, 12).catch(() => null)));
     for (const other of more.filter(Boolean)) {
       other.relationships.forEach(relate);
-      for (const each of other.together.slice(0, 6)) join(other.concept.name, each.name, togetherEdge(other, each));
+      for (const each of other.together.slice(0, 6))
+        join(other.concept.name, each.name, togetherEdge(other, each));
     }
-    this.canvas.show([...nodes.values()], [...edges.values()].sort((one, other) => Boolean(other.isWeak) - Boolean(one.isWeak)));
+    this.canvas.show(
+      [...nodes.values()],
+      [...edges.values()].sort((one, other) => Boolean(other.isWeak) - Boolean(one.isWeak)),
+    );
   }
 
   open(node) {
@@ -169,35 +258,150 @@ class GraphView extends HTMLElement {
     const isOpen = this.side.querySelector("details")?.open ?? false;
     const other = el("input", { "aria-label": "Concept to merge", placeholder: "another concept" });
     fill(this.side, [
-      el("section.card.stack", {}, el("h2", {}, said(concept.name)),
-        el("p.quiet", {}, `${concept.kind} in ${count(concept.mentions, "memory", "memories")}${names.length > 1 ? `, also ${names.slice(1).join(", ")}` : ""}`),
-        el("ul.edges", {}, found.relationships.map((each) => el("li", {},
-          button(`${each.source_name} ${each.relation.replaceAll("_", " ")} ${each.target_name}`, () => attempt(() => this.showEdge({ title: "", memories: each.evidence, relationship: each })), "link"))),
-        found.together.map((each) => el("li", {}, button(`${concept.name} and ${each.name}`, () => attempt(() => this.showEdge(togetherEdge(found, each))), "link"),
-          el("span.quiet", {}, ` together in ${count(each.memories, "memory", "memories")}`)))),
-        el("p", {}, el("a", { href: `#/memories?${new URLSearchParams({ words: concept.name })}` }, "Memories with this name"))),
+      el(
+        "section.card.stack",
+        {},
+        el("h2", {}, said(concept.name)),
+        el(
+          "p.quiet",
+          {},
+          `${concept.kind} in ${count(concept.mentions, "memory", "memories")}${names.length > 1 ? `, also ${names.slice(1).join(", ")}` : ""}`,
+        ),
+        el(
+          "ul.edges",
+          {},
+          found.relationships.map((each) =>
+            el(
+              "li",
+              {},
+              button(
+                `${each.source_name} ${each.relation.replaceAll("_", " ")} ${each.target_name}`,
+                () =>
+                  attempt(() =>
+                    this.showEdge({ title: "", memories: each.evidence, relationship: each }),
+                  ),
+                "link",
+              ),
+            ),
+          ),
+          found.together.map((each) =>
+            el(
+              "li",
+              {},
+              button(
+                `${concept.name} and ${each.name}`,
+                () => attempt(() => this.showEdge(togetherEdge(found, each))),
+                "link",
+              ),
+              el("span.quiet", {}, ` together in ${count(each.memories, "memory", "memories")}`),
+            ),
+          ),
+        ),
+        el(
+          "p",
+          {},
+          el(
+            "a",
+            { href: `#/memories?${new URLSearchParams({ words: concept.name })}` },
+            "Memories with this name",
+          ),
+        ),
+      ),
       path && el("section.card.stack", {}, el("h2", {}, "Path"), pathText(path)),
-      el("details.card", { open: isOpen }, el("summary", {}, "Merge and split"), el("div.stack", {},
-        el("p.quiet", {}, "If another concept means the same, its names mean this one from now on."),
-        el("div.row", {}, other, button("Merge", () => attempt(() => this.merge(concept.name, other.value.trim())), "plain")),
-        names.length > 1 && el("p.quiet", {}, "If a name means something else, make it a concept of its own."),
-        names.slice(1).map((alias) => el("div.row", {}, said(alias), button("Split off", () => attempt(() => this.split(concept.name, alias)), "plain"))))),
+      el(
+        "details.card",
+        { open: isOpen },
+        el("summary", {}, "Merge and split"),
+        el(
+          "div.stack",
+          {},
+          el(
+            "p.quiet",
+            {},
+            "If another concept means the same, its names mean this one from now on.",
+          ),
+          el(
+            "div.row",
+            {},
+            other,
+            button(
+              "Merge",
+              () => attempt(() => this.merge(concept.name, other.value.trim())),
+              "plain",
+            ),
+          ),
+          names.length > 1 &&
+            el("p.quiet", {}, "If a name means something else, make it a concept of its own."),
+          names.slice(1).map((alias) =>
+            el(
+              "div.row",
+              {},
+              said(alias),
+              button("Split off", () => attempt(() => this.split(concept.name, alias)), "plain"),
+            ),
+          ),
+        ),
+      ),
       el("section.card.stack", {}, el("h2", {}, "Often mentioned"), chips(known, this.asOfDay())),
     ]);
   }
 
   async showEdge(edge) {
-    for (const each of this.canvas.layout.edges) each.line.classList.toggle("chosen", each === edge);
+    for (const each of this.canvas.layout.edges)
+      each.line.classList.toggle("chosen", each === edge);
     // The latest of each concept are known: those of both mention them together.
     const theirs = edge.other && new Set((await this.concept(edge.other, NEAR)).memories);
     const ids = edge.memories.filter((id) => !theirs || theirs.has(id)).slice(0, 12);
-    const found = await Promise.all(ids.map((id) => ask("GET", `/memories/${id}`).catch(() => null)));
+    const found = await Promise.all(
+      ids.map((id) => ask("GET", `/memories/${id}`).catch(() => null)),
+    );
     const { relationship } = edge;
-    const card = el("section.card.stack", { "aria-label": "Memories behind this" },
-      el("h2", {}, said(relationship ? `${relationship.source_name} ${relationship.relation.replaceAll("_", " ")} ${relationship.target_name}` : edge.title)),
-      relationship && el("p.quiet", {}, "true since ", date(relationship.valid_from), relationship.valid_to && [" until ", date(relationship.valid_to)]),
-      el("ul.stack", {}, found.filter(Boolean).map((memory) => el("li", {}, el("a", { href: `#/memory/${memory.id}` }, memory.is_sensitive ? "sensitive text" : said(shortened(memory.content)))))),
-      found.every((memory) => !memory) && el("p.quiet", {}, edge.other ? "None of the latest memories of these two mentions both." : "The memories behind it are gone."));
+    const card = el(
+      "section.card.stack",
+      { "aria-label": "Memories behind this" },
+      el(
+        "h2",
+        {},
+        said(
+          relationship
+            ? `${relationship.source_name} ${relationship.relation.replaceAll("_", " ")} ${relationship.target_name}`
+            : edge.title,
+        ),
+      ),
+      relationship &&
+        el(
+          "p.quiet",
+          {},
+          "true since ",
+          date(relationship.valid_from),
+          relationship.valid_to && [" until ", date(relationship.valid_to)],
+        ),
+      el(
+        "ul.stack",
+        {},
+        found
+          .filter(Boolean)
+          .map((memory) =>
+            el(
+              "li",
+              {},
+              el(
+                "a",
+                { href: `#/memory/${memory.id}` },
+                memory.is_sensitive ? "sensitive text" : said(shortened(memory.content)),
+              ),
+            ),
+          ),
+      ),
+      found.every((memory) => !memory) &&
+        el(
+          "p.quiet",
+          {},
+          edge.other
+            ? "None of the latest memories of these two mentions both."
+            : "The memories behind it are gone.",
+        ),
+    );
     this.side.querySelector("section[aria-label]")?.remove();
     this.side.prepend(card);
   }
@@ -219,14 +423,40 @@ class GraphView extends HTMLElement {
 const dayAgo = (weeks) => (Number(weeks) ? dayOf(new Date(Date.now() + Number(weeks) * WEEK)) : "");
 
 const togetherEdge = (found, { name, memories }) => ({
-  title: `${found.concept.name} and ${name}: mentioned together in ${count(memories, "memory", "memories")}`, memories: found.memories, other: name, isWeak: true });
+  title: `${found.concept.name} and ${name}: mentioned together in ${count(memories, "memory", "memories")}`,
+  memories: found.memories,
+  other: name,
+  isWeak: true,
+});
 
-const chips = (names, asOf) => el("p.chips", {}, names.slice(0, 20).map((name) =>
-  el("a.chip", { href: `#/graph?${new URLSearchParams(asOf ? { name, as_of: asOf } : { name })}` }, said(name))));
+const chips = (names, asOf) =>
+  el(
+    "p.chips",
+    {},
+    names
+      .slice(0, 20)
+      .map((name) =>
+        el(
+          "a.chip",
+          { href: `#/graph?${new URLSearchParams(asOf ? { name, as_of: asOf } : { name })}` },
+          said(name),
+        ),
+      ),
+  );
 
 function pathText(path) {
   if (!path.connected) return el("p.quiet", {}, "These two are not connected in six steps.");
-  return el("ol", {}, path.steps.map((step) => el("li", {}, said(`${step.source_label} — ${step.relation.replaceAll("_", " ")} → ${step.target_label}`))));
+  return el(
+    "ol",
+    {},
+    path.steps.map((step) =>
+      el(
+        "li",
+        {},
+        said(`${step.source_label} — ${step.relation.replaceAll("_", " ")} → ${step.target_label}`),
+      ),
+    ),
+  );
 }
 
 customElements.define("rc-graph", GraphView);

@@ -11,8 +11,20 @@ const many = (number) => count(number, "memory", "memories");
 const forget = (memory) => ask("DELETE", path(memory));
 const restore = (memory) => ask("POST", `${path(memory)}/restore`);
 
-export const forgetAll = (memories, after) => actOnAll(memories, { act: forget, undo: restore, done: (number) => `${many(number)} forgotten.`, after });
-export const restoreAll = (memories, after) => actOnAll(memories, { act: restore, undo: forget, done: (number) => `${many(number)} restored.`, after });
+export const forgetAll = (memories, after) =>
+  actOnAll(memories, {
+    act: forget,
+    undo: restore,
+    done: (number) => `${many(number)} forgotten.`,
+    after,
+  });
+export const restoreAll = (memories, after) =>
+  actOnAll(memories, {
+    act: restore,
+    undo: forget,
+    done: (number) => `${many(number)} restored.`,
+    after,
+  });
 
 // The memory as it is now is changed, not as it was when it was selected. Whoever writes at the
 // same moment comes first.
@@ -26,8 +38,13 @@ async function change(memory, changes) {
 }
 const changeBack = (memory, former) => former && ask("PATCH", path(memory), former);
 
-const changeAll = (memories, what, changes, after) => actOnAll(memories, {
-  act: (memory) => change(memory, changes), undo: changeBack, done: (number) => `${many(number)} ${what}.`, after });
+const changeAll = (memories, what, changes, after) =>
+  actOnAll(memories, {
+    act: (memory) => change(memory, changes),
+    undo: changeBack,
+    done: (number) => `${many(number)} ${what}.`,
+    after,
+  });
 
 // A file as `recollect export` writes it.
 async function exportAll(memories, { sensitive = false } = {}) {
@@ -42,7 +59,12 @@ async function exportAll(memories, { sensitive = false } = {}) {
   }
   if (exported) download("memories.jsonl", `${lines.join("\n")}\n`);
   const text = exported ? `${many(exported)} exported as memories.jsonl.` : "Nothing was exported.";
-  if (leftOut) offer(`${text} ${count(leftOut, "sensitive memory", "sensitive memories")} left out.`, "Include sensitive ones", () => exportAll(memories, { sensitive: true }));
+  if (leftOut)
+    offer(
+      `${text} ${count(leftOut, "sensitive memory", "sensitive memories")} left out.`,
+      "Include sensitive ones",
+      () => exportAll(memories, { sensitive: true }),
+    );
   else notify(text);
 }
 
@@ -63,26 +85,65 @@ export function bulkBar({ after, clear }) {
   const place = el("div.bulk-form");
   const close = () => fill(place, []);
   const act = (name, action) => button(name, () => attempt(action), "plain");
-  const open = (name, form) => button(name, () => { fill(place, [form()]); place.querySelector("input").focus(); }, "plain");
+  const open = (name, form) =>
+    button(
+      name,
+      () => {
+        fill(place, [form()]);
+        place.querySelector("input").focus();
+      },
+      "plain",
+    );
 
   const small = (label, submit, action, more = []) => {
     const input = el("input", { required: true, size: 14, "aria-label": label });
-    return el("form.row", { submit: (event) => { event.preventDefault(); attempt(() => action(input.value.trim())); } },
-      el("label.row", {}, label, input), el("button", { type: "submit" }, submit), more, button("Cancel", close, "link"));
+    return el(
+      "form.row",
+      {
+        submit: (event) => {
+          event.preventDefault();
+          attempt(() => action(input.value.trim()));
+        },
+      },
+      el("label.row", {}, label, input),
+      el("button", { type: "submit" }, submit),
+      more,
+      button("Cancel", close, "link"),
+    );
   };
-  const tagForm = () => small("Tags to add", "Add tags", (text) => changeAll(current(), "tagged",
-    (memory) => ({ tags: [...new Set([...memory.tags, ...words(text)])] }), after));
+  const tagForm = () =>
+    small("Tags to add", "Add tags", (text) =>
+      changeAll(
+        current(),
+        "tagged",
+        (memory) => ({ tags: [...new Set([...memory.tags, ...words(text)])] }),
+        after,
+      ),
+    );
   const moveTo = (project, what) => changeAll(current(), what, () => ({ project }), after);
-  const moveForm = () => small("Project", "Move", (text) => text && moveTo(text, "moved"),
-    [act("Remove from their projects", () => moveTo(null, "removed from their projects"))]);
+  const moveForm = () =>
+    small("Project", "Move", (text) => text && moveTo(text, "moved"), [
+      act("Remove from their projects", () => moveTo(null, "removed from their projects")),
+    ]);
 
   const forCurrent = [
-    act("Forget", () => forgetAll(current(), after)), open("Tag", tagForm), open("Move", moveForm),
-    act("Mark sensitive", () => changeAll(current(), "marked sensitive", () => ({ is_sensitive: true }), after)),
+    act("Forget", () => forgetAll(current(), after)),
+    open("Tag", tagForm),
+    open("Move", moveForm),
+    act("Mark sensitive", () =>
+      changeAll(current(), "marked sensitive", () => ({ is_sensitive: true }), after),
+    ),
   ];
   const forForgotten = act("Restore", () => restoreAll(forgotten(), after));
   return {
-    nodes: [title, forCurrent, forForgotten, act("Export", () => exportAll(chosen)), button("Clear", clear, "link"), place],
+    nodes: [
+      title,
+      forCurrent,
+      forForgotten,
+      act("Export", () => exportAll(chosen)),
+      button("Clear", clear, "link"),
+      place,
+    ],
     show(memories) {
       chosen = memories;
       title.textContent = `${many(chosen.length)} selected`;

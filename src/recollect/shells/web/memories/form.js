@@ -5,20 +5,97 @@ import { attempt, notify } from "../parts/notices.js";
 
 export function memoryForm(memory, { title, save, cancel }) {
   const shown = el("span", {}, memory.importance.toFixed(2));
-  const form = el("form.card.stack", { submit: (event) => { event.preventDefault(); attempt(() => save(read(form, memory))); } },
-    field("Text", el("textarea", { name: "content", rows: 4, required: true, dir: "auto", placeholder: "One self-contained statement" }, memory.content)),
-    el("div.fields", {},
-      field("Category", select(categories().map((name) => [name, name]), memory.category, { name: "category" })),
-      field("Tags", el("input", { name: "tags", value: memory.tags.join(", ") }), "separated by commas"),
-      field("Extra keywords", el("input", { name: "expanded_keywords", value: memory.expanded_keywords.join(", ") }), "also found by these"),
+  const form = el(
+    "form.card.stack",
+    {
+      submit: (event) => {
+        event.preventDefault();
+        attempt(() => save(read(form, memory)));
+      },
+    },
+    field(
+      "Text",
+      el(
+        "textarea",
+        {
+          name: "content",
+          rows: 4,
+          required: true,
+          dir: "auto",
+          placeholder: "One self-contained statement",
+        },
+        memory.content,
+      ),
+    ),
+    el(
+      "div.fields",
+      {},
+      field(
+        "Category",
+        select(
+          categories().map((name) => [name, name]),
+          memory.category,
+          { name: "category" },
+        ),
+      ),
+      field(
+        "Tags",
+        el("input", { name: "tags", value: memory.tags.join(", ") }),
+        "separated by commas",
+      ),
+      field(
+        "Extra keywords",
+        el("input", { name: "expanded_keywords", value: memory.expanded_keywords.join(", ") }),
+        "also found by these",
+      ),
       field("Project", el("input", { name: "project", value: memory.project ?? "" })),
       field("Session", el("input", { name: "session", value: memory.session ?? "" })),
-      field("Valid from", el("input", { type: "datetime-local", step: 1, name: "valid_from", value: localMoment(memory.valid_from) }), "recalled from then on; empty: always"),
-      field("Valid until", el("input", { type: "datetime-local", step: 1, name: "valid_until", value: localMoment(memory.valid_until) }), "no longer recalled then; empty: always"),
-      el("label.field", {}, el("span.label", {}, "Importance ", shown),
-        el("input", { type: "range", name: "importance", "aria-label": "Importance", min: 0, max: 1, step: 0.05, value: memory.importance, input: (event) => { shown.textContent = Number(event.target.value).toFixed(2); } }))),
-    el("label.check", {}, el("input", { type: "checkbox", name: "is_sensitive", checked: memory.is_sensitive }), "Sensitive: never embedded, and never sent to another machine"),
-    el("div.row", {}, el("button", { type: "submit" }, title), button("Cancel", cancel, "plain")));
+      field(
+        "Valid from",
+        el("input", {
+          type: "datetime-local",
+          step: 1,
+          name: "valid_from",
+          value: localMoment(memory.valid_from),
+        }),
+        "recalled from then on; empty: always",
+      ),
+      field(
+        "Valid until",
+        el("input", {
+          type: "datetime-local",
+          step: 1,
+          name: "valid_until",
+          value: localMoment(memory.valid_until),
+        }),
+        "no longer recalled then; empty: always",
+      ),
+      el(
+        "label.field",
+        {},
+        el("span.label", {}, "Importance ", shown),
+        el("input", {
+          type: "range",
+          name: "importance",
+          "aria-label": "Importance",
+          min: 0,
+          max: 1,
+          step: 0.05,
+          value: memory.importance,
+          input: (event) => {
+            shown.textContent = Number(event.target.value).toFixed(2);
+          },
+        }),
+      ),
+    ),
+    el(
+      "label.check",
+      {},
+      el("input", { type: "checkbox", name: "is_sensitive", checked: memory.is_sensitive }),
+      "Sensitive: never embedded, and never sent to another machine",
+    ),
+    el("div.row", {}, el("button", { type: "submit" }, title), button("Cancel", cancel, "plain")),
+  );
   return form;
 }
 
@@ -52,7 +129,18 @@ function read(form, memory) {
   };
 }
 
-const BLANK = { content: "", category: "fact", tags: [], expanded_keywords: [], importance: 0.5, is_sensitive: false, project: null, session: null, valid_from: null, valid_until: null };
+const BLANK = {
+  content: "",
+  category: "fact",
+  tags: [],
+  expanded_keywords: [],
+  importance: 0.5,
+  is_sensitive: false,
+  project: null,
+  session: null,
+  valid_from: null,
+  valid_until: null,
+};
 
 export function newMemoryForm(after, cancel) {
   return memoryForm(BLANK, {
@@ -63,7 +151,11 @@ export function newMemoryForm(after, cancel) {
       const { is_sensitive: isSensitive, ...rest } = draft;
       const stored = await ask("POST", "/memories", isSensitive ? draft : rest);
       await after();
-      notify(stored.already_remembered ? "This text was already stored." : `Remembered: ${shortened(stored.is_sensitive ? "a sensitive memory" : stored.content, 80)}`);
+      notify(
+        stored.already_remembered
+          ? "This text was already stored."
+          : `Remembered: ${shortened(stored.is_sensitive ? "a sensitive memory" : stored.content, 80)}`,
+      );
     },
   });
 }

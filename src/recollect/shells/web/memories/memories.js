@@ -1,18 +1,53 @@
 // The table of memories: filters, sorting, selection and what can be done to many at once.
 import { ask, withParams } from "../parts/api.js";
-import { button, categories, count, date, el, field, fill, goTo, said, select, shortened, words } from "../parts/dom.js";
+import {
+  button,
+  categories,
+  count,
+  date,
+  el,
+  field,
+  fill,
+  goTo,
+  said,
+  select,
+  shortened,
+} from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
 import { Rows } from "../parts/rows.js";
 import { bulkBar } from "./bulk.js";
 import { newMemoryForm } from "./form.js";
 
-const FILTERS = ["words", "project", "session", "category", "tag", "since", "until", "sensitive", "captured", "state", "expires"];
+const FILTERS = [
+  "words",
+  "project",
+  "session",
+  "category",
+  "tag",
+  "since",
+  "until",
+  "sensitive",
+  "captured",
+  "state",
+  "expires",
+];
 const READ_AT_ONCE = 500;
 const DAY = 24 * 3600 * 1000;
 const SOON = 7;
-const SORTS = [["", "newest first"], ["created asc", "oldest first"], ["importance", "most important first"], ["importance asc", "least important first"],
-  ["updated", "last changed first"], ["updated asc", "longest unchanged first"]];
-const EXPIRES = [["", "any"], [`${SOON}`, `within ${SOON} days`], ["30", "within 30 days"], ["past", "already expired"]];
+const SORTS = [
+  ["", "newest first"],
+  ["created asc", "oldest first"],
+  ["importance", "most important first"],
+  ["importance asc", "least important first"],
+  ["updated", "last changed first"],
+  ["updated asc", "longest unchanged first"],
+];
+const EXPIRES = [
+  ["", "any"],
+  [`${SOON}`, `within ${SOON} days`],
+  ["30", "within 30 days"],
+  ["past", "already expired"],
+];
 
 class Memories extends HTMLElement {
   connectedCallback() {
@@ -39,7 +74,9 @@ class Memories extends HTMLElement {
   }
 
   takeParams() {
-    this.filters = Object.fromEntries([...FILTERS, "sort_by", "order"].map((name) => [name, this.params.get(name) ?? ""]));
+    this.filters = Object.fromEntries(
+      [...FILTERS, "sort_by", "order"].map((name) => [name, this.params.get(name) ?? ""]),
+    );
   }
 
   // Another address of this view: what is being written in the form of a new memory stays.
@@ -59,33 +96,116 @@ class Memories extends HTMLElement {
   build() {
     const it = this.filters;
     const on = { change: () => this.apply() };
-    const search = el("input", { type: "search", name: "words", value: it.words, placeholder: "Words in the text", "aria-label": "Words in the text", input: () => this.applySoon() });
-    this.form = el("form.card.filters", { submit: (event) => { event.preventDefault(); this.apply(); } },
-      el("div.row", {}, search,
-        button("New memory", () => this.toggleNew(), "primary", { "aria-expanded": "false" })),
-      el("details", { open: FILTERS.slice(1).some((name) => it[name]) },
+    const search = el("input", {
+      type: "search",
+      name: "words",
+      value: it.words,
+      placeholder: "Words in the text",
+      "aria-label": "Words in the text",
+      input: () => this.applySoon(),
+    });
+    this.form = el(
+      "form.card.filters",
+      {
+        submit: (event) => {
+          event.preventDefault();
+          this.apply();
+        },
+      },
+      el(
+        "div.row",
+        {},
+        search,
+        button("New memory", () => this.toggleNew(), "primary", { "aria-expanded": "false" }),
+      ),
+      el(
+        "details",
+        { open: FILTERS.slice(1).some((name) => it[name]) },
         el("summary", {}, "More filters"),
-        el("div.fields", {},
+        el(
+          "div.fields",
+          {},
           field("Project", el("input", { name: "project", value: it.project, ...on })),
           field("Session", el("input", { name: "session", value: it.session, ...on })),
-          field("Category", select([["", "any"], ...categories().map((name) => [name, name])], it.category, { name: "category", ...on })),
+          field(
+            "Category",
+            select([["", "any"], ...categories().map((name) => [name, name])], it.category, {
+              name: "category",
+              ...on,
+            }),
+          ),
           field("Tag", el("input", { name: "tag", value: it.tag, ...on })),
-          field("Stored from", el("input", { type: "date", name: "since", value: it.since, ...on })),
-          field("Stored before", el("input", { type: "date", name: "until", value: it.until, ...on })),
-          field("Sensitive", select([["", "any"], ["true", "only sensitive"], ["false", "not sensitive"]], it.sensitive, { name: "sensitive", ...on })),
-          field("Source", select([["", "any"], ["yes", "captured from a session"]], it.captured, { name: "captured", ...on })),
-          field("State", select([["", "current"], ["forgotten", "forgotten"], ["all", "current and forgotten"]], it.state, { name: "state", ...on })),
-          field("Expires", select(EXPIRES, it.expires, { name: "expires", ...on })))));
+          field(
+            "Stored from",
+            el("input", { type: "date", name: "since", value: it.since, ...on }),
+          ),
+          field(
+            "Stored before",
+            el("input", { type: "date", name: "until", value: it.until, ...on }),
+          ),
+          field(
+            "Sensitive",
+            select(
+              [
+                ["", "any"],
+                ["true", "only sensitive"],
+                ["false", "not sensitive"],
+              ],
+              it.sensitive,
+              { name: "sensitive", ...on },
+            ),
+          ),
+          field(
+            "Source",
+            select(
+              [
+                ["", "any"],
+                ["yes", "captured from a session"],
+              ],
+              it.captured,
+              { name: "captured", ...on },
+            ),
+          ),
+          field(
+            "State",
+            select(
+              [
+                ["", "current"],
+                ["forgotten", "forgotten"],
+                ["all", "current and forgotten"],
+              ],
+              it.state,
+              { name: "state", ...on },
+            ),
+          ),
+          field("Expires", select(EXPIRES, it.expires, { name: "expires", ...on })),
+        ),
+      ),
+    );
     this.newPlace = el("div.new-place");
     this.totalText = el("p.quiet", { role: "status" });
     this.bulk = el("div.bulk", { role: "toolbar", "aria-label": "Selected memories" });
     this.emptyPlace = el("div");
     this.headPlace = el("div", { role: "rowgroup" });
-    this.grid = el("div.grid", { role: "grid", "aria-label": "Memories", "aria-multiselectable": "true" }, this.headPlace, this.rows.body);
+    this.grid = el(
+      "div.grid",
+      { role: "grid", "aria-label": "Memories", "aria-multiselectable": "true" },
+      this.headPlace,
+      this.rows.body,
+    );
     // A narrow screen has no headings to sort by.
-    this.sorting = select(SORTS, "", { "aria-label": "Sorted by", change: (event) => this.sortBy(...event.target.value.split(" ")) });
-    fill(this, [el("h1.unseen", {}, "Memories"), this.form, this.newPlace,
-      el("div.under", {}, this.totalText, el("label.narrow-only", {}, this.sorting), this.bulk), this.grid, this.emptyPlace]);
+    this.sorting = select(SORTS, "", {
+      "aria-label": "Sorted by",
+      change: (event) => this.sortBy(...event.target.value.split(" ")),
+    });
+    fill(this, [
+      el("h1.unseen", {}, "Memories"),
+      this.form,
+      this.newPlace,
+      el("div.under", {}, this.totalText, el("label.narrow-only", {}, this.sorting), this.bulk),
+      this.grid,
+      this.emptyPlace,
+    ]);
     this.showOrder();
     this.showBulk();
   }
@@ -98,7 +218,8 @@ class Memories extends HTMLElement {
 
   // A heading that was clicked keeps the focus.
   showOrder() {
-    const focused = this.headPlace.contains(document.activeElement) && document.activeElement.dataset.sort;
+    const focused =
+      this.headPlace.contains(document.activeElement) && document.activeElement.dataset.sort;
     fill(this.headPlace, [this.head()]);
     if (focused) this.headPlace.querySelector(`[data-sort=${focused}]`).focus();
     const { sort_by: name, order } = this.filters;
@@ -109,12 +230,33 @@ class Memories extends HTMLElement {
     const sorted = (name, title, before = "") => {
       const isCurrent = (this.filters.sort_by || "created") === name;
       const up = this.filters.order === "asc";
-      return el("span", { role: "columnheader", "aria-sort": isCurrent ? (up ? "ascending" : "descending") : "none" }, before,
-        button(`${title}${isCurrent ? (up ? " ↑" : " ↓") : ""}`, () => this.sortBy(name, isCurrent && !up ? "asc" : ""), "plain", { "data-sort": name }));
+      return el(
+        "span",
+        {
+          role: "columnheader",
+          "aria-sort": isCurrent ? (up ? "ascending" : "descending") : "none",
+        },
+        before,
+        button(
+          `${title}${isCurrent ? (up ? " ↑" : " ↓") : ""}`,
+          () => this.sortBy(name, isCurrent && !up ? "asc" : ""),
+          "plain",
+          { "data-sort": name },
+        ),
+      );
     };
     const plain = (title) => el("span", { role: "columnheader" }, title);
-    return el("div.grid-head", { role: "row", "aria-rowindex": 1 }, el("span", { role: "columnheader" }, el("span.unseen", {}, "Selected")),
-      sorted("created", "by date stored", "Memory, "), plain("Category"), plain("Project"), plain("Tags"), sorted("importance", "Importance"), sorted("updated", "Changed"));
+    return el(
+      "div.grid-head",
+      { role: "row", "aria-rowindex": 1 },
+      el("span", { role: "columnheader" }, el("span.unseen", {}, "Selected")),
+      sorted("created", "by date stored", "Memory, "),
+      plain("Category"),
+      plain("Project"),
+      plain("Tags"),
+      sorted("importance", "Importance"),
+      sorted("updated", "Changed"),
+    );
   }
 
   query() {
@@ -122,10 +264,17 @@ class Memories extends HTMLElement {
     const day = (text) => text && new Date(`${text}T00:00`).toISOString();
     return {
       words: it.words.split(/\s+/).filter(Boolean).slice(0, 20),
-      project: it.project, sessions: it.session, categories: it.category,
+      project: it.project,
+      sessions: it.session,
+      categories: it.category,
       tags: [it.tag, it.captured && "captured"].filter(Boolean),
-      since: day(it.since), until: day(it.until), is_sensitive: it.sensitive, state: it.state,
-      ...this.lifetime(), sort_by: it.sort_by, order: it.order,
+      since: day(it.since),
+      until: day(it.until),
+      is_sensitive: it.sensitive,
+      state: it.state,
+      ...this.lifetime(),
+      sort_by: it.sort_by,
+      order: it.order,
     };
   }
 
@@ -133,7 +282,9 @@ class Memories extends HTMLElement {
     const { expires } = this.filters;
     const inDays = (days) => new Date(Date.now() + days * DAY).toISOString();
     if (!expires || !EXPIRES.some(([value]) => value === expires)) return {};
-    return expires === "past" ? { expires_by: inDays(0) } : { expires_after: inDays(0), expires_by: inDays(Number(expires)) };
+    return expires === "past"
+      ? { expires_by: inDays(0) }
+      : { expires_after: inDays(0), expires_by: inDays(Number(expires)) };
   }
 
   applySoon() {
@@ -147,7 +298,9 @@ class Memories extends HTMLElement {
     for (const [name, value] of new FormData(this.form)) {
       if (name in this.filters) this.filters[name] = value.trim();
     }
-    const query = new URLSearchParams(Object.entries(this.filters).filter(([, value]) => value)).toString();
+    const query = new URLSearchParams(
+      Object.entries(this.filters).filter(([, value]) => value),
+    ).toString();
     history.replaceState(null, "", `#/memories${query ? `?${query}` : ""}`);
     this.chosen.clear();
     this.showBulk();
@@ -155,7 +308,8 @@ class Memories extends HTMLElement {
   }
 
   toggle(memory, index, isRange) {
-    const several = isRange && this.last !== undefined ? this.rows.between(this.last, index) : [memory];
+    const several =
+      isRange && this.last !== undefined ? this.rows.between(this.last, index) : [memory];
     const adds = !this.chosen.has(memory.id);
     for (const each of several) {
       if (adds) this.chosen.set(each.id, each);
@@ -168,7 +322,10 @@ class Memories extends HTMLElement {
   async chooseAll() {
     const query = this.query();
     for (let offset = 0; offset < this.rows.total; offset += READ_AT_ONCE) {
-      const page = await ask("GET", withParams("/table", { ...query, offset, limit: READ_AT_ONCE }));
+      const page = await ask(
+        "GET",
+        withParams("/table", { ...query, offset, limit: READ_AT_ONCE }),
+      );
       for (const memory of page.memories) this.chosen.set(memory.id, memory);
     }
     this.showBulk();
@@ -188,7 +345,13 @@ class Memories extends HTMLElement {
       return;
     }
     if (!this.bar) {
-      this.bar = bulkBar({ after: async () => { this.clearChoice(); await this.rows.refresh(); }, clear: () => this.clearChoice() });
+      this.bar = bulkBar({
+        after: async () => {
+          this.clearChoice();
+          await this.rows.refresh();
+        },
+        clear: () => this.clearChoice(),
+      });
       fill(this.bulk, this.bar.nodes);
     }
     this.bar.show([...this.chosen.values()]);
@@ -199,10 +362,29 @@ class Memories extends HTMLElement {
     this.grid.setAttribute("aria-rowcount", total + 1);
     const isFiltered = FILTERS.some((name) => this.filters[name]);
     this.grid.hidden = total === 0;
-    fill(this.emptyPlace, total ? [] : [el("div.card.empty", {},
-      el("h2", {}, isFiltered ? "No memory matches these filters" : "Nothing is stored yet"),
-      isFiltered ? button("Remove the filters", () => goTo("memories"), "plain")
-        : el("p.quiet", {}, "Add one with “New memory”, or connect an agent: recollect install"))]);
+    fill(
+      this.emptyPlace,
+      total
+        ? []
+        : [
+            el(
+              "div.card.empty",
+              {},
+              el(
+                "h2",
+                {},
+                isFiltered ? "No memory matches these filters" : "Nothing is stored yet",
+              ),
+              isFiltered
+                ? button("Remove the filters", () => goTo("memories"), "plain")
+                : el(
+                    "p.quiet",
+                    {},
+                    "Add one with “New memory”, or connect an agent: recollect install",
+                  ),
+            ),
+          ],
+    );
   }
 
   toggleNew() {
@@ -210,7 +392,15 @@ class Memories extends HTMLElement {
     const isOpen = this.newPlace.childElementCount > 0;
     opener.setAttribute("aria-expanded", String(!isOpen));
     if (isOpen) return fill(this.newPlace, []);
-    fill(this.newPlace, [newMemoryForm(async () => { this.toggleNew(); await this.rows.refresh({ fromTop: true }); }, () => this.toggleNew())]);
+    fill(this.newPlace, [
+      newMemoryForm(
+        async () => {
+          this.toggleNew();
+          await this.rows.refresh({ fromTop: true });
+        },
+        () => this.toggleNew(),
+      ),
+    ]);
     this.newPlace.querySelector("textarea").focus();
     return undefined;
   }
@@ -218,20 +408,54 @@ class Memories extends HTMLElement {
 
 function makeCells() {
   const cell = (kind = "") => el(`span${kind}`, { role: "gridcell" });
-  const check = el("span.check-cell", { role: "gridcell" }, el("input", { type: "checkbox", tabindex: -1, "aria-label": "Select" }));
-  return { check, text: cell(), category: cell(".small"), project: cell(".small"), tags: cell(".small"), importance: cell(".small"), changed: cell(".small") };
+  const check = el(
+    "span.check-cell",
+    { role: "gridcell" },
+    el("input", { type: "checkbox", tabindex: -1, "aria-label": "Select" }),
+  );
+  return {
+    check,
+    text: cell(),
+    category: cell(".small"),
+    project: cell(".small"),
+    tags: cell(".small"),
+    importance: cell(".small"),
+    changed: cell(".small"),
+  };
 }
 
 function drawRow(cells, memory, view) {
   if (!memory) {
-    for (const [name, cell] of Object.entries(cells)) if (name !== "check") cell.textContent = name === "text" ? "…" : "";
+    for (const [name, cell] of Object.entries(cells))
+      if (name !== "check") cell.textContent = name === "text" ? "…" : "";
     return;
   }
-  cells.check.firstChild.setAttribute("aria-label", `Select ${shortened(memory.is_sensitive ? "sensitive memory" : memory.content, 60)}`);
+  cells.check.firstChild.setAttribute(
+    "aria-label",
+    `Select ${shortened(memory.is_sensitive ? "sensitive memory" : memory.content, 60)}`,
+  );
   const isMasked = memory.is_sensitive && !view.revealed.has(memory.id);
-  fill(cells.text, isMasked
-    ? [el("span.masked", {}, "Sensitive text "), button("Show", () => { view.revealed.add(memory.id); drawRow(cells, memory, view); }, "link")]
-    : [memory.deleted_at && el("span.chip.warn", {}, "forgotten"), replacedChip(memory.superseded_by), lifetimeChip(memory), said(shortened(memory.content, 220))]);
+  fill(
+    cells.text,
+    isMasked
+      ? [
+          el("span.masked", {}, "Sensitive text "),
+          button(
+            "Show",
+            () => {
+              view.revealed.add(memory.id);
+              drawRow(cells, memory, view);
+            },
+            "link",
+          ),
+        ]
+      : [
+          memory.deleted_at && el("span.chip.warn", {}, "forgotten"),
+          replacedChip(memory.superseded_by),
+          lifetimeChip(memory),
+          said(shortened(memory.content, 220)),
+        ],
+  );
   cells.category.textContent = memory.category;
   fill(cells.project, [said(memory.project ?? "")]);
   fill(cells.tags, [said(memory.tags.join(", "))]);
@@ -239,14 +463,18 @@ function drawRow(cells, memory, view) {
   fill(cells.changed, [date(memory.updated_at)]);
 }
 
-const replacedChip = (id) => id && el("a.chip.warn", { href: `#/memory/${id}`, tabindex: -1 }, "Replaced by another");
+const replacedChip = (id) =>
+  id && el("a.chip.warn", { href: `#/memory/${id}`, tabindex: -1 }, "Replaced by another");
 
 function lifetimeChip(memory) {
   const now = Date.now();
   const end = memory.valid_until && Date.parse(memory.valid_until);
   if (end && end <= now) return el("span.chip.warn", {}, "expired");
-  if (end && end <= now + SOON * DAY) return el("span.chip.warn", {}, "expires ", date(memory.valid_until));
-  return memory.valid_from && Date.parse(memory.valid_from) > now && el("span.chip", {}, "not valid yet");
+  if (end && end <= now + SOON * DAY)
+    return el("span.chip.warn", {}, "expires ", date(memory.valid_until));
+  return (
+    memory.valid_from && Date.parse(memory.valid_from) > now && el("span.chip", {}, "not valid yet")
+  );
 }
 
 customElements.define("rc-memories", Memories);

@@ -1,6 +1,6 @@
 // One memory: all its fields, history, links, concepts and vector; editing in place.
 import { ask, Refused } from "../parts/api.js";
-import { button, el, fill, goTo, said, shortId, shortened, time } from "../parts/dom.js";
+import { button, el, fill, said, shortId, shortened, time } from "../parts/dom.js";
 import { differences, FIELDS, pairTable } from "../parts/diff.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
 import { forgetAll, restoreAll } from "./bulk.js";
@@ -19,7 +19,9 @@ const EDITED = CHANGEABLE.filter((name) => name !== "links"); // in the form
 class MemoryView extends HTMLElement {
   connectedCallback() {
     this.isRevealed = false;
-    this.onChange = () => { if (!this.isEditing) attempt(() => this.load({ isLive: true })); };
+    this.onChange = () => {
+      if (!this.isEditing) attempt(() => this.load({ isLive: true }));
+    };
     document.addEventListener("recollect:changed", this.onChange);
     attempt(() => this.load());
   }
@@ -34,12 +36,19 @@ class MemoryView extends HTMLElement {
     try {
       details = await ask("GET", `/memories/${encodeURIComponent(this.subject)}/details`);
       const { superseded_by: id } = details.memory;
-      details.successor = id && await ask("GET", `/memories/${id}`);
+      details.successor = id && (await ask("GET", `/memories/${id}`));
     } catch (error) {
       if (!(error instanceof Refused) || ![404, 422].includes(error.status)) throw error;
       if (isLive && this.isEditing) return;
-      fill(this, [el("div.card.empty", {}, el("h1", {}, "This memory does not exist"),
-        el("p.quiet", {}, "It may have been erased, or the link is incomplete."), el("a", { href: "#/memories" }, "All memories"))]);
+      fill(this, [
+        el(
+          "div.card.empty",
+          {},
+          el("h1", {}, "This memory does not exist"),
+          el("p.quiet", {}, "It may have been erased, or the link is incomplete."),
+          el("a", { href: "#/memories" }, "All memories"),
+        ),
+      ]);
       return;
     }
     if (isLive && this.isEditing) return;
@@ -52,68 +61,208 @@ class MemoryView extends HTMLElement {
     const { memory, history, successor } = this.details;
     const isMasked = memory.is_sensitive && !this.isRevealed;
     const text = isMasked
-      ? el("p", {}, el("span.masked", {}, "The text of this memory is sensitive. "), button("Show", () => { this.isRevealed = true; this.show(); }, "link"))
+      ? el(
+          "p",
+          {},
+          el("span.masked", {}, "The text of this memory is sensitive. "),
+          button(
+            "Show",
+            () => {
+              this.isRevealed = true;
+              this.show();
+            },
+            "link",
+          ),
+        )
       : el("p.content", {}, said(memory.content));
     const actions = memory.deleted_at
       ? [button("Restore", () => attempt(() => restoreAll([memory], () => this.load())), "primary")]
-      : [button("Edit", () => this.edit(), "primary"), button("Forget", () => attempt(() => forgetAll([memory], () => this.load())), "plain"),
-        el("a", { href: `#/recall?why=${memory.id}` }, "Why is it recalled, or why not?")];
-    this.place = el("div.stack", {}, el("article.card.stack", { "aria-label": "Text" },
-      memory.deleted_at && el("p", {}, el("span.chip.warn", {}, "forgotten"), " ", time(memory.deleted_at)),
-      successor && el("p", {}, el("span.chip.warn", {}, "Replaced by"), " ",
-        el("a", { href: `#/memory/${successor.id}` }, successor.is_sensitive ? "a sensitive memory" : said(shortened(successor.content))),
-        el("span.quiet", {}, " Recall shows that one instead.")), text, el("div.row", {}, actions)));
+      : [
+          button("Edit", () => this.edit(), "primary"),
+          button("Forget", () => attempt(() => forgetAll([memory], () => this.load())), "plain"),
+          el("a", { href: `#/recall?why=${memory.id}` }, "Why is it recalled, or why not?"),
+        ];
+    this.place = el(
+      "div.stack",
+      {},
+      el(
+        "article.card.stack",
+        { "aria-label": "Text" },
+        memory.deleted_at &&
+          el("p", {}, el("span.chip.warn", {}, "forgotten"), " ", time(memory.deleted_at)),
+        successor &&
+          el(
+            "p",
+            {},
+            el("span.chip.warn", {}, "Replaced by"),
+            " ",
+            el(
+              "a",
+              { href: `#/memory/${successor.id}` },
+              successor.is_sensitive ? "a sensitive memory" : said(shortened(successor.content)),
+            ),
+            el("span.quiet", {}, " Recall shows that one instead."),
+          ),
+        text,
+        el("div.row", {}, actions),
+      ),
+    );
     fill(this, [
-      el("div.heading", {}, el("h1", {}, "Memory"), el("a", { href: "#/memories" }, "All memories")),
-      el("div.wide-and-narrow", {},
+      el(
+        "div.heading",
+        {},
+        el("h1", {}, "Memory"),
+        el("a", { href: "#/memories" }, "All memories"),
+      ),
+      el(
+        "div.wide-and-narrow",
+        {},
         el("div.stack", {}, this.place, this.historyCard(memory, history, isMasked)),
-        this.factsCard(memory)),
+        this.factsCard(memory),
+      ),
     ]);
   }
 
   factsCard(memory) {
     const { concepts, vector, parked } = this.details;
     const rows = [
-      ["Category", memory.category], ["Importance", memory.importance.toFixed(2)],
-      ["Project", memory.project && el("a", { href: `#/memories?${new URLSearchParams({ project: memory.project })}` }, said(memory.project))],
+      ["Category", memory.category],
+      ["Importance", memory.importance.toFixed(2)],
+      [
+        "Project",
+        memory.project &&
+          el(
+            "a",
+            { href: `#/memories?${new URLSearchParams({ project: memory.project })}` },
+            said(memory.project),
+          ),
+      ],
       ["Session", memory.session && said(memory.session)],
-      ["Tags", memory.tags.length && el("span.chips", {}, memory.tags.map((tag) => el("a.chip", { href: `#/memories?${new URLSearchParams({ tag })}` }, said(tag))))],
+      [
+        "Tags",
+        memory.tags.length &&
+          el(
+            "span.chips",
+            {},
+            memory.tags.map((tag) =>
+              el("a.chip", { href: `#/memories?${new URLSearchParams({ tag })}` }, said(tag)),
+            ),
+          ),
+      ],
       ["Keywords", memory.expanded_keywords.length && said(memory.expanded_keywords.join(", "))],
-      ["Concepts", concepts.length && el("span.chips", {}, concepts.map((name) => el("a.chip", { href: `#/graph?${new URLSearchParams({ name })}` }, said(name))))],
+      [
+        "Concepts",
+        concepts.length &&
+          el(
+            "span.chips",
+            {},
+            concepts.map((name) =>
+              el("a.chip", { href: `#/graph?${new URLSearchParams({ name })}` }, said(name)),
+            ),
+          ),
+      ],
       ["Sensitive", memory.is_sensitive ? "yes: it never leaves this server" : "no"],
       ["Vector", parked ? `${VECTOR[vector]}: ${parked}` : VECTOR[vector]],
-      ["Valid from", memory.valid_from && time(memory.valid_from)], ["Valid until", memory.valid_until && time(memory.valid_until)],
-      ["Stored", time(memory.created_at)], ["Changed", time(memory.updated_at)], ["Version", String(memory.version)],
+      ["Valid from", memory.valid_from && time(memory.valid_from)],
+      ["Valid until", memory.valid_until && time(memory.valid_until)],
+      ["Stored", time(memory.created_at)],
+      ["Changed", time(memory.updated_at)],
+      ["Version", String(memory.version)],
       ["Changed by", memory.changed_by && said(memory.changed_by)],
-      ["Owner", said(memory.owner)], ["Id", el("code", {}, memory.id)],
+      ["Owner", said(memory.owner)],
+      ["Id", el("code", {}, memory.id)],
     ];
-    return el("aside.card.stack", { "aria-label": "Facts" },
-      el("dl.facts", {}, rows.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-      memory.links.length > 0 && el("div.stack", {}, el("h2", {}, "Links"), el("ul", {}, memory.links.map((link) =>
-        el("li", {}, `${link.kind.replaceAll("_", " ")} `, el("a", { href: `#/memory/${link.target}` }, shortId(link.target)))))));
+    return el(
+      "aside.card.stack",
+      { "aria-label": "Facts" },
+      el(
+        "dl.facts",
+        {},
+        rows
+          .filter(([, value]) => value)
+          .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+      ),
+      memory.links.length > 0 &&
+        el(
+          "div.stack",
+          {},
+          el("h2", {}, "Links"),
+          el(
+            "ul",
+            {},
+            memory.links.map((link) =>
+              el(
+                "li",
+                {},
+                `${link.kind.replaceAll("_", " ")} `,
+                el("a", { href: `#/memory/${link.target}` }, shortId(link.target)),
+              ),
+            ),
+          ),
+        ),
+    );
   }
 
   historyCard(memory, history, isMasked) {
     const states = [memory, ...history];
-    return el("section.card.stack", { "aria-labelledby": "history" }, el("h2#history", {}, "History"),
-      history.length === 0 ? el("p.quiet", {}, "No changes since it was stored.")
-        : isMasked ? el("p.masked", {}, `${history.length} former versions, shown with the text.`)
-          : el("ol.versions", {}, history.map((former, at) => el("li", {},
-            el("div.row", {}, el("strong", {}, `Version ${former.version}`), el("span.quiet", {}, former.changed_by ? ["by ", said(former.changed_by), ", "] : "", "until ", time(states[at].updated_at)),
-              !memory.deleted_at && button("Bring back", () => attempt(() => this.bringBack(former)), "link")),
-            el("div.scroll", {}, pairTable("Before", "After", differences(former, states[at], FIELDS)))))));
+    return el(
+      "section.card.stack",
+      { "aria-labelledby": "history" },
+      el("h2#history", {}, "History"),
+      history.length === 0
+        ? el("p.quiet", {}, "No changes since it was stored.")
+        : isMasked
+          ? el("p.masked", {}, `${history.length} former versions, shown with the text.`)
+          : el(
+              "ol.versions",
+              {},
+              history.map((former, at) =>
+                el(
+                  "li",
+                  {},
+                  el(
+                    "div.row",
+                    {},
+                    el("strong", {}, `Version ${former.version}`),
+                    el(
+                      "span.quiet",
+                      {},
+                      former.changed_by ? ["by ", said(former.changed_by), ", "] : "",
+                      "until ",
+                      time(states[at].updated_at),
+                    ),
+                    !memory.deleted_at &&
+                      button("Bring back", () => attempt(() => this.bringBack(former)), "link"),
+                  ),
+                  el(
+                    "div.scroll",
+                    {},
+                    pairTable("Before", "After", differences(former, states[at], FIELDS)),
+                  ),
+                ),
+              ),
+            ),
+    );
   }
 
   edit(values = this.details.memory) {
     this.isEditing = true;
     const based = this.details.memory;
-    const form = memoryForm(values, { title: "Save", cancel: () => this.show(), save: (changes) => this.save(changes, based) });
+    const form = memoryForm(values, {
+      title: "Save",
+      cancel: () => this.show(),
+      save: (changes) => this.save(changes, based),
+    });
     fill(this.place, [form]);
     form.querySelector("textarea").focus();
   }
 
   async save(changes, based) {
-    const changed = Object.fromEntries(Object.entries(changes).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(based[name])));
+    const changed = Object.fromEntries(
+      Object.entries(changes).filter(
+        ([name, value]) => JSON.stringify(value) !== JSON.stringify(based[name]),
+      ),
+    );
     if (!Object.keys(changed).length) return this.show();
     let saved;
     try {
@@ -129,7 +278,11 @@ class MemoryView extends HTMLElement {
 
   // The way back to a former state, unless someone changes the memory meanwhile.
   offerBack(text, former, now) {
-    const values = Object.fromEntries(CHANGEABLE.filter((name) => JSON.stringify(former[name]) !== JSON.stringify(now[name])).map((name) => [name, former[name]]));
+    const values = Object.fromEntries(
+      CHANGEABLE.filter((name) => JSON.stringify(former[name]) !== JSON.stringify(now[name])).map(
+        (name) => [name, former[name]],
+      ),
+    );
     if (!Object.keys(values).length) return notify(text);
     return offerUndo(text, async () => {
       await ask("PATCH", `/memories/${former.id}`, { ...values, based_on: now.version });
@@ -141,14 +294,29 @@ class MemoryView extends HTMLElement {
   async showConflict(mine, based) {
     this.details = await ask("GET", `/memories/${based.id}/details`);
     const theirs = this.details.memory;
-    fill(this.place, [el("section.card.stack", { role: "alertdialog", "aria-label": "Conflict" },
-      el("h2", {}, "This memory was changed while you edited it"),
-      el("p", {}, `You edited version ${based.version}; version ${theirs.version} is current.`),
-      el("div.scroll", {}, pairTable("Yours", "Current", differences(mine, theirs, EDITED))),
-      el("div.row", {},
-        button("Keep mine", () => attempt(() => this.save(mine, theirs)), "primary"),
-        button("Keep current", () => { this.show(); notify("Your changes were discarded."); }, "plain"),
-        button("Edit mine", () => this.edit({ ...theirs, ...mine }), "plain")))]);
+    fill(this.place, [
+      el(
+        "section.card.stack",
+        { role: "alertdialog", "aria-label": "Conflict" },
+        el("h2", {}, "This memory was changed while you edited it"),
+        el("p", {}, `You edited version ${based.version}; version ${theirs.version} is current.`),
+        el("div.scroll", {}, pairTable("Yours", "Current", differences(mine, theirs, EDITED))),
+        el(
+          "div.row",
+          {},
+          button("Keep mine", () => attempt(() => this.save(mine, theirs)), "primary"),
+          button(
+            "Keep current",
+            () => {
+              this.show();
+              notify("Your changes were discarded.");
+            },
+            "plain",
+          ),
+          button("Edit mine", () => this.edit({ ...theirs, ...mine }), "plain"),
+        ),
+      ),
+    ]);
     this.place.querySelector("button").focus();
   }
 

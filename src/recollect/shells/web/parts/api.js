@@ -17,8 +17,10 @@ function refusal({ detail, remedy, status }) {
 
 // `recollect page` serves the page of a local store, with a key that only its link has.
 export const isLocal = () => document.body.dataset.command === "recollect page";
-export const unreachable = () => (isLocal() ? "`recollect page` does not answer." : "The server cannot be reached.");
-export const howToStart = () => `If it was stopped, ${isLocal() ? "run it again and open the link that it prints" : "start it with `recollect serve`"}.`;
+export const unreachable = () =>
+  isLocal() ? "`recollect page` does not answer." : "The server cannot be reached.";
+export const howToStart = () =>
+  `If it was stopped, ${isLocal() ? "run it again and open the link that it prints" : "start it with `recollect serve`"}.`;
 
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
@@ -37,7 +39,10 @@ export async function exchangeLink(code) {
   keepKey(key);
 }
 
-const headers = () => ({ Authorization: `Bearer ${sessionStorage.getItem(KEY)}`, "Recollect-Client": "page" });
+const headers = () => ({
+  Authorization: `Bearer ${sessionStorage.getItem(KEY)}`,
+  "Recollect-Client": "page",
+});
 
 export function ask(method, path, body) {
   const sent = headers();
@@ -56,11 +61,16 @@ async function answerOf(request) {
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   if (response.status === 401) document.dispatchEvent(new Event("recollect:rejected"));
-  throw refusal(answer?.detail && answer.remedy ? answer : {
-    status: response.status,
-    detail: `the answer (status ${response.status}) is not one of Recollect's`,
-    remedy: "Try again. If it keeps happening, check the proxy between this page and the server.",
-  });
+  throw refusal(
+    answer?.detail && answer.remedy
+      ? answer
+      : {
+          status: response.status,
+          detail: `the answer (status ${response.status}) is not one of Recollect's`,
+          remedy:
+            "Try again. If it keeps happening, check the proxy between this page and the server.",
+        },
+  );
 }
 
 export function withParams(path, params) {
@@ -81,7 +91,10 @@ export function listen({ changed, away, back, rejected }) {
   async function follow() {
     while (!stopped.signal.aborted) {
       try {
-        const response = await fetch(`${API}/events`, { headers: headers(), signal: stopped.signal });
+        const response = await fetch(`${API}/events`, {
+          headers: headers(),
+          signal: stopped.signal,
+        });
         if (response.status === 401) return rejected();
         if (!response.ok) throw new Error(response.status);
         back();

@@ -7,11 +7,16 @@ const MOST = 600; // words a side; beyond it, the cost of comparing is not worth
 export function compare(before, after) {
   const old = split(before);
   const now = split(after);
-  if (old.length > MOST || now.length > MOST) return [["gone", before], ["new", after]];
+  if (old.length > MOST || now.length > MOST)
+    return [
+      ["gone", before],
+      ["new", after],
+    ];
   const table = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = now.length - 1; j >= 0; j--) {
-      table[i][j] = old[i] === now[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+      table[i][j] =
+        old[i] === now[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
     }
   }
   const parts = [];
@@ -24,7 +29,8 @@ export function compare(before, after) {
     if (i < old.length && j < now.length && old[i] === now[j]) {
       add("same", old[i++]);
       j++;
-    } else if (j >= now.length || (i < old.length && table[i + 1][j] >= table[i][j + 1])) add("gone", old[i++]);
+    } else if (j >= now.length || (i < old.length && table[i + 1][j] >= table[i][j + 1]))
+      add("gone", old[i++]);
     else add("new", now[j++]);
   }
   return parts;
@@ -34,27 +40,70 @@ const split = (text) => text.match(/\s+|[^\s]+/g) ?? [];
 
 // One side of a comparison: what is not on the other side is marked.
 export function side(parts, kind) {
-  return el("span.said", { dir: "auto" }, parts.filter(([each]) => each === "same" || each === kind).map(([each, text]) =>
-    each === "same" ? text : el(kind === "gone" ? "del" : "ins", {}, text)));
+  return el(
+    "span.said",
+    { dir: "auto" },
+    parts
+      .filter(([each]) => each === "same" || each === kind)
+      .map(([each, text]) =>
+        each === "same" ? text : el(kind === "gone" ? "del" : "ins", {}, text),
+      ),
+  );
 }
 
 // Rows for the fields in which two states differ: [title, left, right].
 export function differences(left, right, fields) {
-  return fields.filter((name) => textOf(left[name]) !== textOf(right[name])).map((name) => {
-    const parts = compare(textOf(left[name]), textOf(right[name]));
-    return [name, side(parts, "gone"), side(parts, "new")];
-  });
+  return fields
+    .filter((name) => textOf(left[name]) !== textOf(right[name]))
+    .map((name) => {
+      const parts = compare(textOf(left[name]), textOf(right[name]));
+      return [name, side(parts, "gone"), side(parts, "new")];
+    });
 }
 
 export const NAMES = {
-  content: "Text", category: "Category", tags: "Tags", expanded_keywords: "Extra keywords",
-  importance: "Importance", is_sensitive: "Sensitive", project: "Project", session: "Session", links: "Links",
-  valid_from: "Valid from", valid_until: "Valid until", deleted_at: "Forgotten",
+  content: "Text",
+  category: "Category",
+  tags: "Tags",
+  expanded_keywords: "Extra keywords",
+  importance: "Importance",
+  is_sensitive: "Sensitive",
+  project: "Project",
+  session: "Session",
+  links: "Links",
+  valid_from: "Valid from",
+  valid_until: "Valid until",
+  deleted_at: "Forgotten",
 };
 export const FIELDS = Object.keys(NAMES);
 
 export function pairTable(left, right, rows) {
-  return el("table.pair", {},
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Field"), el("th", { scope: "col" }, left), el("th", { scope: "col" }, right))),
-    el("tbody", {}, rows.map(([name, one, other]) => el("tr", {}, el("th", { scope: "row" }, NAMES[name] ?? name), el("td", {}, one), el("td", {}, other)))));
+  return el(
+    "table.pair",
+    {},
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "Field"),
+        el("th", { scope: "col" }, left),
+        el("th", { scope: "col" }, right),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map(([name, one, other]) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, NAMES[name] ?? name),
+          el("td", {}, one),
+          el("td", {}, other),
+        ),
+      ),
+    ),
+  );
 }

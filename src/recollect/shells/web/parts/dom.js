@@ -12,7 +12,8 @@ export function el(name, props = {}, ...children) {
   for (const [key, value] of Object.entries(props)) {
     if (typeof value === "function") node.addEventListener(key, value);
     else if (value === true) node.setAttribute(key, "");
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+    else if (value !== false && value !== null && value !== undefined)
+      node.setAttribute(key, value);
   }
   return fill(node, children);
 }
@@ -33,7 +34,9 @@ const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 const JOINER = /^(\ufe0f?[\u200c\u200d]|\ufe0f)/u;
 const visible = (text) => {
   if (Array.isArray(text)) return text.map(visible);
-  return typeof text === "string" ? text.replace(INVISIBLE, (run) => run.match(JOINER)?.[0] ?? "") : text;
+  return typeof text === "string"
+    ? text.replace(INVISIBLE, (run) => run.match(JOINER)?.[0] ?? "")
+    : text;
 };
 
 // The same with some of its words marked. Positions count code points, as the API does.
@@ -44,11 +47,22 @@ export function highlighted(text, matches, from = 0, most = 600) {
   let at = from;
   for (const match of [...matches].sort((one, other) => one.start - other.start)) {
     if (match.start < at || match.end > end) continue;
-    pieces.push(letters.slice(at, match.start).join(""),
-      el("mark", { title: `matches “${match.word}”, ${percent(match.similarity)} similar` }, letters.slice(match.start, match.end).join("")));
+    pieces.push(
+      letters.slice(at, match.start).join(""),
+      el(
+        "mark",
+        { title: `matches “${match.word}”, ${percent(match.similarity)} similar` },
+        letters.slice(match.start, match.end).join(""),
+      ),
+    );
     at = match.end;
   }
-  return said([from > 0 && "…", pieces, letters.slice(at, end).join(""), end < letters.length && "…"]);
+  return said([
+    from > 0 && "…",
+    pieces,
+    letters.slice(at, end).join(""),
+    end < letters.length && "…",
+  ]);
 }
 
 export function button(title, click, kind = "plain", props = {}) {
@@ -58,29 +72,56 @@ export function button(title, click, kind = "plain", props = {}) {
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const number = new Intl.NumberFormat();
-export const time = (iso) => el("time", { datetime: iso, title: moment.format(new Date(iso)) }, moment.format(new Date(iso)));
-export const date = (iso) => el("time", { datetime: iso, title: moment.format(new Date(iso)) }, day.format(new Date(iso)));
-export const count = (many, one, several = `${one}s`) => `${number.format(many)} ${many === 1 ? one : several}`;
+export const time = (iso) =>
+  el("time", { datetime: iso, title: moment.format(new Date(iso)) }, moment.format(new Date(iso)));
+export const date = (iso) =>
+  el("time", { datetime: iso, title: moment.format(new Date(iso)) }, day.format(new Date(iso)));
+export const count = (many, one, several = `${one}s`) =>
+  `${number.format(many)} ${many === 1 ? one : several}`;
 export const figure = (value) => number.format(value);
 export const percent = (share) => `${Math.round(share * 100)}%`;
 export const shortId = (id) => id.slice(0, 13);
-export const shortened = (text, most = 160) => (text.length > most ? `${text.slice(0, most)}…` : text);
+export const shortened = (text, most = 160) =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
 export const categories = () => document.body.dataset.categories.split(" ");
-export const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
+export const words = (text) =>
+  text
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
 
 // A value of any field as text.
-export const textOf = (value) => (Array.isArray(value)
-  ? value.map((each) => (typeof each === "object" ? `${each.kind} ${each.target}` : each)).join(", ")
-  : value === null || value === undefined || value === "" ? "—" : value === true ? "yes" : value === false ? "no" : String(value));
+export const textOf = (value) =>
+  Array.isArray(value)
+    ? value
+        .map((each) => (typeof each === "object" ? `${each.kind} ${each.target}` : each))
+        .join(", ")
+    : value === null || value === undefined || value === ""
+      ? "—"
+      : value === true
+        ? "yes"
+        : value === false
+          ? "no"
+          : String(value);
 
 export function field(title, control, hint = "") {
   control.setAttribute("aria-label", title);
   if (hint) control.setAttribute("aria-description", hint);
-  return el("label.field", {}, el("span.label", {}, title), control, hint && el("span.quiet", {}, hint));
+  return el(
+    "label.field",
+    {},
+    el("span.label", {}, title),
+    control,
+    hint && el("span.quiet", {}, hint),
+  );
 }
 
 export function select(options, chosen, props = {}) {
-  return el("select", props, options.map(([value, title]) => el("option", { value, selected: value === chosen }, title)));
+  return el(
+    "select",
+    props,
+    options.map(([value, title]) => el("option", { value, selected: value === chosen }, title)),
+  );
 }
 
 export function goTo(view, params = {}) {

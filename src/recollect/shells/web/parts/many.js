@@ -10,21 +10,24 @@ async function tryEach(items, work, reasonOf = (error) => error.message) {
   const waiting = [...items];
   const done = [];
   const reasons = [];
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    while (waiting.length) {
-      const item = waiting.shift();
-      try {
-        done.push([item, await work(item)]);
-      } catch (error) {
-        if (!(error instanceof Refused) || error.status === 401) throw error;
-        reasons.push(reasonOf(error));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (waiting.length) {
+        const item = waiting.shift();
+        try {
+          done.push([item, await work(item)]);
+        } catch (error) {
+          if (!(error instanceof Refused) || error.status === 401) throw error;
+          reasons.push(reasonOf(error));
+        }
       }
-    }
-  }));
+    }),
+  );
   return { done, reasons };
 }
 
-const failed = (many, all, reasons) => `${many} of ${all} failed: ${[...new Set(reasons)].slice(0, REASONS).join(" ")}`;
+const failed = (many, all, reasons) =>
+  `${many} of ${all} failed: ${[...new Set(reasons)].slice(0, REASONS).join(" ")}`;
 
 // `act(item)` is undone by `undo(item, answer)`; `done(many)` says what was done to so many.
 // `after()` shows the new state, of whatever was done.
@@ -33,9 +36,14 @@ export async function actOnAll(items, { act, undo, done: describe, after }) {
   await after();
   const problem = reasons.length ? failed(reasons.length, items.length, reasons) : "";
   if (!done.length) return showProblem(problem);
-  return offerUndo(`${describe(done.length)} ${problem}`.trim(), async () => {
-    const back = await tryEach(done, ([item, answer]) => undo(item, answer), undoProblem);
-    await after();
-    if (back.reasons.length) throw new Refused(failed(back.reasons.length, done.length, back.reasons));
-  }, { isPartial: reasons.length > 0 });
+  return offerUndo(
+    `${describe(done.length)} ${problem}`.trim(),
+    async () => {
+      const back = await tryEach(done, ([item, answer]) => undo(item, answer), undoProblem);
+      await after();
+      if (back.reasons.length)
+        throw new Refused(failed(back.reasons.length, done.length, back.reasons));
+    },
+    { isPartial: reasons.length > 0 },
+  );
 }

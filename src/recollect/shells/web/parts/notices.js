@@ -13,8 +13,13 @@ export function clearNotices() {
 
 function show(kind, text, action, seconds) {
   clearNotices();
-  const bar = el(`div.bar.${kind}`, { role: kind === "problem" ? "alert" : "status" },
-    el("span.said", { dir: "auto" }, text), action, button("Close", clearNotices, "link"));
+  const bar = el(
+    `div.bar.${kind}`,
+    { role: kind === "problem" ? "alert" : "status" },
+    el("span.said", { dir: "auto" }, text),
+    action,
+    button("Close", clearNotices, "link"),
+  );
   place().append(bar);
   if (seconds) timer = setTimeout(clearNotices, seconds * 1000);
 }
@@ -24,24 +29,39 @@ export const showProblem = (text) => show("problem", text, null, 0);
 
 // A message with something to do about it.
 export function offer(text, title, action) {
-  show("notice", text, button(title, () => { clearNotices(); attempt(action); }), SECONDS);
+  show(
+    "notice",
+    text,
+    button(title, () => {
+      clearNotices();
+      attempt(action);
+    }),
+    SECONDS,
+  );
 }
 
 // Why a change could not be undone.
-export const undoProblem = (error) => (error.status === 409 ? "It was changed since then. Its history has every version." : error.message);
+export const undoProblem = (error) =>
+  error.status === 409
+    ? "It was changed since then. Its history has every version."
+    : error.message;
 
 // `isPartial`: the text also says what failed, so it stays until it is closed.
 export function offerUndo(text, undo, { isPartial = false } = {}) {
-  const back = button("Undo", async () => {
-    clearNotices();
-    try {
-      await undo();
-      notify("Undone.");
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      if (error.status !== 401) showProblem(`Not undone. ${undoProblem(error)}`);
-    }
-  }, "undo");
+  const back = button(
+    "Undo",
+    async () => {
+      clearNotices();
+      try {
+        await undo();
+        notify("Undone.");
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        if (error.status !== 401) showProblem(`Not undone. ${undoProblem(error)}`);
+      }
+    },
+    "undo",
+  );
   show(isPartial ? "problem" : "notice", text, back, isPartial ? 0 : SECONDS);
 }
 

@@ -53,7 +53,10 @@ export class Rows {
   draw_now() {
     const top = this.body.scrollTop;
     const first = Math.max(0, Math.floor(top / HEIGHT) - AROUND);
-    const last = Math.min(this.total - 1, Math.ceil((top + this.body.clientHeight) / HEIGHT) + AROUND);
+    const last = Math.min(
+      this.total - 1,
+      Math.ceil((top + this.body.clientHeight) / HEIGHT) + AROUND,
+    );
     const many = Math.max(0, last - first + 1);
     while (this.pool.length < many) this.pool.push(this.make_row());
     const size = this.pool.length;
@@ -71,7 +74,8 @@ export class Rows {
     }
     clearTimeout(this.reading);
     // While someone scrolls fast, pages that fly past are not read.
-    if (missing.size) this.reading = setTimeout(() => missing.forEach((page) => this.load(page)), 40);
+    if (missing.size)
+      this.reading = setTimeout(() => missing.forEach((page) => this.load(page)), 40);
   }
 
   async load(page) {
@@ -130,7 +134,14 @@ export class Rows {
   press(event) {
     const row = this.pool.find(({ node }) => node === event.target);
     if (!row) return;
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity }[event.key];
+    const step = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: 12,
+      PageUp: -12,
+      Home: -Infinity,
+      End: Infinity,
+    }[event.key];
     if (step) {
       event.preventDefault();
       this.focus(Math.min(this.total - 1, Math.max(0, this.active + step)));
@@ -146,9 +157,12 @@ export class Rows {
     this.active = index;
     const top = index * HEIGHT;
     if (top < this.body.scrollTop) this.body.scrollTop = top;
-    if (top + HEIGHT > this.body.scrollTop + this.body.clientHeight) this.body.scrollTop = top + HEIGHT - this.body.clientHeight;
+    if (top + HEIGHT > this.body.scrollTop + this.body.clientHeight)
+      this.body.scrollTop = top + HEIGHT - this.body.clientHeight;
     this.draw_now();
-    this.pool.find((row) => row.index === index && !row.node.hidden)?.node.focus({ preventScroll: true });
+    this.pool
+      .find((row) => row.index === index && !row.node.hidden)
+      ?.node.focus({ preventScroll: true });
   }
 
   // The rows between two, as far as they were read.

@@ -5,7 +5,11 @@ export function staleLine(text, title, refresh) {
   const line = el("p.quiet.one-line", { role: "status" });
   return {
     line,
-    mark() { if (!line.hasChildNodes()) fill(line, [`${text} `, button(title, refresh, "link")]); },
-    clear() { fill(line, []); },
+    mark() {
+      if (!line.hasChildNodes()) fill(line, [`${text} `, button(title, refresh, "link")]);
+    },
+    clear() {
+      fill(line, []);
+    },
   };
 }

@@ -1,7 +1,24 @@
 // Recall as an agent would ask: scope, moment and weights, why each hit is there, why another is
 // not, two settings side by side, and what a hook would inject.
 import { ask } from "../parts/api.js";
-import { button, categories, count, el, field, figure, fill, goTo, highlighted, percent, said, select, shortened, shortId, time, words } from "../parts/dom.js";
+import {
+  button,
+  categories,
+  count,
+  el,
+  field,
+  figure,
+  fill,
+  goTo,
+  highlighted,
+  percent,
+  said,
+  select,
+  shortened,
+  shortId,
+  time,
+  words,
+} from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
 import { staleLine } from "../parts/stale.js";
 
@@ -13,8 +30,12 @@ class Recall extends HTMLElement {
   async connectedCallback() {
     this.asked = 0;
     // What is being typed or read is left alone: a person asks again when they like.
-    this.stale = staleLine("Memories have changed since.", "Recall again", () => attempt(() => this.run()));
-    this.onChange = () => { if (this.hasAnswer) this.stale.mark(); };
+    this.stale = staleLine("Memories have changed since.", "Recall again", () =>
+      attempt(() => this.run()),
+    );
+    this.onChange = () => {
+      if (this.hasAnswer) this.stale.mark();
+    };
     document.addEventListener("recollect:changed", this.onChange);
     this.settings = await attempt(() => ask("GET", "/settings"));
     if (this.settings) this.build();
@@ -32,55 +53,167 @@ class Recall extends HTMLElement {
   build() {
     const get = (name) => this.params.get(name) ?? "";
     this.sides = [this.weightsOf("w"), ...(this.params.has("v") ? [this.weightsOf("v")] : [])];
-    this.form = el("form.card.recall-form", { role: "search", submit: (event) => { event.preventDefault(); this.remember(); } },
-      el("div.row", {}, el("input", { type: "search", name: "query", value: get("query"), required: true, placeholder: "What an agent would ask", "aria-label": "Query" }),
-        el("button", { type: "submit" }, "Recall")),
-      el("details", { open: KEPT.slice(1).some(get) || this.params.has("w") || this.params.has("v") }, el("summary", {}, "Scope, time and weights"),
-        el("div.stack", {},
-          el("div.fields", {},
+    this.form = el(
+      "form.card.recall-form",
+      {
+        role: "search",
+        submit: (event) => {
+          event.preventDefault();
+          this.remember();
+        },
+      },
+      el(
+        "div.row",
+        {},
+        el("input", {
+          type: "search",
+          name: "query",
+          value: get("query"),
+          required: true,
+          placeholder: "What an agent would ask",
+          "aria-label": "Query",
+        }),
+        el("button", { type: "submit" }, "Recall"),
+      ),
+      el(
+        "details",
+        { open: KEPT.slice(1).some(get) || this.params.has("w") || this.params.has("v") },
+        el("summary", {}, "Scope, time and weights"),
+        el(
+          "div.stack",
+          {},
+          el(
+            "div.fields",
+            {},
             field("Project", el("input", { name: "project", value: get("project") })),
             field("Session", el("input", { name: "session", value: get("session") })),
-            field("Category", select([["", "any"], ...categories().map((name) => [name, name])], get("category"), { name: "category" })),
+            field(
+              "Category",
+              select([["", "any"], ...categories().map((name) => [name, name])], get("category"), {
+                name: "category",
+              }),
+            ),
             field("Tags", el("input", { name: "tag", value: get("tag") })),
             field("Stored from", el("input", { type: "date", name: "since", value: get("since") })),
-            field("Stored before", el("input", { type: "date", name: "until", value: get("until") })),
-            field("As of", el("input", { type: "datetime-local", name: "as_of", value: get("as_of") }), "what was known then"),
-            field("Why (not) this memory?", el("input", { name: "why", value: get("why"), placeholder: "its id" }))),
+            field(
+              "Stored before",
+              el("input", { type: "date", name: "until", value: get("until") }),
+            ),
+            field(
+              "As of",
+              el("input", { type: "datetime-local", name: "as_of", value: get("as_of") }),
+              "what was known then",
+            ),
+            field(
+              "Why (not) this memory?",
+              el("input", { name: "why", value: get("why"), placeholder: "its id" }),
+            ),
+          ),
           this.sides.map((weights, number) => this.sliders(weights, number)),
-          el("div.row", {}, this.sides.length === 1
-            ? button("Compare with other weights", () => { this.sides.push({ ...this.defaults() }); this.remember(); }, "plain")
-            : button("Stop comparing", () => { this.sides.pop(); this.remember(); }, "plain")))));
+          el(
+            "div.row",
+            {},
+            this.sides.length === 1
+              ? button(
+                  "Compare with other weights",
+                  () => {
+                    this.sides.push({ ...this.defaults() });
+                    this.remember();
+                  },
+                  "plain",
+                )
+              : button(
+                  "Stop comparing",
+                  () => {
+                    this.sides.pop();
+                    this.remember();
+                  },
+                  "plain",
+                ),
+          ),
+        ),
+      ),
+    );
     this.results = el("div.stack", { "aria-live": "polite" });
-    fill(this, [el("div.stack", {}, el("h1.unseen", {}, "Recall"), this.form, el("div", {}, this.stale.line, this.results))]);
+    fill(this, [
+      el(
+        "div.stack",
+        {},
+        el("h1.unseen", {}, "Recall"),
+        this.form,
+        el("div", {}, this.stale.line, this.results),
+      ),
+    ]);
     this.hasAnswer = false;
     this.stale.clear();
     if (get("query")) attempt(() => this.run());
     else {
-      fill(this.results, [el("div.card.empty", {}, el("h2", {}, get("why") ? "Enter a query to see why this memory is recalled, or not" : "What would an agent find?"),
-        el("p.quiet", {}, "Each hit shows what its words, its meaning and its connections contributed."))]);
+      fill(this.results, [
+        el(
+          "div.card.empty",
+          {},
+          el(
+            "h2",
+            {},
+            get("why")
+              ? "Enter a query to see why this memory is recalled, or not"
+              : "What would an agent find?",
+          ),
+          el(
+            "p.quiet",
+            {},
+            "Each hit shows what its words, its meaning and its connections contributed.",
+          ),
+        ),
+      ]);
       this.form.query.focus({ preventScroll: true });
     }
   }
 
   defaults() {
-    return { lexical: this.settings.lexical_weight, dense: this.settings.dense_weight, graph: this.settings.graph_weight };
+    return {
+      lexical: this.settings.lexical_weight,
+      dense: this.settings.dense_weight,
+      graph: this.settings.graph_weight,
+    };
   }
 
   weightsOf(param) {
     const given = (this.params.get(param) ?? "").split(",").map(Number);
-    return given.length === 3 && given.every(Number.isFinite) ? { lexical: given[0], dense: given[1], graph: given[2] } : this.defaults();
+    return given.length === 3 && given.every(Number.isFinite)
+      ? { lexical: given[0], dense: given[1], graph: given[2] }
+      : this.defaults();
   }
 
   sliders(weights, number) {
-    return el("fieldset.weights", {}, el("legend.label", {}, this.sides.length > 1 ? `Weights ${"AB"[number]}` : "Weights"),
+    return el(
+      "fieldset.weights",
+      {},
+      el("legend.label", {}, this.sides.length > 1 ? `Weights ${"AB"[number]}` : "Weights"),
       Object.entries(LEGS).map(([leg, title]) => {
         const shown = el("span", {}, figure(weights[leg]));
-        return el("label.field", {}, el("span.label", {}, `${title} `, shown), el("input", {
-          type: "range", "aria-label": `Weight of ${title}${this.sides.length > 1 ? ` ${"AB"[number]}` : ""}`, min: 0, max: 3, step: 0.05, value: weights[leg],
-          input: (event) => { weights[leg] = Number(event.target.value); shown.textContent = figure(weights[leg]); },
-          change: () => { if (this.form.query.value.trim()) this.remember(); },
-        }));
-      }));
+        return el(
+          "label.field",
+          {},
+          el("span.label", {}, `${title} `, shown),
+          el("input", {
+            type: "range",
+            "aria-label": `Weight of ${title}${this.sides.length > 1 ? ` ${"AB"[number]}` : ""}`,
+            min: 0,
+            max: 3,
+            step: 0.05,
+            value: weights[leg],
+            input: (event) => {
+              weights[leg] = Number(event.target.value);
+              shown.textContent = figure(weights[leg]);
+            },
+            change: () => {
+              if (this.form.query.value.trim()) this.remember();
+            },
+          }),
+        );
+      }),
+    );
   }
 
   // The address keeps the question, so that it can be shared and reloaded.
@@ -102,7 +235,8 @@ class Recall extends HTMLElement {
     if (get("project")) scope.project = get("project");
     if (get("session")) scope.sessions = [get("session")];
     if (get("category")) scope.categories = [get("category")];
-    for (const name of ["since", "until"]) if (get(name)) scope[name] = new Date(`${get(name)}T00:00`).toISOString();
+    for (const name of ["since", "until"])
+      if (get(name)) scope[name] = new Date(`${get(name)}T00:00`).toISOString();
     const request = { query: get("query"), scope, weights };
     if (get("as_of")) request.as_of = new Date(get("as_of")).toISOString();
     return request;
@@ -115,7 +249,9 @@ class Recall extends HTMLElement {
     const [preview, reason, ...answers] = await Promise.all([
       ask("POST", "/recall/injection", { prompt: this.params.get("query"), project }),
       why ? ask("POST", "/why", { id: why, ...this.request(this.sides[0]) }) : null,
-      ...this.sides.map((weights) => ask("POST", "/recall", { ...this.request(weights), explain: true })),
+      ...this.sides.map((weights) =>
+        ask("POST", "/recall", { ...this.request(weights), explain: true }),
+      ),
     ]);
     if (number !== this.asked) return;
     this.hasAnswer = true;
@@ -123,7 +259,13 @@ class Recall extends HTMLElement {
     const first = answers[0].hits.map((hit) => hit.memory.id);
     fill(this.results, [
       reason && whyCard(reason),
-      el("div.sides", {}, answers.map((answer, at) => this.side(answer, at, answers.length > 1 && at > 0 ? first : null))),
+      el(
+        "div.sides",
+        {},
+        answers.map((answer, at) =>
+          this.side(answer, at, answers.length > 1 && at > 0 ? first : null),
+        ),
+      ),
       previewCard(preview, project),
     ]);
   }
@@ -131,35 +273,116 @@ class Recall extends HTMLElement {
   side(answer, at, before) {
     const best = Math.max(0, ...answer.hits.map((hit) => hit.score));
     const title = this.sides.length > 1 ? `Weights ${"AB"[at]}` : "Recalled";
-    const late = Object.entries(answer.legs).filter(([, leg]) => ["absent", "failed", "late"].includes(leg.status)).map(([leg]) => LEGS[leg]);
-    return el("section.stack", { "aria-label": title },
-      el("div.heading", {}, el("h2", {}, title), el("p.quiet", {}, `${count(answer.hits.length, "hit")} in ${answer.took_ms.toFixed(0)} ms${late.length ? ` · without ${late.join(" and ")}` : ""}`)),
+    const late = Object.entries(answer.legs)
+      .filter(([, leg]) => ["absent", "failed", "late"].includes(leg.status))
+      .map(([leg]) => LEGS[leg]);
+    return el(
+      "section.stack",
+      { "aria-label": title },
+      el(
+        "div.heading",
+        {},
+        el("h2", {}, title),
+        el(
+          "p.quiet",
+          {},
+          `${count(answer.hits.length, "hit")} in ${answer.took_ms.toFixed(0)} ms${late.length ? ` · without ${late.join(" and ")}` : ""}`,
+        ),
+      ),
       answer.hint && el("p.quiet", {}, answer.hint),
-      answer.is_weak && el("p.quiet", {}, "No memory is clearly about this. These are the nearest."),
-      answer.hits.length === 0 ? el("div.card.empty", {}, el("h3", {}, "Nothing found"), el("p.quiet", {}, "Try other words, a wider scope, or enter the id of a memory above to see why it is missing."))
-        : el("ol.hits", {}, answer.hits.map((hit, place) => hitCard(hit, place + 1, best, before, (id) => { this.form.why.value = id; this.remember(); }))));
+      answer.is_weak &&
+        el("p.quiet", {}, "No memory is clearly about this. These are the nearest."),
+      answer.hits.length === 0
+        ? el(
+            "div.card.empty",
+            {},
+            el("h3", {}, "Nothing found"),
+            el(
+              "p.quiet",
+              {},
+              "Try other words, a wider scope, or enter the id of a memory above to see why it is missing.",
+            ),
+          )
+        : el(
+            "ol.hits",
+            {},
+            answer.hits.map((hit, place) =>
+              hitCard(hit, place + 1, best, before, (id) => {
+                this.form.why.value = id;
+                this.remember();
+              }),
+            ),
+          ),
+    );
   }
 }
 
 function hitCard(hit, place, best, before, askWhy) {
   const { memory, explanation } = hit;
   const moved = before ? before.indexOf(memory.id) : -2;
-  const change = moved === -2 ? "" : moved === -1 ? "new" : moved + 1 === place ? "same place" : `was ${moved + 1}`;
+  const change =
+    moved === -2
+      ? ""
+      : moved === -1
+        ? "new"
+        : moved + 1 === place
+          ? "same place"
+          : `was ${moved + 1}`;
   // A word that is only a little like one of the query says nothing to a reader.
   const matches = (explanation?.rerank?.words ?? []).filter((match) => match.similarity >= 0.5);
   let isShown = !memory.is_sensitive;
   const text = el("p.content");
-  const draw = () => fill(text, isShown ? [highlighted(memory.content, matches, hit.passage?.start)]
-    : [el("span.masked", {}, "Sensitive text "), button("Show", () => { isShown = true; draw(); }, "link")]);
+  const draw = () =>
+    fill(
+      text,
+      isShown
+        ? [highlighted(memory.content, matches, hit.passage?.start)]
+        : [
+            el("span.masked", {}, "Sensitive text "),
+            button(
+              "Show",
+              () => {
+                isShown = true;
+                draw();
+              },
+              "link",
+            ),
+          ],
+    );
   draw();
-  return el("li.card.hit", {},
-    el("div.row", {}, el("span.rank", {}, `#${place}`), change && el("span.chip", {}, change), el("span.chip", {}, memory.category),
-      memory.project && el("span.chip", {}, said(memory.project)), el("span.quiet", {}, time(memory.created_at))),
-    text, explanation && contributions(hit, best),
-    hit.newer_than && el("p.quiet", {}, `Shown before an older memory that it updates: ${hit.newer_than.reason}.`),
-    hit.stands_for.length > 0 && el("p.quiet", {}, `Replaces ${count(hit.stands_for.length, "older memory", "older memories")}.`),
-    hit.attached.map((other) => !other.is_sensitive && el("p.quiet", {}, "Resolved by: ", said(shortened(other.content)))),
-    el("div.row", {}, el("a", { href: `#/memory/${memory.id}` }, "Open"), button("Why here?", () => askWhy(memory.id), "link")));
+  return el(
+    "li.card.hit",
+    {},
+    el(
+      "div.row",
+      {},
+      el("span.rank", {}, `#${place}`),
+      change && el("span.chip", {}, change),
+      el("span.chip", {}, memory.category),
+      memory.project && el("span.chip", {}, said(memory.project)),
+      el("span.quiet", {}, time(memory.created_at)),
+    ),
+    text,
+    explanation && contributions(hit, best),
+    hit.newer_than &&
+      el("p.quiet", {}, `Shown before an older memory that it updates: ${hit.newer_than.reason}.`),
+    hit.stands_for.length > 0 &&
+      el(
+        "p.quiet",
+        {},
+        `Replaces ${count(hit.stands_for.length, "older memory", "older memories")}.`,
+      ),
+    hit.attached.map(
+      (other) =>
+        !other.is_sensitive && el("p.quiet", {}, "Resolved by: ", said(shortened(other.content))),
+    ),
+    el(
+      "div.row",
+      {},
+      el("a", { href: `#/memory/${memory.id}` }, "Open"),
+      button("Why here?", () => askWhy(memory.id), "link"),
+    ),
+  );
 }
 
 // The bar is as long as the score, and divided as the legs contributed to it.
@@ -177,44 +400,153 @@ function contributions(hit, best) {
     parts.push(el("span", {}, el(`i.${title}`), plain(name, title, leg, hit.matched_words)));
   }
   const path = legs.graph?.path ?? [];
-  return el("div.stack", {}, bar,
-    el("p.legend", {}, parts, el("span", {}, `importance ${hit.memory.importance}: score × ${prior.toPrecision(2)} (${fused.toPrecision(3)} → ${hit.score.toPrecision(3)})`)),
-    path.length > 0 && el("p.quiet", {}, "Path: ", path.map((step, at) => [at > 0 && " → ", said(/^[0-9a-f-]{36}$/.test(step) ? shortId(step) : step)])));
+  return el(
+    "div.stack",
+    {},
+    bar,
+    el(
+      "p.legend",
+      {},
+      parts,
+      el(
+        "span",
+        {},
+        `importance ${hit.memory.importance}: score × ${prior.toPrecision(2)} (${fused.toPrecision(3)} → ${hit.score.toPrecision(3)})`,
+      ),
+    ),
+    path.length > 0 &&
+      el(
+        "p.quiet",
+        {},
+        "Path: ",
+        path.map((step, at) => [
+          at > 0 && " → ",
+          said(/^[0-9a-f-]{36}$/.test(step) ? shortId(step) : step),
+        ]),
+      ),
+  );
 }
 
 function plain(name, title, leg, words) {
-  if (name === "lexical") return `${title}: matched ${words.matched} of ${count(words.asked, "word")} (#${leg.rank})`;
-  if (name === "dense") return `${title}: ${percent(Math.max(0, leg.score))} similar (#${leg.rank})`;
+  if (name === "lexical")
+    return `${title}: matched ${words.matched} of ${count(words.asked, "word")} (#${leg.rank})`;
+  if (name === "dense")
+    return `${title}: ${percent(Math.max(0, leg.score))} similar (#${leg.rank})`;
   return `${title}: reached through the graph (#${leg.rank})`;
 }
 
 // The API says which leg it means; people know them as searches.
-const plainText = (text) => text.replace(/\b(lexical|dense|graph) leg\b/g, (_, leg) => `search by ${LEGS[leg]}`);
+const plainText = (text) =>
+  text.replace(/\b(lexical|dense|graph) leg\b/g, (_, leg) => `search by ${LEGS[leg]}`);
 
 function whyCard(why) {
   const { memory } = why;
-  return el("section.card.stack", { "aria-labelledby": "why" },
+  return el(
+    "section.card.stack",
+    { "aria-labelledby": "why" },
     el("h2#why", {}, why.recalled ? `Recalled as #${why.place}` : "Not recalled"),
-    el("p", {}, memory.is_sensitive ? el("span.masked", {}, "Sensitive text") : said(shortened(memory.content))),
+    el(
+      "p",
+      {},
+      memory.is_sensitive
+        ? el("span.masked", {}, "Sensitive text")
+        : said(shortened(memory.content)),
+    ),
     why.moved && el("p.quiet", {}, said(why.moved)),
-    why.kept_out.length > 0 && el("ul.findings", {}, why.kept_out.map((obstacle) => el("li", {}, el("span.chip.warn", {}, LEGS[obstacle.leg] ?? "all"),
-      el("div", {}, el("p", {}, said(plainText(obstacle.what))), el("p.quiet", {}, said(plainText(obstacle.remedy))))))),
-    el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, ["Found by", "Rank", "Added to the score", "Note"].map((title) => el("th", { scope: "col" }, title)))),
-      el("tbody", {}, Object.entries(why.legs).map(([name, leg]) => el("tr", {}, el("th", { scope: "row" }, LEGS[name]),
-        el("td", {}, leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`),
-        el("td", {}, leg.contribution === null ? "—" : leg.contribution.toPrecision(3)),
-        el("td", {}, said(plainText(leg.obstacle?.what ?? leg.note ?? "")))))))));
+    why.kept_out.length > 0 &&
+      el(
+        "ul.findings",
+        {},
+        why.kept_out.map((obstacle) =>
+          el(
+            "li",
+            {},
+            el("span.chip.warn", {}, LEGS[obstacle.leg] ?? "all"),
+            el(
+              "div",
+              {},
+              el("p", {}, said(plainText(obstacle.what))),
+              el("p.quiet", {}, said(plainText(obstacle.remedy))),
+            ),
+          ),
+        ),
+      ),
+    el(
+      "div.scroll",
+      {},
+      el(
+        "table",
+        {},
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["Found by", "Rank", "Added to the score", "Note"].map((title) =>
+              el("th", { scope: "col" }, title),
+            ),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          Object.entries(why.legs).map(([name, leg]) =>
+            el(
+              "tr",
+              {},
+              el("th", { scope: "row" }, LEGS[name]),
+              el(
+                "td",
+                {},
+                leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`,
+              ),
+              el("td", {}, leg.contribution === null ? "—" : leg.contribution.toPrecision(3)),
+              el("td", {}, said(plainText(leg.obstacle?.what ?? leg.note ?? ""))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function previewCard(preview, project) {
-  const left = [preview.below && `${preview.below} not relevant enough`, preview.sensitive && `${preview.sensitive} sensitive`, preview.unfit && `${preview.unfit} too long`].filter(Boolean);
-  return el("section.card.stack", { "aria-labelledby": "preview" },
-    el("div.heading", {}, el("h2#preview", {}, "What a hook would inject for this prompt"),
-      el("p.quiet", {}, `${count(preview.memories.length, "memory", "memories")}, about ${count(preview.tokens, "token")}`)),
-    el("p.quiet", {}, project ? ["A hook looks at the project ", said(project), " and at memories without a project; the other filters do not apply to it."]
-      : "A hook looks at the project it runs in and at memories without a project. No project is chosen above, so this preview has only memories without one."),
-    preview.text ? el("pre", { tabindex: 0, dir: "auto" }, preview.text) : el("p.quiet", {}, "Nothing: no memory is clearly relevant."),
-    left.length > 0 && el("p.quiet", {}, `Of ${preview.found} found, left out: ${left.join(", ")}.`));
+  const left = [
+    preview.below && `${preview.below} not relevant enough`,
+    preview.sensitive && `${preview.sensitive} sensitive`,
+    preview.unfit && `${preview.unfit} too long`,
+  ].filter(Boolean);
+  return el(
+    "section.card.stack",
+    { "aria-labelledby": "preview" },
+    el(
+      "div.heading",
+      {},
+      el("h2#preview", {}, "What a hook would inject for this prompt"),
+      el(
+        "p.quiet",
+        {},
+        `${count(preview.memories.length, "memory", "memories")}, about ${count(preview.tokens, "token")}`,
+      ),
+    ),
+    el(
+      "p.quiet",
+      {},
+      project
+        ? [
+            "A hook looks at the project ",
+            said(project),
+            " and at memories without a project; the other filters do not apply to it.",
+          ]
+        : "A hook looks at the project it runs in and at memories without a project. No project is chosen above, so this preview has only memories without one.",
+    ),
+    preview.text
+      ? el("pre", { tabindex: 0, dir: "auto" }, preview.text)
+      : el("p.quiet", {}, "Nothing: no memory is clearly relevant."),
+    left.length > 0 &&
+      el("p.quiet", {}, `Of ${preview.found} found, left out: ${left.join(", ")}.`),
+  );
 }
 
 customElements.define("rc-recall", Recall);

@@ -25,23 +25,45 @@ async function loadConflicts() {
     return {
       id: conflict.id,
       title: `Sync conflict: ${HOW[conflict.kind] ?? HOW.edit}`,
-      about: el("a", { href: `#/memory/${conflict.memory_id}` }, current.content && !current.is_sensitive ? said(shortened(current.content, 100)) : "Open the memory"),
+      about: el(
+        "a",
+        { href: `#/memory/${conflict.memory_id}` },
+        current.content && !current.is_sensitive
+          ? said(shortened(current.content, 100))
+          : "Open the memory",
+      ),
       at: conflict.made_at,
       isSensitive: current.is_sensitive,
       sides: ["Current", "Other"],
       rows: differences(current, other, FIELDS),
       choices: {
-        a: { title: "Take the other", act: () => resolve("other"), said: "Took the other version. The memory's history has the former one." },
-        r: { title: "Keep the current", act: () => resolve("current"), said: "Kept the current version." },
+        a: {
+          title: "Take the other",
+          act: () => resolve("other"),
+          said: "Took the other version. The memory's history has the former one.",
+        },
+        r: {
+          title: "Keep the current",
+          act: () => resolve("current"),
+          said: "Kept the current version.",
+        },
       },
     };
   });
 }
 
 const KINDS = {
-  duplicate_of: "Duplicate", refines: "Says the same and more", supersedes: "Outdated", contradicts: "Contradiction",
+  duplicate_of: "Duplicate",
+  refines: "Says the same and more",
+  supersedes: "Outdated",
+  contradicts: "Contradiction",
 };
-const SEVERAL = { duplicate_of: "duplicates", refines: "that say the same and more", supersedes: "outdated", contradicts: "contradictions" };
+const SEVERAL = {
+  duplicate_of: "duplicates",
+  refines: "that say the same and more",
+  supersedes: "outdated",
+  contradicts: "contradictions",
+};
 const BY_RULES = "rules";
 
 const proposalPath = (id, step) => `/proposals/${id}/${step}`;
@@ -57,21 +79,38 @@ async function loadProposals() {
   const { proposals } = await ask("GET", "/proposals");
   return proposals.map((proposal) => {
     const { id } = proposal;
-    const keep = (which) => ({ title: `Keep the ${which}`, act: () => accept(id, which), said: `Kept the ${which} memory.`, undo: (entry) => takeBack(id, entry) });
+    const keep = (which) => ({
+      title: `Keep the ${which}`,
+      act: () => accept(id, which),
+      said: `Kept the ${which} memory.`,
+      undo: (entry) => takeBack(id, entry),
+    });
     const open = (which, title) => el("a", { href: `#/memory/${proposal[which]}` }, title);
     return {
       id,
       kind: proposal.kind,
       isLater: proposal.state === "later",
       title: `${KINDS[proposal.kind]}: ${proposal.reason}`,
-      about: el("span.quiet", {}, `${percent(proposal.confidence)} sure, found by `, proposal.decided_by === BY_RULES ? "rules" : ["the model ", said(proposal.decided_by)]),
+      about: el(
+        "span.quiet",
+        {},
+        `${percent(proposal.confidence)} sure, found by `,
+        proposal.decided_by === BY_RULES ? "rules" : ["the model ", said(proposal.decided_by)],
+      ),
       at: proposal.created_at,
       sides: [open("older", "Older"), open("newer", "Newer")],
-      rows: differences({ content: proposal.older_quote }, { content: proposal.newer_quote }, ["content"]),
+      rows: differences({ content: proposal.older_quote }, { content: proposal.newer_quote }, [
+        "content",
+      ]),
       choices: {
         a: keep("newer"),
         o: keep("older"),
-        r: { title: "Keep both", act: () => ask("POST", proposalPath(id, "reject")), said: "Kept both memories.", undo: () => reopen(id) },
+        r: {
+          title: "Keep both",
+          act: () => ask("POST", proposalPath(id, "reject")),
+          said: "Kept both memories.",
+          undo: () => reopen(id),
+        },
       },
       postpone: () => reopen(id),
     };
@@ -108,9 +147,14 @@ class Review extends HTMLElement {
     const found = (await Promise.all(SOURCES.map((source) => source()))).flat();
     const isLater = (item) => item.isLater || this.later.has(item.id);
     this.items = [...found.filter((item) => !isLater(item)), ...found.filter(isLater)];
-    if (this.selected && !this.cards.get(this.selected)?.isBusy && !found.some((item) => item.id === this.selected)) {
+    if (
+      this.selected &&
+      !this.cards.get(this.selected)?.isBusy &&
+      !found.some((item) => item.id === this.selected)
+    ) {
       this.selected = null;
-      this.status.textContent = "The selected pair is gone: it was decided elsewhere, or its memories changed.";
+      this.status.textContent =
+        "The selected pair is gone: it was decided elsewhere, or its memories changed.";
     }
     this.show();
   }
@@ -119,8 +163,14 @@ class Review extends HTMLElement {
     if (!this.items.length) {
       this.cards.clear();
       fill(this.list, []);
-      fill(this, [el("div.card.empty", {}, el("h1", {}, "Nothing to review"),
-        el("p.quiet", {}, "Sync conflicts and proposals of the curator appear here."))]);
+      fill(this, [
+        el(
+          "div.card.empty",
+          {},
+          el("h1", {}, "Nothing to review"),
+          el("p.quiet", {}, "Sync conflicts and proposals of the curator appear here."),
+        ),
+      ]);
       return;
     }
     this.showHead();
@@ -129,16 +179,45 @@ class Review extends HTMLElement {
   }
 
   showHead() {
-    const kinds = Object.keys(KINDS).map((kind) => [kind, this.items.filter((item) => item.kind === kind)]).filter(([, items]) => items.length > 1);
-    const shown = JSON.stringify([this.items.length, kinds.map(([kind, items]) => [kind, items.map((item) => item.id)])]);
+    const kinds = Object.keys(KINDS)
+      .map((kind) => [kind, this.items.filter((item) => item.kind === kind)])
+      .filter(([, items]) => items.length > 1);
+    const shown = JSON.stringify([
+      this.items.length,
+      kinds.map(([kind, items]) => [kind, items.map((item) => item.id)]),
+    ]);
     if (shown === this.shownHead && this.head.isConnected) return; // a button in it may have the focus
     this.shownHead = shown;
     fill(this.head, [
-      el("div.heading", {}, el("h1", {}, `${count(this.items.length, "decision")} to make`),
-        el("p.quiet", {}, [["j", ""], ["k", "move"], ["a", "accept"], ["o", "keep the older"], ["r", "reject"], ["l", "later"]].map(([key, does], at) =>
-          [at > 1 && " · ", el("kbd", {}, key), " ", does]))),
-      kinds.length > 0 && el("div.row", {}, kinds.map(([kind, items]) =>
-        button(`Keep the newer of all ${items.length} ${SEVERAL[kind]}`, () => attempt(() => this.acceptAll(items)), "plain"))),
+      el(
+        "div.heading",
+        {},
+        el("h1", {}, `${count(this.items.length, "decision")} to make`),
+        el(
+          "p.quiet",
+          {},
+          [
+            ["j", ""],
+            ["k", "move"],
+            ["a", "accept"],
+            ["o", "keep the older"],
+            ["r", "reject"],
+            ["l", "later"],
+          ].map(([key, does], at) => [at > 1 && " · ", el("kbd", {}, key), " ", does]),
+        ),
+      ),
+      kinds.length > 0 &&
+        el(
+          "div.row",
+          {},
+          kinds.map(([kind, items]) =>
+            button(
+              `Keep the newer of all ${items.length} ${SEVERAL[kind]}`,
+              () => attempt(() => this.acceptAll(items)),
+              "plain",
+            ),
+          ),
+        ),
     ]);
   }
 
@@ -175,15 +254,33 @@ class Review extends HTMLElement {
   makeCard(item) {
     const body = el("div.scroll");
     const reveal = () => fill(body, [pairTable(...item.sides, item.rows)]);
-    if (item.isSensitive) fill(body, [el("span.masked", {}, "Sensitive "), button("Show", reveal, "link")]);
+    if (item.isSensitive)
+      fill(body, [el("span.masked", {}, "Sensitive "), button("Show", reveal, "link")]);
     else reveal();
-    const card = el("li.card.stack", { tabindex: 0, "aria-label": item.title, focusin: () => this.select(item.id) },
-      el("div.heading", {}, el("h2", {}, said(item.title)), el("span.quiet", {}, el("span.later.chip", { hidden: true }, "later"), " ", time(item.at))),
+    const card = el(
+      "li.card.stack",
+      { tabindex: 0, "aria-label": item.title, focusin: () => this.select(item.id) },
+      el(
+        "div.heading",
+        {},
+        el("h2", {}, said(item.title)),
+        el("span.quiet", {}, el("span.later.chip", { hidden: true }, "later"), " ", time(item.at)),
+      ),
       el("p", {}, item.about),
       body,
-      el("div.row", {},
-        Object.entries(item.choices).map(([key, choice]) => button([choice.title, " ", el("kbd", {}, key)], () => this.decide(item, key), key === "a" ? "primary" : "plain")),
-        button(["Later ", el("kbd", {}, "l")], () => this.postpone(item), "plain")));
+      el(
+        "div.row",
+        {},
+        Object.entries(item.choices).map(([key, choice]) =>
+          button(
+            [choice.title, " ", el("kbd", {}, key)],
+            () => this.decide(item, key),
+            key === "a" ? "primary" : "plain",
+          ),
+        ),
+        button(["Later ", el("kbd", {}, "l")], () => this.postpone(item), "plain"),
+      ),
+    );
     this.cards.set(item.id, card);
     return card;
   }
@@ -204,7 +301,11 @@ class Review extends HTMLElement {
   }
 
   press(event) {
-    const isTyping = event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey;
+    const isTyping =
+      event.target.closest("input, textarea, select") ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey;
     if (isTyping || !this.items.length) return;
     const item = this.items.find((each) => each.id === this.selected);
     const actions = { j: () => this.move(1), k: () => this.move(-1) };
@@ -252,7 +353,11 @@ class Review extends HTMLElement {
       } finally {
         await this.load();
       }
-      if (undo) offerUndo(text, async () => { await undo(answer); await this.load(); });
+      if (undo)
+        offerUndo(text, async () => {
+          await undo(answer);
+          await this.load();
+        });
       else notify(text);
     });
   }

@@ -15,9 +15,12 @@ from recollect.shells.cli.framework.text import setting_value
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "recollect"
-ADRS = sorted((DOCS / "adr").glob("*.md"))
+ADRS = sorted((DOCS / "adr").glob("[0-9]*.md"))
+REJECTED = DOCS / "adr" / "rejected.md"
 FOLDERS = [ROOT / name for name in ("docs", "examples", "src", "tests")]
 DOCUMENTS = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in folder.rglob("*.md"))]
+CODE = [ROOT / name for name in ("bench", "src", "tests")]
+CITING = {".js", ".py", ".sql"}
 FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -73,14 +76,26 @@ def test_an_adr_has_its_sections(adr: Path) -> None:
     assert all(section.strip() for section in sections)
 
 
-def test_adrs_are_numbered_without_a_gap() -> None:
-    assert [int(adr.name[:4]) for adr in ADRS] == list(range(1, len(ADRS) + 1))
+def test_a_number_without_an_adr_is_among_the_rejected() -> None:
+    numbers = [int(adr.name[:4]) for adr in ADRS]
+    replaced = [int(number) for number in re.findall(r"\((\d{4})[ )]", REJECTED.read_text())]
+    assert sorted(numbers + replaced) == list(range(1, max(numbers) + 1))
+
+
+def test_every_rejection_has_a_figure() -> None:
+    entries = re.split(r"^### .+$", REJECTED.read_text(), flags=re.MULTILINE)[1:]
+    assert entries
+    for entry in entries:
+        text = re.sub(r"\(\S+\.md\S*\)", "", entry.split("\n## ", 1)[0])
+        assert re.search(r"\d", text), entry
 
 
 def test_adrs_that_the_code_cites_exist() -> None:
     numbers = {adr.name[:4] for adr in ADRS}
-    for file in SOURCE.rglob("*.py"):
-        for cited in re.findall(r"docs/adr/(\d{4})", file.read_text()):
+    files = [file for folder in CODE for file in folder.rglob("*") if file.suffix in CITING]
+    assert files
+    for file in files:
+        for cited in re.findall(r"(?:docs/adr/|ADR )(\d{4})", file.read_text()):
             assert cited in numbers, f"{file} cites ADR {cited}"
 
 

@@ -229,7 +229,8 @@ STUDIES: Final[tuple[Study, ...]] = (
         verdict="Where a model beats `minilm` by meaning alone, it also beats it in all, with the "
         "same fusion (nDCG@10): `gte-small` gains 5.2 points by meaning alone and 1.9 in all. "
         "`granite-30m` gains everywhere but on LoCoMo, where it has no late interaction and loses "
-        "4.0. The default stays `minilm`, which takes half the time of `gte-small` (ADR 0056).",
+        "4.0. The default stays `minilm`, which takes half the time of `gte-small` "
+        "(docs/adr/rejected.md).",
         sets=ENGLISH,
         limits=(
             "SciFact and LongMemEval were not measured with all three models.",

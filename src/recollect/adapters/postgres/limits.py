@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Measured defaults: ADR 0009 and 0041 for the search, ADR 0013 for the frequencies."""
+    """Measured defaults: ADR 0009 and 0041 for the search, ADR 0039 for the frequencies."""
 
     exact_rows: int = 4_000
     """Up to here every vector of the scope is compared, and nothing can be missed."""

@@ -8,7 +8,7 @@ a Postgres that logs statements logs them too (docs/privacy.md). A pipeline woul
 but recalls took a third longer with it.
 
 Statements are plain text with named placeholders, composed of our own constants alone: the driver's
-SQL objects take longer, and this is the hot path (docs/adr/0031).
+SQL objects take longer, and this is the hot path (docs/adr/rejected.md).
 
 On a Citus cluster each statement is sent on its own, in a transaction: Citus passes `set local` on
 to its nodes, but the whole message with it, and `set_config` not at all (docs/adr/0046).

@@ -4,7 +4,8 @@ Capitals show what a query names (`core/graph/walk.py`), but people type "which 
 of john lennon play in". There the names that the graph knows show it: each run of the query's words
 that is one of them, the longest first. To be one, it takes two words at least that mean something,
 and memories that write it as a name: a word alone is a name in one text and plain in the next, and
-"type 1" is a part of many. So restricted, it did no harm where one memory answers (docs/adr/0028).
+"type 1" is a part of many. So restricted, it did no harm where one memory answers
+(docs/adr/rejected.md).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from uuid import UUID
 from recollect.core.graph.concepts import concept_key
 
 MERGE_FROM: Final = 0.95
-"""The similarity from which on two names are one concept (docs/adr/0023)."""
+"""The similarity from which on two names are one concept (docs/adr/rejected.md)."""
 
 NEAR_FROM: Final = 0.85
 """From here on they are near synonyms: the value that the study in docs/graph.md began with."""

@@ -40,7 +40,7 @@ export const SETTINGS = {
   prior_strength: [
     "Influence of importance",
     "The share of the score that a memory's importance decides.",
-    "At 0.3, meaningful importance gains 1.3 points and a random one costs 0.4; at 0.6 it costs 2.7 (ADR 0015).",
+    "At 0.3, meaningful importance gains 1.3 points and a random one costs 0.4; at 0.6 it costs 2.7 (docs/adr/rejected.md).",
   ],
   min_relevance: [
     "Minimum relevance",

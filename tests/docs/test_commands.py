@@ -90,7 +90,7 @@ def test_the_quick_start_of_the_api_runs(started: Started, tmp_path: Path) -> No
 
 
 def test_a_backup_of_the_local_store_needs_no_variable(tmp_path: Path) -> None:
-    (step,) = blocks("operations.md", holding="sqlite3 ")
+    (step,) = blocks("backup.md", holding="sqlite3 ")
     run("recollect remember 'the vault is audited in May'", tmp_path, tmp_path)
     run(step, tmp_path, tmp_path)
     with sqlite3.connect(tmp_path / "memories-backup.db") as backup:
@@ -100,12 +100,12 @@ def test_a_backup_of_the_local_store_needs_no_variable(tmp_path: Path) -> None:
 
 
 def test_a_dump_of_the_embedded_postgres_needs_no_variable(started: Started) -> None:
-    (step,) = blocks("operations.md", holding="PGPASSFILE")
+    (step,) = blocks("backup.md", holding="PGPASSFILE")
     told = run(f"{step}\npg_restore --list recollect.dump", started.person, started.person)
     assert "TABLE DATA public memories" in told
 
 
 def test_a_dump_without_a_database_says_what_to_set(tmp_path: Path) -> None:
-    (step,) = blocks("operations.md", holding="RECOLLECT_DATABASE_URL:?")
+    (step,) = blocks("backup.md", holding="RECOLLECT_DATABASE_URL:?")
     with pytest.raises(AssertionError, match="set it to the database"):
         run(step, tmp_path, tmp_path)

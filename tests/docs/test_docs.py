@@ -14,6 +14,7 @@ from recollect.shells.cli.framework.text import setting_value
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+CONFIGURATION = DOCS / "configuration.md"
 SOURCE = ROOT / "src" / "recollect"
 ADRS = sorted((DOCS / "adr").glob("[0-9]*.md"))
 REJECTED = DOCS / "adr" / "rejected.md"
@@ -28,24 +29,21 @@ def named(paths: list[Path]) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in paths]
 
 
-def table(text: str, first_header: str) -> dict[str, list[str]]:
-    """The Markdown table whose first column has this header: first cell to the other cells."""
-    lines = iter(text.splitlines())
-    for line in lines:
-        if line.startswith(f"| {first_header} |"):
-            break
-    next(lines)
+def tables(text: str, first_header: str) -> dict[str, list[str]]:
+    """The Markdown tables whose first column has this header: first cell to the other cells."""
     rows: dict[str, list[str]] = {}
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        first, *others = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[first] = others
+    for block in re.findall(
+        rf"^\| {first_header} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE
+    ):
+        for line in block.splitlines():
+            first, *others = (cell.strip() for cell in line.strip("|").split("|"))
+            assert first not in rows, first
+            rows[first] = others
     return rows
 
 
 def test_every_setting_is_explained_and_no_other() -> None:
-    rows = table((DOCS / "operations.md").read_text(), "variable")
+    rows = tables(CONFIGURATION.read_text(), "variable")
     assert set(rows) == {f"`RECOLLECT_{name.upper()}`" for name in Settings.__annotations__}
     for default, meaning in rows.values():
         assert default
@@ -53,7 +51,7 @@ def test_every_setting_is_explained_and_no_other() -> None:
 
 
 def test_plain_defaults_are_the_ones_in_the_table() -> None:
-    rows = table((DOCS / "operations.md").read_text(), "variable")
+    rows = tables(CONFIGURATION.read_text(), "variable")
     for field in fields(Settings):
         if field.default is not MISSING:
             shown = rows[f"`RECOLLECT_{field.name.upper()}`"][0]
@@ -61,7 +59,7 @@ def test_plain_defaults_are_the_ones_in_the_table() -> None:
 
 
 def test_every_setting_of_recall_is_explained_with_its_default() -> None:
-    rows = table((DOCS / "operations.md").read_text(), "name")
+    rows = tables(CONFIGURATION.read_text(), "name")
     defaults = {field.name: setting_value(field.default) for field in fields(RecallSettings)}
     assert {name.strip("`"): cells[0].strip("`") for name, cells in rows.items()} == defaults
 
@@ -148,7 +146,7 @@ def test_every_word_lives_where_the_glossary_says(place: str, row: str) -> None:
 
 def test_a_restore_beside_a_running_server_is_told_as_one_transaction() -> None:
     """A worker writes into tables as soon as it sees them, and what is restored then clashes."""
-    text = (DOCS / "operations.md").read_text()
+    text = (DOCS / "backup.md").read_text()
     restores = re.findall(r"^pg_restore .*$", text, re.MULTILINE)
     assert restores
     assert all("--single-transaction" in restore for restore in restores)

@@ -1,4 +1,4 @@
-"""One owner is dumped and loaded into another database with the commands of docs/operations.md."""
+"""One owner is dumped and loaded into another database with the commands of docs/backup.md."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_an_owner_is_moved_with_the_documented_commands(
     other_database_url: str,
     tmp_path: Path,
 ) -> None:
-    dump, load = blocks("operations.md", holding="${OWNER:?}")
+    dump, load = blocks("backup.md", holding="${OWNER:?}")
 
     def psql(script: str, **urls: str) -> str:
         as_superuser = {

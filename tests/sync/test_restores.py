@@ -30,7 +30,7 @@ _numbers = count()
 
 
 class Backup:
-    """A dump of one database, made and restored as docs/operations.md says."""
+    """A dump of one database, made and restored as docs/backup.md says."""
 
     def __init__(self, cluster: Cluster, programs: Path, name: str, file: Path) -> None:
         self._programs = programs

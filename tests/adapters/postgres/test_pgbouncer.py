@@ -86,7 +86,7 @@ def _configure(folder: Path, target: dict[str, Any]) -> None:
 
 def _documented() -> tuple[str, str]:
     """The two files of docs/operations.md: pgbouncer.ini and userlist.txt."""
-    section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n### ")[0]
+    section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n## ")[0]
     _install, ini, users = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     return ini, users
 

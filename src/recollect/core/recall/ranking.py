@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from recollect.core.recall.fusion import Fused
 
 # Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
-# reciprocal ranks lie so close together that it can pass two dozen places (docs/adr/rejected.md); by
-# standing out, it decides among those with little more than their votes.
+# reciprocal ranks lie so close together that it can pass two dozen places
+# (docs/adr/rejected.md); by standing out, it decides among those with little more than their votes.
 PRIOR_STRENGTH = 0.3
 
 

@@ -28,7 +28,7 @@ PARALLEL = -n 3 --dist loadfile --no-loadscope-reorder
 
 # While you work: under two minutes.
 check: lint types contracts
-	$(PYTEST) -n 2 --dist worksteal -m fast
+	RECOLLECT_TEST_EFFORT=0.2 $(PYTEST) -n 2 --dist worksteal -m "fast and not slow"
 
 # Before you push: each store, shell and kind of fault, with a sample of kills and matrices.
 test: lint types contracts

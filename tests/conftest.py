@@ -75,7 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         path = item.path.relative_to(here).as_posix()
         needed = set(getattr(item, "fixturenames", ()))
-        is_slow = path.startswith(_SLOW_FOLDERS) or needed & _SLOW_FIXTURES
+        on_postgres = "postgres" in getattr(getattr(item, "callspec", None), "id", "")
+        is_slow = path.startswith(_SLOW_FOLDERS) or needed & _SLOW_FIXTURES or on_postgres
         if not is_slow:
             item.add_marker("fast")
     # The long ones first: with what is quick, the workers end together.

@@ -12,16 +12,39 @@ from typing import Final
 from recollect.core.privacy.secrets.tokens import Rule, one_of, words
 from recollect.core.privacy.secrets.values import is_placeholder, set_password_confidence
 
-PASSWORD: Final = (
-    r"(?:pass(?:w(?:or)?d|wort|phrase|code)|kennwort|mot de passe|mdp|"  # noqa: S105  # a form
-    r"contrase(?:\xf1|n)a|senha|wachtwoord)"
+# In German, French, Spanish, Portuguese, Italian, Dutch and Russian.
+_LOCAL: Final = (
+    r"kennwort|m(?:ot de passe|dp)|contrase(?:\xf1|n)a|senha|wachtwoord|парол(?:ь|я|ю|ем)"
 )
-_OF: Final = (
-    r"(?:[ \t](?:for|of|to|on|at|f\xfcrs?|vom|von|zum|zur|des|de|du|del|della|do|da|pour|para|"
-    r"per)[ \t][^\n.:=\"`]{1,40}?)"
+LOCAL_PASSWORD: Final = rf"(?:passwort|parola d'ordine|{_LOCAL})"
+PASSWORD: Final = rf"(?:pass(?:w(?:or)?d|wort|phrase|code)|{_LOCAL})"
+_ABOUT: Final = (
+    r"[ \t](?:for|of|to|on|at|f\xfcrs?|vom|von|zum|zur|des|de|du|del|della|do|da|pour|para|per|"
+    r"от|для|к)[ \t]"
 )
-_IS: Final = r"(?:[ \t](?:is|was|ist|war|lautet|est|c['\u2019]est|es|era|\xe8|\xe9)(?:[ \t]now)?)"
+_OF: Final = rf"(?:{_ABOUT}[^\n.:=\"`]{{1,40}}?)"
+_IS: Final = (
+    r"(?:[ \t](?:is|was|ist|war|lautet|est|c['\u2019]est|es|era|\xe8|\xe9|это)"
+    r"(?:[ \t](?:now|jetzt|ahora|agora|ora|maintenant))?|[ \t][–—-])"
+)
 _IS_SAID: Final = r"(?:[ \t](?:is|was|lautet)(?:[ \t]now)?)"
+# What people own and lock, for passwords and for codes.
+DEVICES: Final = (
+    "phone iphone ipad tablet laptop notebook computer screen device watch handy bildschirm "
+    "t\xe9l\xe9phone portable ordinateur m\xf3vil tel\xe9fono ordenador port\xe1til celular "
+    "telem\xf3vel telefone computador telefono cellulare portatile"
+)
+_HAS_PASSWORD: Final = (
+    r"(?:w(?:i-?fi|-?lan)(?!\w)|"
+    r"(?:вайфа|ноутбук|компьютер|роутер|сервер|телефон|сет|почт)[а-яё]{0,3}(?!\w)|"
+    + one_of(
+        f"{DEVICES} pc mac macbook desktop tv router modem nas printer server box hotspot network "
+        "rechner drucker netz red impresora servidor correo roteador rede impressora stampante "
+        "rete imprimante serveur r\xe9seau"
+    )
+    + r"(?!\w))"
+)
+_OF_DEVICE: Final = rf"{_ABOUT}(?:[^\W\d_]{{1,12}}(?:[ \t]|['\u2019])){{0,3}}?{_HAS_PASSWORD}"
 _WIFI: Final = r"(?:wi-?fi|w-?lan|hotspot|guest network)"
 # These words have other meanings, too: "la clave" is also what success depends on.
 _NETWORK_KEY: Final = rf"(?:clave|code|cl\xe9|key|schl\xfcssel)(?=[ \t][^\n.:=]{{0,16}}?{_WIFI})"
@@ -48,16 +71,42 @@ _STATING: Final = re.compile(
         "le la les un une du de dans sur sous par pour avec sans pas plus toujours trop tr\xe8s "
         "m\xeame voir demander chez obligatoire "
         "el los las en por para con sin muy siempre misma mismo ver pedir preguntar obligatoria "
-        "il lo gli della nel nella sul senza non molto sempre stessa vedi chiedere"
+        "il lo gli della nel nella sul senza non molto sempre stessa vedi chiedere "
+        "do da no na em com sem muito sempre mesma mesmo "
+        "в на у не нет из от для по с как тот та же там здесь уже очень слишком все спроси смотри"
     )
-    + r"\b|^\w*(?:[^\W\d]ed|ing|ly|\xe9e?|[ai]d[oa]|[aiu]t[oa])\b|"
-    r"^(?:ab|be|ge|hinter|ver)\w+(?:t|en)\b",
+    + r"\b",
     re.IGNORECASE,
 )
+# What a statement about a password ends with.
+_SAID_LAST: Final = re.compile(
+    r"\b"
+    + one_of(
+        "secure insecure safe unsafe simple complex easy hard bad good fine new old public private "
+        "hidden forgotten stolen broken gone lost random unique identical similar temporary "
+        "mandatory necessary obsolete here there below above missing pending ready correct "
+        "bitwarden keepass keepassxc lastpass vault wiki todo none "
+        "geheim unbekannt sicher unsicher schwach stark kurz lang leer neu alt weg pflicht hier "
+        "fuerte d\xe9bil segura corta larga nueva vieja f\xe1cil dif\xedcil igual otra secreta "
+        "forte fraca curta longa nova velha segredo debole sicura nuova vecchia segreta uguale "
+        "faible secret nouveau ancien"
+    )
+    + r"$",
+    re.IGNORECASE,
+)
+# The endings of what was done to a password, or of what it is like.
+_INFLECTED: Final = re.compile(
+    r"^\w*(?:[^\W\d]ed|ing|ly|\xe9e?|[ai]d[oa]|[aiu]t[oa])\b|"
+    r"^(?:ab|be|ge|hinter|ver)\w+(?:t|en)\b|"
+    r"^\w+(?:[ao]ri[ao]|ect[oa]|iv[oa]|os[oa]|est[oa]|[aei]nte|[aei]ble|bile|vel|tiel|tric|"
+    r"[ыои]й|[ая]я|ое|ен|лен[ао]|тся|лся|[еиа]л[ао]?|ет|ит)$",
+    re.IGNORECASE,
+)
+_STATEMENTS: Final = (_STATING, _SAID_LAST, _INFLECTED)
 # What joined words say of a thing: `case-sensitive`, `read-only`, `base64-encoded`.
 _DESCRIBING: Final = re.compile(
     r"(?:non|self|pre|re|un|per|opt|read|write|one|single|multi|up|out|built|plain|clear|well|case|"
-    r"not|too|top|min|max|left|end)-.*|"
+    r"not|too|top|min|max|left|end|must|prompt|ask)-.*|"
     r".*(?:[^\W\d]ed|(?<!morn)(?<!even)(?<!spr)ing|able|ible|ive|ous|ent|ant|ful|less|ly|"
     r"-(?:only|free|long|old|date|in|off|time|use|wide|side|based|specific|text|case|safe|proof|"
     r"friendly|ready|level|key|vault|"
@@ -71,9 +120,18 @@ def plain_words_confidence(value: str) -> float:
     if is_placeholder(value) or not any(map(str.isalpha, value)) or len(value) < 8:
         return 0.0
     if " " in value:
-        return 0.0 if _STATING.search(value) else 0.75
+        forms = (_STATING,) if value[-1].isdigit() else _STATEMENTS
+        return 0.0 if any(form.search(value) for form in forms) else 0.75
     is_joined = re.fullmatch(_JOINED, value) is not None
     return 0.75 if is_joined and not _DESCRIBING.fullmatch(value) else 0.0
+
+
+def told_confidence(value: str) -> float:
+    """The password of a device, which may be one word."""
+    if not value.isalpha():
+        return plain_words_confidence(value)
+    states = any(form.search(value) for form in _STATEMENTS)
+    return 0.0 if states or _DESCRIBING.fullmatch(value) else set_password_confidence(value)
 
 
 def kept_password_confidence(value: str) -> float:
@@ -88,13 +146,15 @@ PLAIN_WORDS: Final[tuple[Rule, ...]] = (
         rf"{_OF}?{_IS}[ \t]{{1,2}}({_JOINED})|"
         rf"{_OF}?{_IS_SAID}[ \t]{{1,2}}({_WORD}(?:[ ]{_WORD}){{2,5}})|"
         rf"(?:{_OF}?{_IS}|{_OF}|[ \t]{_WIFI})[ \t]?:[ \t]{{0,2}}({_JOINED}|{_SPACED})|"
-        rf"[ \t]?[:=][ \t]{{0,2}}({_WORD}(?:-{_WORD}){{2,6}})){_CLAUSE_END}",
-        plain_words_confidence,
+        rf"[ \t]?[:=][ \t]{{0,2}}({_WORD}(?:-{_WORD}){{2,6}})|"
+        rf"{_OF_DEVICE}(?:{_IS}:?|[ \t]?:)[ \t]{{1,2}}({_SPACED}|{_WORD})){_CLAUSE_END}",
+        told_confidence,
     ),
     words(
         "password",
-        rf"\b{_WIFI}[ \t-](?:{PASSWORD}|code|key)[ \t]?:[ \t]{{0,2}}"
-        rf"({_JOINED}|{_SPACED}){_CLAUSE_END}",
-        plain_words_confidence,
+        rf"\b{_HAS_PASSWORD}(?:['\u2019]s)?[ \t-](?:{PASSWORD}|(?<=(?:fi|an|ot)[ \t-])(?:code|key))"
+        rf"(?:[ \t]?:[ \t]{{0,2}}({_JOINED}|{_SPACED}|{_WORD})|"
+        rf"{_IS}[ \t]{{1,2}}({_JOINED}|{_WORD})){_CLAUSE_END}",
+        told_confidence,
     ),
 )

@@ -11,11 +11,17 @@ from typing import Final
 from recollect.core.privacy.secrets.codes import CODES
 from recollect.core.privacy.secrets.logins import LOGINS
 from recollect.core.privacy.secrets.numbers import NUMBERS
-from recollect.core.privacy.secrets.plain_words import PLAIN_WORDS, kept_password_confidence
+from recollect.core.privacy.secrets.plain_words import (
+    PASSWORD,
+    PLAIN_WORDS,
+    kept_password_confidence,
+    plain_words_confidence,
+)
 from recollect.core.privacy.secrets.sentences import NOT_ABOUT, SENTENCES
 from recollect.core.privacy.secrets.tokens import ASSIGN, TOKENS, Rule, machine_made, one_of, words
 from recollect.core.privacy.secrets.values import (
     basic_confidence,
+    chosen_key_confidence,
     header_confidence,
     key_confidence,
     password_confidence,
@@ -34,14 +40,16 @@ _WHICH: Final = (
     r"(?:[_-](?:prod|production|staging|dev|test|live|old|new|value|\d{1,2}))?(?![a-z0-9_])"
 )
 _PASSWORD: Final = (
-    r"(?:passw(?:or)?d|passwort|passphrase|kennwort|contrase\xf1a|mot de passe|senha|"  # noqa: S105  # a form
-    r"\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|"
-    r"(?<![a-z])pwd?|(?<=[_-])pass)"
+    rf"(?:{PASSWORD}|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|(?<![a-z])pwd?|(?<=[_-])pass)"
 )
 _KEY: Final = (
     r"(?:secret(?:[_-]?(?:access|api|signing))?(?:[_-]?(?:key|token))?(?:[_-]?base)?|"
     + one_of("api access account auth admin app signing service encryption private master jwt hmac")
     + r"[_ -]?(?:key|token|secret)|(?<!page)(?<!page[_ -])(?<!sync[_ -])(?<!next[_ -])token)"
+)
+_CHOSEN_KEY: Final = (
+    r"(?<![a-z])(?:(?:encryption|signing|master|jwt|hmac)[._-]?key|"
+    r"(?<=[a-z0-9][._-])secret(?:[._-]?key)?|(?<=[._-])(?:salt|pepper))"
 )
 
 # What a connection string contains besides the password.
@@ -174,7 +182,14 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         kept_password_confidence,
     ),
+    words(
+        "password",
+        # In properties; a bare `password: kebab-case` is more often a name.
+        rf"(?<=\w\.)passw(?:or)?d[ \t]?[:=][ \t]?{_VALUE}",
+        plain_words_confidence,
+    ),
     words("key", rf"{_KEY}{_WHICH}{ASSIGN}{_VALUE}", set_key_confidence),
+    words("key", rf"{_CHOSEN_KEY}{_WHICH}{ASSIGN}{_VALUE}", chosen_key_confidence),
     words(
         "key",
         rf"(?<![a-z]){_KEY}(?![a-z0-9_])(?:[^\n.:=]{{0,40}}?[ \t](?:is|was|to)(?:[ \t]now)?:?)?"

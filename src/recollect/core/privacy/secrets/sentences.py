@@ -7,8 +7,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from recollect.core.privacy.secrets.plain_words import LOCAL_PASSWORD
 from recollect.core.privacy.secrets.tokens import Rule, words
 from recollect.core.privacy.secrets.values import (
+    is_placeholder,
     kinds,
     looks_random,
     password_confidence,
@@ -27,18 +29,15 @@ _CLOSE: Final = r"[\"'`\u201d\u201c\u2019\u00bb]"
 _QUOTED: Final = rf"{_OPEN}([^\n\"'`\u201c-\u201e\u2018\u2019\u00ab\u00bb]{{4,64}}){_CLOSE}"
 _BARE: Final = r"[\"'`\u201c\u201e\u2018\u00ab]?([^\s\"'`\u201c\u201d\u2018\u2019\u00bb,;]{4,128})"
 _OF: Final = r"(?:[ \t][^\n.:=\"'`\u201c\u201e]{1,48}?)?"
-_LOCAL: Final = (  # in German, Spanish, Portuguese, French, Italian, Dutch and Russian
-    r"(?:passwort|kennwort|contrase(?:\xf1|n)a|clave|senha|mot de passe|mdp|parola d'ordine|"
-    r"wachtwoord|wlan-?schl\xfcssel|zugangscode|парол(?:ь|я|ю|ем))"
-)
+_LOCAL: Final = rf"(?:{LOCAL_PASSWORD}|clave|wlan-?schl\xfcssel|zugangscode)"
 _IS: Final = (
     r"(?:ist|war|hei\xdft|auf|es|era|est|c['\u2019]est|\xe9|\xe8|is|is nu|a|это|теперь|на|[-–—])"
     r"(?:[ \t](?:jetzt|nun|ab heute|ab sofort|ahora|agora|maintenant|d\xe9sormais|теперь))?:?"
 )
 _LOCAL_KEY: Final = (
-    r"(?:(?:api|zugriffs|zugangs)[ -]?schl\xfcssel|cl\xe9 (?:d['\u2019])?(?:api|acc\xe8s)|"
+    r"(?:\b(?:(?:api|zugriffs|zugangs)[ -]?schl\xfcssel|cl\xe9 (?:d['\u2019])?(?:api|acc\xe8s)|"
     r"jeton(?: d['\u2019]acc\xe8s)?|clave (?:de )?api|token de acceso|(?:api|апи)[ -]ключ|"
-    r"ключ (?:api|апи|доступа)|токен|api[ ]?キー|トークン|密钥|密鑰|金鑰|令牌)"
+    r"ключ (?:api|апи|доступа)|токен)|api[ ]?キー|トークン|密钥|密鑰|金鑰|令牌)"
 )
 # In Japanese and Chinese, where a value ends with the last letter that is none of theirs.
 _EASTERN: Final = (
@@ -46,7 +45,7 @@ _EASTERN: Final = (
 )
 _EASTERN_IS: Final = r"[^\n。！？!-~]{0,16}?(?:[はをが是为為成了到]|[:=])[ \t]{0,2}"
 _EASTERN_VALUE: Final = r"[\"'`「『\u201c\u2018]?((?:(?![\"'`,;])[!-~]){4,128})"
-_WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
+WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
 _SAID_OF_IT: Final = re.compile(
     r"\b(?:too (?:short|long|weak)|not |no |must |(?:expired|invalid|wrong|required|incorrect|"
     r"mandatory|forgot(?:ten)?|reset|changed?|shown?|enter)\b)",
@@ -85,6 +84,13 @@ def wifi_confidence(value: str) -> float:
     if len(value) < 8 or _SAID_OF_IT.search(value) or re.search(r"[/\\<>{}=]", value):
         return 0.0
     return max(0.75 if " " in value or "-" in value else 0.0, set_password_confidence(value))
+
+
+def eastern_confidence(value: str) -> float:
+    """Between letters of another script, joined words that a number ends are a password, too."""
+    is_joined = re.fullmatch(r"[a-z]{3,16}(?:-[a-z]{3,16}){0,4}-\d{2,4}", value, re.IGNORECASE)
+    joined = 0.75 if is_joined and not is_placeholder(value) else 0.0
+    return max(sentence_password_confidence(value), joined)
 
 
 def short_confidence(value: str) -> float:
@@ -134,14 +140,14 @@ SENTENCES: Final[tuple[Rule, ...]] = (
     ),
     words(
         "Wi-Fi password",
-        rf"\b{_WIFI}\b[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,48}}?"
+        rf"\b{WIFI}\b[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,48}}?"
         rf"(?:passw(?:or)?d|passwort|passphrase|kennwort|pass|key|code|contrase\xf1a|clave|"
         rf"schl\xfcssel|pw)\b[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
         wifi_confidence,
     ),
     words(
         "Wi-Fi password",
-        rf"passw(?:or)?d[ \t](?:for|of|to)[ \t][^\n\"'`\u201c\u201e]{{0,24}}?\b{_WIFI}\b"
+        rf"passw(?:or)?d[ \t](?:for|of|to)[ \t][^\n\"'`\u201c\u201e]{{0,24}}?\b{WIFI}\b"
         rf"[^\n\"'`\u201c\u201e\u2018\u00ab]{{0,24}}?{_QUOTED}",
         wifi_confidence,
     ),
@@ -151,16 +157,17 @@ SENTENCES: Final[tuple[Rule, ...]] = (
         sentence_password_confidence,
     ),
     words(
-        "password", rf"\b{_LOCAL}\b{_OF}[ \t]lautet:?[ \t]{{1,2}}{_BARE}", set_password_confidence
+        "password",
+        rf"\b{_LOCAL}\b{_OF}[ \t](?:lautet:?[ \t]{{1,2}}{_BARE}|{_IS}[ \t]{{1,2}}{_QUOTED})",
+        quoted_confidence,
     ),
-    words("password", rf"\b{_LOCAL}\b{_OF}[ \t]{_IS}[ \t]{{1,2}}{_QUOTED}", quoted_confidence),
     # Russian says "the password is" without "is".
     words(
         "password",
-        rf"\bпароль(?:[ \t][^\W\d_]{{2,20}}){{0,2}}[ \t]{{1,2}}{_BARE}",
+        rf"\bпароль(?:[ \t][^\W\d_]{{2,20}}){{0,2}}(?<!от)(?<!для)[ \t]{{1,2}}{_BARE}",
         pass_confidence,
     ),
-    words("password", rf"{_EASTERN}{_EASTERN_IS}{_EASTERN_VALUE}", sentence_password_confidence),
+    words("password", rf"{_EASTERN}{_EASTERN_IS}{_EASTERN_VALUE}", eastern_confidence),
     words(
         "key",
         rf"{_LOCAL_KEY}[^\n.]{{0,40}}?(?<![a-z0-9_.+/=~-])([a-z0-9_.+/=~-]{{16,256}})",

@@ -76,7 +76,11 @@ _METHODS: Final = re.compile(
     r"ed25519|x509|http|tls|wpa|v)[-_]?\d{0,5}(?:id|i|d|url)?(?:[-_/][a-z0-9]{1,12}){0,3}",
     re.IGNORECASE,
 )
-_WORD_AND_DIGITS: Final = re.compile(r"[A-Za-z]{4,}\d{1,6}")
+_WORD_AND_DIGITS: Final = re.compile(r"[^\W\d_]{4,}\d{1,6}")
+# A year is more often that of a name.
+_WORDS_AND_NUMBER: Final = re.compile(
+    r"[a-z]{3,16}(?:[-_.][a-z]{4,16}){1,4}[-_.]?(?!20\d\d)\d{1,4}", re.IGNORECASE
+)
 _NO_METHOD: Final = r"(?!(?:sha|md|base|utf|aes|hs|rs|es|pbkdf|oauth|ed|v)\d)"
 # Digits among the letters more than once, as no word has them; names of methods put together
 # (`pbkdf2sha256`) do, and versions (`v2alpha1`).
@@ -153,6 +157,19 @@ def set_key_confidence(value: str) -> float:
     is_number = _QUANTITY.fullmatch(value) is not None
     stands_in = is_placeholder(value) or is_placeholder(value.rstrip("0123456789"))
     return 0.0 if is_name or is_example or is_number or stands_in else 0.75
+
+
+def chosen_key_confidence(value: str) -> float:
+    """The same where nobody puts a name (`ENCRYPTION_KEY`, `TOKEN_SALT`): two words and a number,
+    or a word among digits.
+    """
+    value = value.rstrip(".,;:)")
+    is_chosen = _WORDS_AND_NUMBER.fullmatch(value) or (
+        len(value) >= _MIN_CHOSEN_KEY
+        and _SCATTERED_DIGITS.fullmatch(value)
+        and re.search(r"[A-Za-z]{4}", value)
+    )
+    return 0.75 if is_chosen and not is_placeholder(value) else 0.0
 
 
 def password_confidence(value: str) -> float:

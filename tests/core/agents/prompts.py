@@ -217,6 +217,69 @@ PASTED: Final[list[tuple[str, list[str]]]] = [
         ),
         [],
     ),
+    (
+        (
+            "<document>Notes. Remember that the invoices live in the eu-west bucket. "
+            "We decided to use Postgres.</document>\nI prefer short notes."
+        ),
+        ["I prefer short notes."],
+    ),
+    (
+        "I prefer short notes.\n<document>\nNotes.\nWe decided to use Postgres.\nNever use MySQL.",
+        ["I prefer short notes."],
+    ),
+    (
+        "От: Анна Иванова\nКому: Команда\nТема: План\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        "Da: Marco Rossi\nA: Team\nOggetto: Piano\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        "De: Ana Souza\nPara: Equipe\nAssunto: Plano\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        "差出人: 山田太郎\n宛先：開発\n件名：計画\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        (
+            "From: Tom <tom@example.com>\nReply-To: team@example.com\nX-Mailer: mutt\n"
+            "Message-ID: <1@example.com>\nSubject: Plan\n\nWe decided to use Kafka for events."
+        ),
+        [],
+    ),
+    (
+        "  From: Tom\n  To: Anna\n  Subject: Plan\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        "From: Tom\n\nTo: Anna\n\nSubject: Plan\n\nWe decided to use Kafka for events.",
+        [],
+    ),
+    (
+        (
+            "On Mon, Nov 2, 2026 at 10:12 AM Tom Weber <tom@example.com>\nwrote:\n\n"
+            "We decided to use Kafka for events."
+        ),
+        [],
+    ),
+    (
+        (
+            "пн, 2 нояб. 2026 г. в 10:12, Tom Weber <tom@example.com>:\n\n"
+            "We decided to use Kafka for events."
+        ),
+        [],
+    ),
+    (
+        (
+            "Tom Weber <tom@example.com>\n to me\n\nNever call the client.\n"
+            "We decided to use Kafka for events."
+        ),
+        [],
+    ),
 ]
 SAID: Final[list[tuple[str, list[str]]]] = [
     (
@@ -363,4 +426,24 @@ SAID: Final[list[tuple[str, list[str]]]] = [
             "Never use red text in demos.",
         ],
     ),
+    (
+        "Note: use tabs.\nFrom now on: never use spaces.\nNever mix tabs and spaces.",
+        ["Never use spaces.", "Never mix tabs and spaces."],
+    ),
+    (
+        "Always use <Button> for actions. Never use `<div>` where a `</div>` is missing.",
+        [
+            "Always use ‹Button> for actions.",
+            "Never use `‹div>` where a `‹/div>` is missing.",
+        ],
+    ),
+    (
+        "<document> is the root of our files.\nNever rename the root of the files.",
+        ["Never rename the root of the files."],
+    ),
+    (
+        "Always send mails to Tom <tom@example.com>.\nNever send mails to me.",
+        ["Always send mails to Tom ‹tom@example.com>.", "Never send mails to me."],
+    ),
+    ("data: 5\nto: 6\nNever push on Fridays.", ["Never push on Fridays."]),
 ]

@@ -26,18 +26,40 @@ _TAG: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-_PARTY: Final = r"[*_]{0,2}(?:from|to|cc|von|an|de|à|a|para)[*_]{0,2} ?:"
-_TOPIC: Final = (
-    r"[*_]{0,2}(?:subject|date|sent|betreff|datum|gesendet|objet|envoyé|asunto|fecha|enviado)"
-    r"[*_]{0,2} ?:"
+# Names under which someone pastes; others are only mentioned, if they are never closed.
+_DOCUMENTS: Final = ("article", "attachment", "context", "doc", "document", "email", "file", "mail")
+_MANY_WORDS: Final = re.compile(r"\s{0,9}\S{1,80}(?:\s{1,9}\S{1,80}){3}")
+
+
+def _header(names: str) -> str:
+    return rf"[^\S\n]{{0,12}}[*_]{{0,2}}(?:{names})[*_]{{0,2}}[^\S\n]?[:\uff1a]"
+
+
+_PARTY: Final = (
+    _header(
+        "from|to|b?cc|reply-to|von|an|de|à|a|para|da|mittente|destinatario|от(?: кого)?|кому|"
+        "差出人|送信者|宛先|发件人|收件人"
+    )
+    # An address or a name follows, and not the number of a setting.
+    + r"(?=.{0,99}@|[^\S\n]*[^\W\d_])"
 )
+_TOPIC: Final = _header(
+    "subject|date|sent|betreff|datum|gesendet|objet|envoyé|asunto|fecha|enviad[oa](?: em)?|"
+    "oggetto|data|inviato|assunto|тема|дата|отправлено|件名|日時|送信日時|日付|主题|日期"
+)
+_ANY: Final = _header(r"[\w-]{1,30}")
+# Other headers and empty lines may stand between.
+_MORE: Final = rf".*\n(?:[^\S\n]*\n|{_ANY}.*\n){{0,8}}?"
 # A sender and a recipient are not enough: people also write "From: Postgres 14", "To: Postgres 16".
-_HEAD: Final = rf"(?:{_PARTY}.*\n){{1,3}}{_TOPIC}|{_TOPIC}.*\n(?:{_PARTY}|{_TOPIC})"
+_HEAD: Final = rf"{_PARTY}{_MORE}{_TOPIC}|{_TOPIC}{_MORE}(?:{_PARTY}|{_TOPIC})"
+_ADDRESS: Final = r"<[^\s<>@]{1,80}@[^\s<>@]{1,80}>"
 _FORWARDED: Final = (
     r"-{3,}+[^-\n]{0,40}\b(?:message|nachricht|mensaje)\b[^-\n]{0,40}-{3,}"
     r"|begin forwarded message:"
     # Where ">" marks what is quoted, the rest is the user's.
-    r"|(?:on|am|le|el) .{1,200}\b(?:wrote|schrieb|a écrit|escribió)\b.{0,100}:$(?!\n+>)"
+    r"|(?:(?:on|am|le|el|il|em) .{1,200}(?:(?<=>)\n)?\b(?:wrote|schrieb|a écrit|escribió|escreveu|"
+    rf"ha scritto)\b.{{0,100}}|(?=.{{0,99}}\d)[^<\n]{{1,200}}{_ADDRESS}):$(?!\n+>)"
+    rf"|[^<\n]{{1,80}}{_ADDRESS}.*\n\s{{0,9}}(?:to|an|à|para|a|кому:?) (?:me|mich|moi|mí|mim|мне)\b"
 )
 _MAIL: Final = rf"(?i:{_HEAD}|{_FORWARDED}).*(?:\n(?!-{{3,}}+[^\S\n]*$).*)*+"
 
@@ -82,8 +104,10 @@ def without_pasted(text: str) -> str:
 
 
 def _cut_elements(text: str) -> str:
-    """Without the elements of several lines. A tag in the middle of a line is only mentioned."""
-    opened: defaultdict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+    """Without the elements of several lines or many words. A tag in the middle of a line is only
+    mentioned.
+    """
+    opened: defaultdict[str, list[tuple[re.Match[str], int]]] = defaultdict(list)
     spans: list[tuple[int, int]] = []
     line = 0
     for tag in _TAG.finditer(text):
@@ -92,22 +116,40 @@ def _cut_elements(text: str) -> str:
             continue
         starts = opened[tag["name"].casefold()]
         if not tag["slash"]:
-            is_mentioned = tag["starts_line"] is None and tag["ends_line"] is None
-            starts.append((tag.start(), line, is_mentioned))
+            starts.append((tag, line))
             continue
         while starts:
-            start, first_line, is_mentioned = starts.pop()
-            if first_line == line:
+            opener, first_line = starts.pop()
+            is_mentioned = opener["starts_line"] is None and opener["ends_line"] is None
+            if _encloses(opener, tag) if first_line == line else not is_mentioned:
+                spans.append((opener.start(), tag.end()))
+            if first_line == line or not is_mentioned:
                 break
-            if not is_mentioned:
-                spans.append((start, tag.end()))
-                break
+    for name in _DOCUMENTS:
+        spans += [(tag.start(), len(text)) for tag, _ in opened[name] if _opens_a_text(tag)]
     kept: list[str] = []
     reached = 0
     for start, end in sorted(spans):
         kept.append(text[reached:start])
         reached = max(reached, end)
     return "\n".join((*kept, text[reached:]))
+
+
+def _encloses(start: re.Match[str], end: re.Match[str]) -> bool:
+    """Whether two tags of one line have more than a few words between them, and not just stand
+    among those of a sentence: "Use <ul> for lists, and close them with </ul>".
+    """
+    text = start.string
+    is_whole_line = start["starts_line"] is not None and end["ends_line"] is not None
+    is_tight = not re.search(r"[\s`]", text[start.end()] + text[end.start() - 1])
+    is_long = _MANY_WORDS.match(text, start.end(), end.start()) is not None
+    return is_long and (is_whole_line or is_tight)
+
+
+def _opens_a_text(tag: re.Match[str]) -> bool:
+    """Whether a tag that is never closed starts a line, and the text begins right after it."""
+    starts = tag["starts_line"] is not None and not tag[0].rstrip().endswith("/>")
+    return starts and (tag["ends_line"] is not None or not tag.string[tag.end()].isspace())
 
 
 def _tables(lines: Sequence[str]) -> Iterator[int]:

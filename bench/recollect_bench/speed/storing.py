@@ -38,6 +38,8 @@ _MAX_TIMES: Final = 100
 _FIRST: Final = 10_000_000
 
 _ERASE: Final = "delete from memories where id = any(%s)"
+# The next size stores the same memories again.
+_FREE_IDS: Final = "delete from changes where memory_id = any(%s)"
 
 
 @dataclass(slots=True)
@@ -89,7 +91,8 @@ async def _store(
 
 
 async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
-    await rig.connection.execute(_ERASE, (list(ids),))
+    for statement in (_ERASE, _FREE_IDS):
+        await rig.connection.execute(statement, (list(ids),))
 
 
 @asynccontextmanager

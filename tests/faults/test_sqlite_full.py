@@ -152,7 +152,7 @@ def on_a_full_disk(store: Path, folder: Path, *arguments: str) -> dict[str, Any]
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])},
     )
     if "unshare" in done.stderr or "mount:" in done.stderr:
-        pytest.skip("file systems cannot be mounted here")
+        pytest.skip("no file system can be mounted here: allow user namespaces, or run as root")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

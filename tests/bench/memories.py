@@ -13,7 +13,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 def memory(number: int, content: str, **fields: object) -> Memory:
     at = BEGINNING + timedelta(minutes=number)
     id = uuid7(at, number.to_bytes(10, "big"))
-    return Memory(id, "me", content, at, at, **fields)  # type: ignore[arg-type]  # a test's own
+    return Memory(id=id, owner="me", content=content, created_at=at, updated_at=at, **fields)  # type: ignore[arg-type]  # a test's own
 
 
 def filler(first: int, count: int) -> list[Memory]:

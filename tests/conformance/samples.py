@@ -34,7 +34,7 @@ BACKGROUND = (
 def memory(number: int, content: str = "something to know", **fields: Any) -> Memory:
     """The memory whose id is `number`; a larger number is also younger, by a minute each."""
     at = MOMENT + timedelta(minutes=number)
-    first = Memory(UUID(int=number), OWNER, content, created_at=at, updated_at=at)
+    first = Memory(id=UUID(int=number), owner=OWNER, content=content, created_at=at, updated_at=at)
     return replace(first, **fields)
 
 

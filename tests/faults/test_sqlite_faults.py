@@ -38,7 +38,9 @@ async def main(path, count):
         for number in range(int(count)):
             now = datetime.now(UTC)
             id = uuid7(now, os.urandom(10))
-            await store.add(Memory(id, "ada", f"harbour {number} " + "x" * 500, now, now))
+            content = f"harbour {number} " + "x" * 500
+            memory = Memory(id=id, owner="ada", content=content, created_at=now, updated_at=now)
+            await store.add(memory)
             print(id, flush=True)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -62,7 +64,10 @@ async def main(path):
         found = await store.search_words("ada", EVERYWHERE, WordQuery("harbour"))
         print("found", *(candidate.id for candidate in found))
         try:
-            await store.add(Memory(UUID(int=2), "ada", "harbour", now, now))
+            memory = Memory(
+                id=UUID(int=2), owner="ada", content="harbour", created_at=now, updated_at=now
+            )
+            await store.add(memory)
         except StoreReadOnly as error:
             print("read-only:", error, "|", error.remedy)
         found = await store.search_words("ada", EVERYWHERE, WordQuery("harbour"))

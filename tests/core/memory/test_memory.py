@@ -26,7 +26,13 @@ LIMITS = Limits(content=20, words=3, word=5, label=6)
 
 
 def memory(**fields: object) -> Memory:
-    plain = Memory(UUID(int=1), "me", "staging is frozen", MOMENT, MOMENT)
+    plain = Memory(
+        id=UUID(int=1),
+        owner="me",
+        content="staging is frozen",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+    )
     return replace(plain, **fields)  # type: ignore[arg-type]  # tables name the fields
 
 

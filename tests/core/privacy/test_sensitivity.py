@@ -35,7 +35,14 @@ def test_a_draft_is_judged_by_its_text_unless_the_caller_said(
 
 
 def memory(content: str, *tags: str) -> Memory:
-    return Memory(uuid7(MOMENT, bytes(10)), "me", content, MOMENT, MOMENT, tags=tags)
+    return Memory(
+        id=uuid7(MOMENT, bytes(10)),
+        owner="me",
+        content=content,
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        tags=tags,
+    )
 
 
 @pytest.mark.parametrize(

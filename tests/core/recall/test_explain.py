@@ -15,11 +15,11 @@ from recollect.core.recall.explain import ObstacleKind, below_limit, find_bars
 from recollect.core.recall.request import RecallRequest, RerankPlace, SortBy
 
 MEMORY = Memory(
-    UUID(int=1),
-    "me",
-    "staging is frozen",
-    MOMENT,
-    MOMENT,
+    id=UUID(int=1),
+    owner="me",
+    content="staging is frozen",
+    created_at=MOMENT,
+    updated_at=MOMENT,
     tags=("ops",),
     project="shop",
     session="monday",

@@ -15,7 +15,9 @@ from recollect.core.recall.explain_legs import leg_obstacle
 from recollect.core.recall.request import LegName, Reason, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 
-MEMORY = Memory(UUID(int=1), "me", "staging is frozen", MOMENT, MOMENT)
+MEMORY = Memory(
+    id=UUID(int=1), owner="me", content="staging is frozen", created_at=MOMENT, updated_at=MOMENT
+)
 SECRET = replace(MEMORY, is_sensitive=True)
 RAN = LegFacts("ran", 1.0, 50, score=0.5, rank=1, searched=50)
 NOT_FOUND = LegFacts("ran", 1.0, 50)

@@ -80,7 +80,9 @@ def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
         "lexical": WhyLeg(LegFacts("ran", 1.0, 100), 0.0),
         "dense": WhyLeg(LegFacts("absent", 0.85, 100), None, absent),
     }
-    memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
+    memory = Memory(
+        id=new_id(), owner="me", content="the harbour", created_at=MOMENT, updated_at=MOMENT
+    )
     report = WhyReport(memory, False, None, 10, None, 1.0, None, legs, kept_out=(forgotten, absent))
     told = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
     assert told.note == "answered by the local store, by words alone: the server cannot be reached"
@@ -107,7 +109,9 @@ def test_local_report_has_a_remedy_that_fits_the_missing_leg(
 ) -> None:
     absent = WhyLeg(LegFacts("absent", 1.0, 100))
     legs: dict[LegName, WhyLeg] = {"dense": absent, "graph": absent}
-    memory = Memory(new_id(), "me", "the harbour", MOMENT, MOMENT)
+    memory = Memory(
+        id=new_id(), owner="me", content="the harbour", created_at=MOMENT, updated_at=MOMENT
+    )
     stage = RerankReport("absent", note="no model for it")
     report = WhyReport(
         memory, False, None, 10, None, 1.0, None, legs, kept_out=(), second_stage=stage

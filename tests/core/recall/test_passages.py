@@ -26,7 +26,7 @@ def text_with(fact: str, *, at: float) -> str:
 
 
 def hit(text: str, **fields: object) -> Hit:
-    memory = Memory(UUID(int=1), "ada", text, created_at=AT, updated_at=AT)
+    memory = Memory(id=UUID(int=1), owner="ada", content=text, created_at=AT, updated_at=AT)
     return replace(Hit(memory, 1.0, 1.0, 1.0, {}), **fields)  # type: ignore[arg-type]
 
 

@@ -148,7 +148,14 @@ def test_rearrange_shares_out_the_places_of_what_was_scored(
 
 def hit(number: int, score: float, importance: float = 0.5, age: int = 0) -> Hit:
     moment = MOMENT - timedelta(hours=age)
-    memory = Memory(UUID(int=number), "me", "text", moment, moment, importance=importance)
+    memory = Memory(
+        id=UUID(int=number),
+        owner="me",
+        content="text",
+        created_at=moment,
+        updated_at=moment,
+        importance=importance,
+    )
     return Hit(memory, score, score, 1.0, {})
 
 

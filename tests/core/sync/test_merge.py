@@ -23,7 +23,18 @@ GONE = iso(MOMENT)
 
 def state(content: str = "a", version: int = 1, **others: Any) -> State:
     extra = {name: others.pop(name) for name in list(others) if name not in Memory.__slots__}
-    return State(Memory(ID, "me", content, MOMENT, MOMENT, version=version, **others), extra)
+    return State(
+        Memory(
+            id=ID,
+            owner="me",
+            content=content,
+            created_at=MOMENT,
+            updated_at=MOMENT,
+            version=version,
+            **others,
+        ),
+        extra,
+    )
 
 
 def fields(**changed: object) -> Fields:

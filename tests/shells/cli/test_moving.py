@@ -318,7 +318,13 @@ def test_listed_ids_can_be_shown_after_an_import(cli: Cli, tmp_path: Path) -> No
     """Also where an export brings ids of the same millisecond."""
     moment = datetime(2025, 3, 2, tzinfo=UTC)
     exact = [
-        Memory(uuid7(moment, os.urandom(10)), "me", f"the boat {n}", moment, moment)
+        Memory(
+            id=uuid7(moment, os.urandom(10)),
+            owner="me",
+            content=f"the boat {n}",
+            created_at=moment,
+            updated_at=moment,
+        )
         for n in range(5)
     ]
     own = tmp_path / "own.jsonl"

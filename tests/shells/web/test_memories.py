@@ -161,7 +161,7 @@ def test_a_memory_of_one_megabyte_word_does_not_break_the_layout(
     word = "W" * 1_000_000
     key = server.new_key("archivist")
     at = datetime.now(UTC)
-    memory = Memory(new_id(), "archivist", word, created_at=at, updated_at=at)
+    memory = Memory(id=new_id(), owner="archivist", content=word, created_at=at, updated_at=at)
     adding = server.server.context.store.add(memory)
     asyncio.run_coroutine_threadsafe(adding, server.loop).result()
     page = open_page(key, "#/memories")

@@ -19,7 +19,7 @@ FACT = "The ferry to Marblehead leaves at nine."
 
 def test_the_passage_is_injected_instead_of_a_memory_over_the_budget() -> None:
     text = FILLER * 100 + FACT + " " + FILLER * 100
-    memory = Memory(UUID(int=1), "ada", text, created_at=AT, updated_at=AT)
+    memory = Memory(id=UUID(int=1), owner="ada", content=text, created_at=AT, updated_at=AT)
     hit = Hit(memory, 1.0, 1.0, 1.0, {"lexical": LegPlace(1, 9.0, 1.0)})
 
     def find(request: RecallRequest) -> list[Hit]:
@@ -37,7 +37,7 @@ def test_the_passage_is_injected_instead_of_a_memory_over_the_budget() -> None:
 
 def test_a_long_memory_about_something_else_is_not_injected() -> None:
     text = FILLER * 100 + FACT + " " + FILLER * 100
-    memory = Memory(UUID(int=1), "ada", text, created_at=AT, updated_at=AT)
+    memory = Memory(id=UUID(int=1), owner="ada", content=text, created_at=AT, updated_at=AT)
     hit = Hit(memory, 1.0, 1.0, 1.0, {"lexical": LegPlace(1, 9.0, 1.0)})
     found = inject(
         lambda request: show_passages([hit], request.query), "Which editor does Ada prefer?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, LiteralString, NewType
 from uuid import UUID
@@ -11,15 +11,36 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.search_vector import analyzed
+from recollect.core.memory.fields import Field, Kind
 from recollect.core.memory.links import as_values, from_values
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.recall.settings import SettingChange
 
-MEMORY_COLUMNS: Final[LiteralString] = (
-    "m.id, m.owner, m.content, m.category, m.tags, m.expanded_keywords, m.importance,"
-    " m.is_sensitive, m.project, m.session, m.version, m.created_at, m.updated_at, m.deleted_at,"
-    " m.links, m.valid_from, m.valid_until, m.changed_by"
-)
+# By kind of field. The columns are named after the fields, which no one else can name.
+_TYPES: Final[Mapping[Kind, LiteralString]] = {
+    "id": "uuid",
+    "text": "text",
+    "texts": "text[]",
+    "number": "double precision",
+    "count": "integer",
+    "flag": "boolean",
+    "moment": "timestamptz",
+    "links": "jsonb",
+}
+_COLUMNS: Final[Mapping[LiteralString, LiteralString]] = {
+    **{field.name: _TYPES[field.kind] for field in STORED},
+    "search_vector": "tsvector",
+    "languages": "text",
+    "analyzer": "smallint",
+}
+_NEVER_CHANGED: Final = ("id", "owner", "created_at")
+
+
+def _list(form: LiteralString, columns: Iterable[LiteralString]) -> LiteralString:
+    return ", ".join(form.format(column) for column in columns)
+
+
+MEMORY_COLUMNS: Final = _list("m.{}", (field.name for field in STORED))
 
 # Null in all but a few rows, which the planner knows.
 _VALID: Final[LiteralString] = (
@@ -32,30 +53,17 @@ Condition = NewType("Condition", str)
 elsewhere can become a part of a statement unnoticed."""
 
 # What `from_memory` gives a value for.
-INSERT_MEMORY = """
-insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links,
-    valid_from, valid_until, changed_by, search_vector, languages, analyzer)
-values (%(id)s, %(owner)s, %(content)s, %(category)s, %(tags)s, %(expanded_keywords)s,
-    %(importance)s, %(is_sensitive)s, %(project)s, %(session)s, %(version)s, %(created_at)s,
-    %(updated_at)s, %(deleted_at)s, %(links)s, %(valid_from)s, %(valid_until)s, %(changed_by)s,
-    %(search_vector)s, %(languages)s, %(analyzer)s)
-"""
+_INSERT: Final[LiteralString] = f"insert into memories ({_list('{}', _COLUMNS)})"
+INSERT_MEMORY: Final[LiteralString] = f"{_INSERT} values ({_list('%({})s', _COLUMNS)})"
 # What `to_json` gives, in one statement that is parsed and planned once: three times as fast as a
 # statement a memory. By id, as every writer of several rows locks them.
-INSERT_MANY = """
-insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
-    is_sensitive, project, session, version, created_at, updated_at, deleted_at, links,
-    valid_from, valid_until, changed_by, search_vector, languages, analyzer)
-select * from json_to_recordset(%(memories)s::json) as given (id uuid, owner text, content text,
-    category text, tags text[], expanded_keywords text[], importance double precision,
-    is_sensitive boolean, project text, session text, version integer, created_at timestamptz,
-    updated_at timestamptz, deleted_at timestamptz, links jsonb, valid_from timestamptz,
-    valid_until timestamptz, changed_by text, search_vector tsvector, languages text,
-    analyzer smallint)
+INSERT_MANY: Final[LiteralString] = f"""
+{_INSERT}
+select * from json_to_recordset(%(memories)s::json) as given
+    ({", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())})
 order by id
 returning id
-"""
+"""  # noqa: S608  # composed of constants
 # Neither what is there nor what was erased.
 INSERT_NEW = INSERT_MANY.replace(
     "order by id\nreturning",
@@ -65,63 +73,25 @@ INSERT_NEW = INSERT_MANY.replace(
 order by id
 on conflict (owner, id) do nothing returning""",
 )
-UPDATE_MEMORY = """
-update memories set content = %(content)s, category = %(category)s, tags = %(tags)s,
-    expanded_keywords = %(expanded_keywords)s, importance = %(importance)s,
-    is_sensitive = %(is_sensitive)s, project = %(project)s, session = %(session)s,
-    version = %(version)s, updated_at = %(updated_at)s, deleted_at = %(deleted_at)s,
-    links = %(links)s, valid_from = %(valid_from)s, valid_until = %(valid_until)s,
-    changed_by = %(changed_by)s, search_vector = %(search_vector)s, languages = %(languages)s,
-    analyzer = %(analyzer)s
+UPDATE_MEMORY: Final[LiteralString] = f"""
+update memories
+set {_list("{0} = %({0})s", (name for name in _COLUMNS if name not in _NEVER_CHANGED))}
 where owner = %(owner)s and id = %(id)s
-"""
+"""  # noqa: S608  # composed of constants
 
 
 def to_memory(row: Mapping[str, Any]) -> Memory:
-    return Memory(
-        id=row["id"],
-        owner=row["owner"],
-        content=row["content"],
-        category=row["category"],
-        tags=tuple(row["tags"]),
-        expanded_keywords=tuple(row["expanded_keywords"]),
-        importance=row["importance"],
-        is_sensitive=row["is_sensitive"],
-        project=row["project"],
-        session=row["session"],
-        version=row["version"],
-        created_at=utc(row["created_at"]),
-        updated_at=utc(row["updated_at"]),
-        deleted_at=None if row["deleted_at"] is None else utc(row["deleted_at"]),
-        links=from_values(row["links"]),
-        valid_from=None if row["valid_from"] is None else utc(row["valid_from"]),
-        valid_until=None if row["valid_until"] is None else utc(row["valid_until"]),
-        changed_by=row["changed_by"],
-    )
+    return Memory(**{field.name: _convert(_READERS, field, row[field.name]) for field in STORED})
 
 
 def from_memory(memory: Memory) -> dict[str, Any]:
-    return {
-        "id": memory.id,
-        "owner": memory.owner,
-        "content": memory.content,
-        "category": memory.category,
-        "tags": list(memory.tags),
-        "expanded_keywords": list(memory.expanded_keywords),
-        "importance": memory.importance,
-        "is_sensitive": memory.is_sensitive,
-        "project": memory.project,
-        "session": memory.session,
-        "version": memory.version,
-        "created_at": memory.created_at,
-        "updated_at": memory.updated_at,
-        "deleted_at": memory.deleted_at,
-        "links": Jsonb(as_values(memory.links)),
-        "valid_from": memory.valid_from,
-        "valid_until": memory.valid_until,
-        "changed_by": memory.changed_by,
-        **analyzed(memory),
-    }
+    row = {field.name: _convert(_WRITERS, field, getattr(memory, field.name)) for field in STORED}
+    return row | analyzed(memory)
+
+
+def _convert(converters: _Converters, field: Field, value: Any) -> Any:  # noqa: ANN401  # of its kind
+    convert = converters.get(field.kind)
+    return value if value is None or convert is None else convert(value)
 
 
 def to_json(memories: Iterable[Memory]) -> str:
@@ -167,3 +137,9 @@ def within(
 
 def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
+
+
+# Kinds that are not listed are as the driver has them.
+_Converters = Mapping[Kind, Callable[[Any], Any]]
+_READERS: Final[_Converters] = {"texts": tuple, "moment": utc, "links": from_values}
+_WRITERS: Final[_Converters] = {"texts": list, "links": lambda links: Jsonb(as_values(links))}

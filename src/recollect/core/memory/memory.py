@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
+from recollect.core.memory.fields import NOT_EXPORTED, NOT_STORED, Field, fields_of
 from recollect.core.memory.links import Link, checked_links
 from recollect.core.text.analysis import unstorable
 
@@ -39,20 +40,21 @@ MAX_CLOCK_SKEW: Final = timedelta(days=1)
 _JSON_GROWTH: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """Self-contained content, with what is needed to find, rank and protect it. It is recalled from
     `valid_from` until just before `valid_until`; without them, always. `changed_by` names who made
     this version. Not part of the memory are `was_known`, which tells the writer that the text was
     already stored (`core/memory/duplicates.py`), and `superseded_by`, which tells the reader of one
     memory or of a listing what recall shows in its place.
+
+    This is the table of fields (`core/memory/fields.py`). New ones are added behind `changed_by`,
+    with a default: an older peer does not send them.
     """
 
     id: UUID
-    owner: str
+    owner: str = field(metadata=NOT_EXPORTED)
     content: str
-    created_at: datetime
-    updated_at: datetime
     category: str = DEFAULT_CATEGORY
     tags: tuple[str, ...] = ()
     expanded_keywords: tuple[str, ...] = ()
@@ -61,13 +63,15 @@ class Memory:
     project: str | None = None
     session: str | None = None
     version: int = 1
+    created_at: datetime
+    updated_at: datetime
     deleted_at: datetime | None = None
     links: tuple[Link, ...] = ()
     valid_from: datetime | None = None
     valid_until: datetime | None = None
-    changed_by: str | None = field(default=None, compare=False)
-    was_known: bool = field(default=False, compare=False)
-    superseded_by: UUID | None = field(default=None, compare=False)
+    changed_by: str | None = field(default=None, compare=False, metadata=NOT_EXPORTED)
+    was_known: bool = field(default=False, compare=False, metadata=NOT_STORED)
+    superseded_by: UUID | None = field(default=None, compare=False, metadata=NOT_STORED)
 
     def is_valid_at(self, moment: datetime) -> bool:
         return (self.valid_from is None or self.valid_from <= moment) and (
@@ -116,6 +120,8 @@ class Changes(TypedDict, total=False):
     valid_until: datetime | None
 
 
+FIELDS: Final = {field.name: field for field in fields_of(Memory)}
+STORED: Final = tuple(field for field in FIELDS.values() if field.is_stored)
 # What people say about a memory itself; links are about others, and stores keep the rest.
 STATED_FIELDS: Final = tuple(name for name in Changes.__annotations__ if name != "links")
 
@@ -187,17 +193,11 @@ def checked(memory: Memory, limits: Limits) -> Memory:
     """The memory as it will be stored: texts repaired and trimmed, tags and links without
     duplicates; or InvalidInput.
     """
-    tidy = replace(
-        memory,
-        content=repaired(memory.content).strip(),
-        tags=_words(memory.tags, "tags", limits),
-        expanded_keywords=_words(memory.expanded_keywords, "expanded_keywords", limits),
-        project=_label(memory.project, "project", limits),
-        session=_label(memory.session, "session", limits),
-        links=checked_links(memory.links, memory.id),
-        valid_from=checked_moment(memory.valid_from, "valid_from"),
-        valid_until=checked_moment(memory.valid_until, "valid_until"),
-    )
+    stated: dict[str, Any] = {
+        name: _checked_value(FIELDS[name], getattr(memory, name), limits) for name in STATED_FIELDS
+    }
+    stated["links"] = checked_links(memory.links, memory.id)
+    tidy = replace(memory, **stated)
     _check_validity(tidy)
     _check_content(tidy.content, limits)
     check_categories((tidy.category,))
@@ -209,6 +209,16 @@ def checked(memory: Memory, limits: Limits) -> Memory:
             remedy="Name the session, or choose another category.",
         )
     return tidy
+
+
+def _checked_value(field: Field, value: Any, limits: Limits) -> Any:  # noqa: ANN401  # of its kind
+    if field.name == "content":
+        return repaired(value).strip()
+    if field.kind == "texts":
+        return _words(value, field.name, limits)
+    if field.kind == "text" and field.is_optional:
+        return _label(value, field.name, limits)
+    return checked_moment(value, field.name) if field.kind == "moment" else value
 
 
 def dated(memory: Memory, now: datetime) -> Memory:

@@ -62,7 +62,13 @@ def _is_based_on(item: Outgoing, current: Remote) -> bool:
 
 
 def _new(owner: str, item: Outgoing, limits: Limits, now: datetime) -> Decision:
-    empty = Memory(item.id, owner, "", item.created_at, item.updated_at)
+    empty = Memory(
+        id=item.id,
+        owner=owner,
+        content="",
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+    )
     version = max(1, min(item.version, _MAX_VERSIONS_AT_ONCE))
     return _accepted(item, State(empty), limits, version, now)
 

@@ -6,7 +6,7 @@ The words of former texts have no index: they are read as they are asked for, wi
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -16,22 +16,29 @@ from psycopg import AsyncConnection
 from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, within
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 from recollect.core.text.analysis import clean_query
 
-# Stands where the table of memories would. A version of a memory that is sensitive now is, too.
+# Where a version has what a memory has in a column of the same name. A version of a memory that is
+# sensitive now is, too.
+_ELSEWHERE: Final[Mapping[LiteralString, LiteralString]] = {
+    "id": "v.memory_id",
+    "updated_at": "v.known_from",
+    "is_sensitive": "v.is_sensitive or m.is_sensitive",
+}
+_VERSION_COLUMNS: Final[LiteralString] = ", ".join(
+    f"{_ELSEWHERE.get(field.name, f'v.{field.name}')} as {field.name}" for field in STORED
+)
+# Stands where the table of memories would.
 _THEN: Final[LiteralString] = f"""
 (
     select {MEMORY_COLUMNS}, m.search_vector from memories m
     where m.owner = %(owner)s and m.updated_at <= %(as_of)s and m.created_at <= %(as_of)s
     union all
-    (select distinct on (v.memory_id) v.memory_id, v.owner, v.content, v.category, v.tags,
-        v.expanded_keywords, v.importance, v.is_sensitive or m.is_sensitive, v.project, v.session,
-        v.version, v.created_at, v.known_from, v.deleted_at, v.links, v.valid_from, v.valid_until,
-        v.changed_by, v.search_vector
+    (select distinct on (v.memory_id) {_VERSION_COLUMNS}, v.search_vector
     from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
     where v.owner = %(owner)s and v.known_from <= %(as_of)s and v.known_until > %(as_of)s
         and v.created_at <= %(as_of)s and m.updated_at > %(as_of)s
@@ -43,13 +50,11 @@ _READ: Final = f"select {MEMORY_COLUMNS} from {_THEN} m where m.deleted_at is nu
 _LINKED: Final = f"{_READ} and m.links <> '[]'"
 _SOME: Final = f"{_READ} and m.id = any(%(ids)s)"
 
-_FORMER: Final = """
-select v.memory_id as id, v.owner, v.content, v.category, v.tags, v.expanded_keywords, v.importance,
-    v.is_sensitive or m.is_sensitive as is_sensitive, v.project, v.session, v.version, v.created_at,
-    v.known_from as updated_at, v.deleted_at, v.links, v.valid_from, v.valid_until, v.changed_by
+_FORMER: Final = f"""
+select {_VERSION_COLUMNS}
 from memory_versions v join memories m on m.owner = v.owner and m.id = v.memory_id
 where v.owner = %(owner)s and v.memory_id = %(id)s order by v.number
-"""
+"""  # noqa: S608  # composed of constants
 
 Connection = AsyncConnection[Any]
 

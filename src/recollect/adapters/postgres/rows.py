@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, LiteralString, NewType
 from uuid import UUID
@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.search_vector import analyzed
-from recollect.core.memory.fields import Field, Kind
+from recollect.core.memory.fields import Converters, Kind
 from recollect.core.memory.links import as_values, from_values
 from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.recall.settings import SettingChange
@@ -81,17 +81,12 @@ where owner = %(owner)s and id = %(id)s
 
 
 def to_memory(row: Mapping[str, Any]) -> Memory:
-    return Memory(**{field.name: _convert(_READERS, field, row[field.name]) for field in STORED})
+    return Memory(**{field.name: field.convert(row[field.name], _READERS) for field in STORED})
 
 
 def from_memory(memory: Memory) -> dict[str, Any]:
-    row = {field.name: _convert(_WRITERS, field, getattr(memory, field.name)) for field in STORED}
+    row = {field.name: field.convert(getattr(memory, field.name), _WRITERS) for field in STORED}
     return row | analyzed(memory)
-
-
-def _convert(converters: _Converters, field: Field, value: Any) -> Any:  # noqa: ANN401  # of its kind
-    convert = converters.get(field.kind)
-    return value if value is None or convert is None else convert(value)
 
 
 def to_json(memories: Iterable[Memory]) -> str:
@@ -139,7 +134,5 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-# Kinds that are not listed are as the driver has them.
-_Converters = Mapping[Kind, Callable[[Any], Any]]
-_READERS: Final[_Converters] = {"texts": tuple, "moment": utc, "links": from_values}
-_WRITERS: Final[_Converters] = {"texts": list, "links": lambda links: Jsonb(as_values(links))}
+_READERS: Final[Converters] = {"texts": tuple, "moment": utc, "links": from_values}
+_WRITERS: Final[Converters] = {"texts": list, "links": lambda links: Jsonb(as_values(links))}

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from recollect.core.memory.fields import Converters, Field
 from recollect.core.memory.links import as_values, from_values
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.memory import STORED, Memory, Scope
 
 if TYPE_CHECKING:
     from recollect.core.recall.settings import SettingChange
@@ -29,27 +30,13 @@ _VALID: Final = (
     " AND (m.valid_until IS NULL OR m.valid_until > :valid_at)"
 )
 
+# What a memory is found by.
+TERMS: Final = ("languages", "content_terms", "keyword_terms", "tag_terms", "category_terms")
 # What `to_row` gives a value for: as columns, as values, and as a change of all but the id.
-COLUMNS: Final = """
-    id, owner, category, project, session, importance, is_sensitive, version, created_at,
-    updated_at, deleted_at, valid_from, valid_until, changed_by, analyzer, languages, tags,
-    expanded_keywords, content, links, content_terms, keyword_terms, tag_terms, category_terms
-"""
-VALUES: Final = """
-    :id, :owner, :category, :project, :session, :importance, :is_sensitive, :version, :created_at,
-    :updated_at, :deleted_at, :valid_from, :valid_until, :changed_by, :analyzer, :languages, :tags,
-    :expanded_keywords, :content, :links, :content_terms, :keyword_terms, :tag_terms,
-    :category_terms
-"""
-CHANGES: Final = """
-    category = :category, project = :project, session = :session, importance = :importance,
-    is_sensitive = :is_sensitive, version = :version, created_at = :created_at,
-    updated_at = :updated_at, deleted_at = :deleted_at, valid_from = :valid_from,
-    valid_until = :valid_until, changed_by = :changed_by, analyzer = :analyzer,
-    languages = :languages, tags = :tags, expanded_keywords = :expanded_keywords,
-    content = :content, links = :links, content_terms = :content_terms,
-    keyword_terms = :keyword_terms, tag_terms = :tag_terms, category_terms = :category_terms
-"""
+_NAMES: Final = (*(field.name for field in STORED), "analyzer", *TERMS)
+COLUMNS: Final = ", ".join(_NAMES)
+VALUES: Final = ", ".join(f":{name}" for name in _NAMES)
+CHANGES: Final = ", ".join(f"{name} = :{name}" for name in _NAMES if name not in ("id", "owner"))
 REPLACE: Final = f"""
 UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
 """  # noqa: S608  # composed of constants
@@ -69,27 +56,12 @@ SELECT name FROM project WHERE name IS NOT NULL
 
 
 def to_row(memory: Memory) -> Parameters:
-    return {
-        "id": str(memory.id),
-        "owner": memory.owner,
-        "content": memory.content,
-        "created_at": microseconds(memory.created_at),
-        "updated_at": microseconds(memory.updated_at),
-        "category": memory.category,
-        "tags": _text_list(memory.tags),
-        "expanded_keywords": _text_list(memory.expanded_keywords),
-        "importance": float(memory.importance),
-        "is_sensitive": memory.is_sensitive,
-        "project": memory.project,
-        "session": memory.session,
-        "version": memory.version,
-        "deleted_at": None if memory.deleted_at is None else microseconds(memory.deleted_at),
-        "valid_from": None if memory.valid_from is None else microseconds(memory.valid_from),
-        "valid_until": None if memory.valid_until is None else microseconds(memory.valid_until),
-        "changed_by": memory.changed_by,
-        "links": json.dumps(as_values(memory.links)),
-        **analyzed(memory),
-    }
+    row = {field.name: to_column(field, getattr(memory, field.name)) for field in STORED}
+    return row | analyzed(memory)
+
+
+def to_column(field: Field, value: Any) -> Any:  # noqa: ANN401  # of the field's kind
+    return field.convert(value, _WRITERS)
 
 
 def analyzed(memory: Memory) -> Parameters:
@@ -113,26 +85,7 @@ def _spaced(field: Iterable[tuple[str, ...]]) -> str:
 
 
 def from_row(row: sqlite3.Row) -> Memory:
-    return Memory(
-        id=UUID(row["id"]),
-        owner=row["owner"],
-        content=row["content"],
-        created_at=moment(row["created_at"]),
-        updated_at=moment(row["updated_at"]),
-        category=row["category"],
-        tags=tuple(json.loads(row["tags"])),
-        expanded_keywords=tuple(json.loads(row["expanded_keywords"])),
-        importance=row["importance"],
-        is_sensitive=bool(row["is_sensitive"]),
-        project=row["project"],
-        session=row["session"],
-        version=row["version"],
-        deleted_at=None if row["deleted_at"] is None else moment(row["deleted_at"]),
-        valid_from=None if row["valid_from"] is None else moment(row["valid_from"]),
-        valid_until=None if row["valid_until"] is None else moment(row["valid_until"]),
-        changed_by=row["changed_by"],
-        links=from_values(json.loads(row["links"])),
-    )
+    return Memory(**{field.name: field.convert(row[field.name], _READERS) for field in STORED})
 
 
 def to_setting_change(row: sqlite3.Row) -> SettingChange:
@@ -200,3 +153,19 @@ def projects(reader: sqlite3.Connection, owner: str) -> list[str]:
 
 def _text_list(texts: Iterable[str]) -> str:
     return json.dumps(list(texts), ensure_ascii=False)
+
+
+_READERS: Final[Converters] = {
+    "id": UUID,
+    "texts": lambda value: tuple(json.loads(value)),
+    "flag": bool,
+    "moment": moment,
+    "links": lambda value: from_values(json.loads(value)),
+}
+_WRITERS: Final[Converters] = {
+    "id": str,
+    "texts": _text_list,
+    "number": float,
+    "moment": microseconds,
+    "links": lambda links: json.dumps(as_values(links)),
+}

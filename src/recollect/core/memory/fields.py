@@ -27,6 +27,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "datetime": "moment",
     "tuple[Link, ...]": "links",
 }
+Converters = Mapping[Kind, Callable[[Any], Any]]
 _OR_NONE: Final = " | None"
 _MAX_COUNT: Final = 2**31 - 1
 
@@ -46,8 +47,13 @@ class Field:
     is_stored: bool = True
     is_exported: bool = True
 
-    def to_json(self, value: Any) -> Any:  # noqa: ANN401  # of the field's kind
-        return None if value is None else WRITERS.get(self.kind, _same)(value)
+    def convert(self, value: Any, converters: Converters) -> Any:  # noqa: ANN401  # of its kind
+        """The value in another form. A kind without a converter is the same in both."""
+        convert = converters.get(self.kind)
+        return value if value is None or convert is None else convert(value)
+
+    def to_json(self, value: Any) -> Any:  # noqa: ANN401  # of its kind
+        return self.convert(value, WRITERS)
 
     def from_json(self, value: Any) -> Any:  # noqa: ANN401  # a JSON value
         """The field's value; ValueError, TypeError or OverflowError for JSON of another kind."""
@@ -66,10 +72,6 @@ def fields_of(table: type) -> tuple[Field, ...]:
         )
         for field in dataclasses.fields(table)
     )
-
-
-def _same(value: Any) -> Any:  # noqa: ANN401  # of the field's kind
-    return value
 
 
 def _exactly(*types: type) -> Callable[[Any], Any]:
@@ -105,14 +107,13 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-# Kinds that are not listed are JSON values already.
-WRITERS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
+WRITERS: Final[Converters] = {
     "id": str,
     "texts": list,
     "moment": iso,
     "links": as_values,
 }
-READERS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
+READERS: Final[Converters] = {
     "id": lambda value: UUID(_text(value)),
     "text": _text,
     "texts": _texts,

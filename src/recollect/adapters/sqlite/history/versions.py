@@ -15,35 +15,36 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.lexical import search as words
-from recollect.adapters.sqlite.rows import from_row, id_list, inside, microseconds, to_row
+from recollect.adapters.sqlite.rows import TERMS, from_row, id_list, inside, microseconds, to_row
 from recollect.adapters.sqlite.schema.tables import TOKENIZER
-from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
+from recollect.core.memory.memory import EVERYWHERE, STORED, Memory, Scope
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import WordQuery
 
-_COLUMNS: Final = (
-    "owner, category, project, session, importance, version, created_at, deleted_at, tags,"
-    " expanded_keywords, content, links, valid_from, valid_until, changed_by"
+# Where a version has what a memory has in a column of the same name. A version of a memory that is
+# sensitive now is sensitive, too.
+_ELSEWHERE: Final = {
+    "id": "v.memory_id",
+    "updated_at": "v.known_from",
+    "is_sensitive": "v.is_sensitive OR m.is_sensitive",
+}
+_OF_A_MEMORY: Final = ", ".join(f"m.{field.name}" for field in STORED)
+_OF_A_VERSION: Final = ", ".join(
+    f"{_ELSEWHERE.get(field.name, f'v.{field.name}')} AS {field.name}" for field in STORED
 )
-_OF_A_MEMORY: Final = ", ".join(f"m.{name.strip()}" for name in _COLUMNS.split(","))
-_OF_A_VERSION: Final = ", ".join(f"v.{name.strip()}" for name in _COLUMNS.split(","))
-# What a memory is found by. Of its versions, only the texts are kept.
-_TERMS: Final = ("languages", "content_terms", "keyword_terms", "tag_terms", "category_terms")
-_TERMS_OF_A_MEMORY: Final = ", ".join(f"m.{name}" for name in _TERMS)
-_TERMS_OF_A_VERSION: Final = ", ".join("NULL" for _ in _TERMS)
+# Of versions, only the texts are kept, not their terms.
+_TERMS_OF_A_MEMORY: Final = ", ".join(f"m.{name}" for name in TERMS)
+_TERMS_OF_A_VERSION: Final = ", ".join("NULL" for _ in TERMS)
 _HELD: Final = "{0}.known_from <= :as_of AND {0}.known_until > :as_of"
-# A version of a memory that is sensitive now is sensitive, too.
 _THEN: Final = f"""
 SELECT {{wanted}} FROM (
-    SELECT m.id, m.updated_at, m.is_sensitive, {_OF_A_MEMORY}, {_TERMS_OF_A_MEMORY}
-    FROM memories m
+    SELECT {_OF_A_MEMORY}, {_TERMS_OF_A_MEMORY} FROM memories m
     WHERE m.owner = :owner AND m.updated_at <= :as_of AND m.created_at <= :as_of
     UNION ALL
-    SELECT v.memory_id, v.known_from, v.is_sensitive OR m.is_sensitive, {_OF_A_VERSION},
-        {_TERMS_OF_A_VERSION}
+    SELECT {_OF_A_VERSION}, {_TERMS_OF_A_VERSION}
     FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
     WHERE v.owner = :owner AND {_HELD.format("v")} AND v.created_at <= :as_of
         AND m.updated_at > :as_of AND v.number = (
@@ -53,8 +54,7 @@ SELECT {{wanted}} FROM (
 ) m WHERE
 """  # noqa: S608  # built from constants
 _FORMER: Final = f"""
-SELECT v.memory_id AS id, v.known_from AS updated_at,
-    v.is_sensitive OR m.is_sensitive AS is_sensitive, {_OF_A_VERSION}
+SELECT {_OF_A_VERSION}
 FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_id
 WHERE v.owner = :owner AND v.memory_id = :id ORDER BY v.number
 """  # noqa: S608  # built from constants

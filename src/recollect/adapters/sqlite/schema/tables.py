@@ -6,38 +6,43 @@ other program's database is ever written to.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from recollect.adapters.sqlite.rows import to_column
 from recollect.adapters.sqlite.schema.curation import CURATION
 from recollect.adapters.sqlite.schema.graph import GRAPH
 from recollect.adapters.sqlite.schema.vectors import RENEW_VECTORS, VECTORS
+from recollect.core.memory.fields import Kind
+from recollect.core.memory.memory import FIELDS, STORED
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
 VERSION: Final = 4
 _DONE: Final = f"PRAGMA user_version = {VERSION}"
 
+_TYPES: Final[Mapping[Kind, str]] = {
+    "id": "TEXT",
+    "text": "TEXT",
+    "texts": "TEXT",
+    "number": "REAL",
+    "count": "INTEGER",
+    "flag": "INTEGER",
+    "moment": "INTEGER",
+    "links": "TEXT",
+}
+# Fields that memories did not have at first, by the version of the schema that added them.
+ADDED: Final[Mapping[int, tuple[str, ...]]] = {3: ("valid_from", "valid_until", "changed_by")}
+
+
+def _column(name: str) -> str:
+    field = FIELDS[name]
+    needed = "" if field.is_optional else f" NOT NULL DEFAULT {to_column(field, field.default)!r}"
+    return f"{name} {_TYPES[field.kind]}{needed}"
+
+
+_ADDED: Final = ",\n    ".join(_column(name) for names in ADDED.values() for name in names)
 # What a memory is made of, as far as another side has to know it.
-STATE_COLUMNS: Final = (
-    "id",
-    "owner",
-    "category",
-    "project",
-    "session",
-    "importance",
-    "is_sensitive",
-    "version",
-    "created_at",
-    "updated_at",
-    "deleted_at",
-    "valid_from",
-    "valid_until",
-    "changed_by",
-    "tags",
-    "expanded_keywords",
-    "content",
-    "extra",
-    "links",
-)
+STATE_COLUMNS: Final = (*(field.name for field in STORED), "extra")
 _STATE: Final = ", ".join(STATE_COLUMNS)
 _OLD_STATE: Final = ", ".join(f"old.{name}" for name in STATE_COLUMNS)
 RESERVED_PAGES: Final = 8
@@ -48,7 +53,7 @@ FILL_RESERVE: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(
 # Short columns come first: a scope is then checked without reading the texts. `extra`: fields that
 # a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
 # analyzed it: by which version, and in which languages.
-_MEMORIES: Final = """
+_MEMORIES: Final = f"""
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -62,15 +67,13 @@ CREATE TABLE memories (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     deleted_at INTEGER,
-    valid_from INTEGER,
-    valid_until INTEGER,
-    changed_by TEXT,
+    {_ADDED},
     analyzer INTEGER NOT NULL,
     languages TEXT NOT NULL,
     tags TEXT NOT NULL,
     expanded_keywords TEXT NOT NULL,
     content TEXT NOT NULL,
-    extra TEXT NOT NULL DEFAULT '{}',
+    extra TEXT NOT NULL DEFAULT '{{}}',
     links TEXT NOT NULL DEFAULT '[]',
     content_terms TEXT NOT NULL,
     keyword_terms TEXT NOT NULL,
@@ -180,7 +183,7 @@ END
 
 # Former states of memories, kept in the transaction of the change, so that a recall can ask what
 # was known at a moment.
-_VERSIONS: Final = """
+_VERSIONS: Final = f"""
 CREATE TABLE memory_versions (
     number INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
@@ -199,27 +202,22 @@ CREATE TABLE memory_versions (
     expanded_keywords TEXT NOT NULL,
     content TEXT NOT NULL,
     links TEXT NOT NULL,
-    valid_from INTEGER,
-    valid_until INTEGER,
-    changed_by TEXT
+    {_ADDED}
 ) STRICT
 """
-_VERSIONS_KEPT: Final = """
+_VERSIONED: Final = [field.name for field in STORED if field.name not in ("id", "updated_at")]
+_VERSIONS_KEPT: Final = f"""
 CREATE TRIGGER versions_kept AFTER UPDATE ON memories
 WHEN old.version <> new.version OR old.updated_at <> new.updated_at BEGIN
-    INSERT INTO memory_versions (memory_id, owner, known_from, known_until, category, project,
-        session, importance, is_sensitive, version, created_at, deleted_at, tags, expanded_keywords,
-        content, links, valid_from, valid_until, changed_by)
-    VALUES (old.id, old.owner, old.updated_at, new.updated_at, old.category, old.project,
-        old.session, old.importance, old.is_sensitive, old.version, old.created_at, old.deleted_at,
-        old.tags, old.expanded_keywords, old.content, old.links, old.valid_from, old.valid_until,
-        old.changed_by);
+    INSERT INTO memory_versions (memory_id, known_from, known_until, {", ".join(_VERSIONED)})
+    VALUES (old.id, old.updated_at, new.updated_at,
+        {", ".join(f"old.{name}" for name in _VERSIONED)});
     DELETE FROM memory_versions WHERE owner = old.owner AND memory_id = old.id AND number <= (
         SELECT number FROM memory_versions WHERE owner = old.owner AND memory_id = old.id
         ORDER BY number DESC LIMIT 1 OFFSET 100
     );
 END
-"""
+"""  # noqa: S608  # composed of constants
 _VERSIONS_ERASED: Final = """
 CREATE TRIGGER versions_erased AFTER DELETE ON memories BEGIN
     DELETE FROM memory_versions WHERE owner = old.owner AND memory_id = old.id;
@@ -276,7 +274,7 @@ CREATE TABLE outbox (
 ) STRICT
 """
 # base: what a waiting change was made from; sent: what was sent and not answered yet.
-_STATES: Final = """
+_STATES: Final = f"""
 CREATE TABLE states (
     role TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -295,9 +293,7 @@ CREATE TABLE states (
     content TEXT NOT NULL,
     extra TEXT NOT NULL,
     links TEXT NOT NULL,
-    valid_from INTEGER,
-    valid_until INTEGER,
-    changed_by TEXT,
+    {_ADDED},
     PRIMARY KEY (owner, id, role)
 ) STRICT
 """
@@ -489,20 +485,30 @@ SCHEMA: Final[tuple[str, ...]] = (
     _DONE,
 )
 
-_ADD_LIFETIME: Final = (
+_RENAME_VALIDITY: Final = (
     "ALTER TABLE memory_versions RENAME COLUMN valid_from TO known_from",
     "ALTER TABLE memory_versions RENAME COLUMN valid_to TO known_until",
-    *(
-        f"ALTER TABLE {table} ADD COLUMN {column}"
-        for table in ("memories", "memory_versions", "states")
-        for column in ("valid_from INTEGER", "valid_until INTEGER", "changed_by TEXT")
-    ),
-    _BY_EXPIRY,
-    "DROP TRIGGER versions_kept",
-    _VERSIONS_KEPT,
-    "DROP TRIGGER outbox_changed",
-    _OUTBOX_CHANGED,
 )
+
+
+def _add_fields(version: int) -> tuple[str, ...]:
+    """The statements that give a store of this version the fields that were added since."""
+    names = [name for added, names in ADDED.items() if added > version for name in names]
+    if not names:
+        return ()
+    return (
+        *(
+            f"ALTER TABLE {table} ADD COLUMN {_column(name)}"
+            for table in ("memories", "memory_versions", "states")
+            for name in names
+        ),
+        "DROP TRIGGER versions_kept",
+        _VERSIONS_KEPT,
+        "DROP TRIGGER outbox_changed",
+        _OUTBOX_CHANGED,
+    )
+
+
 _KEEP_REMOVED: Final = (
     "DROP TRIGGER IF EXISTS erasures_kept",
     _ERASURES_KEPT,
@@ -514,8 +520,25 @@ _KEEP_REMOVED: Final = (
     """,
 )
 UPGRADES: Final[dict[int, tuple[str, ...]]] = {
-    1: (*_ADD_LIFETIME, *_KEEP_REMOVED, *VECTORS, *GRAPH, *CURATION, _DONE),
-    2: (*_ADD_LIFETIME, *_KEEP_REMOVED, *RENEW_VECTORS, *CURATION, _DONE),
-    3: (*_KEEP_REMOVED, _DONE),
+    1: (
+        *_RENAME_VALIDITY,
+        *_add_fields(1),
+        _BY_EXPIRY,
+        *_KEEP_REMOVED,
+        *VECTORS,
+        *GRAPH,
+        *CURATION,
+        _DONE,
+    ),
+    2: (
+        *_RENAME_VALIDITY,
+        *_add_fields(2),
+        _BY_EXPIRY,
+        *_KEEP_REMOVED,
+        *RENEW_VECTORS,
+        *CURATION,
+        _DONE,
+    ),
+    3: (*_add_fields(3), *_KEEP_REMOVED, _DONE),
 }
 """What makes a store of an older version one of this."""

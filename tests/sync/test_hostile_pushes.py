@@ -14,7 +14,7 @@ from tests.effort import scaled
 from tests.serving import Running
 from tests.strategies import any_text, new_id
 
-from recollect.core.sync.model import FIELDS, PROTOCOL
+from recollect.core.sync.model import PROTOCOL, SYNCED
 
 texts = any_text | st.just("a\x00b")
 values = st.recursive(
@@ -25,7 +25,7 @@ values = st.recursive(
 ids = st.builds(lambda: str(new_id())) | st.just(str(uuid4())) | texts
 moments = st.sampled_from(["2026-11-15T09:30:00Z", "0001-01-01T00:00:00+14:00", "soon", None])
 good = st.fixed_dictionaries({"content": st.just("x" * 9_000) | st.text("ab", min_size=1)})
-fields = good | st.dictionaries(st.sampled_from(FIELDS) | texts, values, max_size=5) | st.none()
+fields = good | st.dictionaries(st.sampled_from([*SYNCED]) | texts, values, max_size=5) | st.none()
 numbers = st.integers(-1, 3) | st.integers(2**31 - 3, 2**63)
 writes = st.fixed_dictionaries(
     {

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from tests.serving import Running
-from tests.strategies import new_id
+from tests.strategies import MOMENT, new_id
 from tests.sync.clients import Client, settle
 from tests.sync.conftest import NewClients
 from tests.sync.test_cached import cached, synced
@@ -107,10 +107,10 @@ async def test_a_link_outlives_its_target_and_comes_before_it(new_clients: NewCl
         assert hit.pointers[0].is_dangling
 
 
-async def test_an_orphan_is_taken_back_with_its_links(new_clients: NewClients) -> None:
+async def test_an_orphan_is_taken_back_with_its_links_and_lifetime(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
         one, two = await opened(stack, new_clients(2))
-        base = await one.service.remember(Draft("base"))
+        base = await one.service.remember(Draft("base", valid_from=MOMENT))
         other = await one.service.remember(Draft("other"))
         await settle(one, two)
         await one.service.forget(str(base.id), forever=True)
@@ -121,6 +121,7 @@ async def test_an_orphan_is_taken_back_with_its_links(new_clients: NewClients) -
         await two.service.resolve(str(kept.id), "other")
         again = [one for one in (await two.listed()).values() if one.content == "base"]
         assert [one.links for one in again] == [(Link("see_also", other.id),)]
+        assert [one.valid_from for one in again] == [MOMENT]
 
 
 async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(

@@ -7,12 +7,9 @@ the same request, and reads only what a hook needs from the answer. Tests compar
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
-from recollect.core.memory.links import from_values
-from recollect.core.memory.memory import Memory
+from recollect.core.memory.memory import STORED, Memory
 from recollect.core.memory.project import is_short_for
 from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage, RecallRequest
 
@@ -77,29 +74,7 @@ def _passage(values: Any) -> Passage | None:  # noqa: ANN401  # JSON
 
 
 def _memory(values: Any) -> Memory:  # noqa: ANN401  # JSON
-    return Memory(
-        id=UUID(values["id"]),
-        owner=str(values.get("owner", "")),
-        content=str(values["content"]),
-        created_at=datetime.fromisoformat(values["created_at"]),
-        updated_at=datetime.fromisoformat(values["updated_at"]),
-        category=str(values["category"]),
-        tags=tuple(map(str, values["tags"])),
-        expanded_keywords=tuple(map(str, values["expanded_keywords"])),
-        importance=float(values["importance"]),
-        is_sensitive=bool(values["is_sensitive"]),
-        project=_text(values["project"]),
-        session=_text(values["session"]),
-        version=int(values["version"]),
-        links=from_values(values.get("links", ())),
-        valid_from=_moment(values.get("valid_from")),
-        valid_until=_moment(values.get("valid_until")),
-    )
-
-
-def _moment(value: Any) -> datetime | None:  # noqa: ANN401  # JSON
-    return None if value is None else datetime.fromisoformat(value)
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    known = {
+        field.name: field.from_json(values[field.name]) for field in STORED if field.name in values
+    }
+    return Memory(**{"owner": "", **known})

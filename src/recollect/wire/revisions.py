@@ -8,8 +8,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from recollect.core.memory.fields import iso
 from recollect.core.memory.links import as_values
-from recollect.core.sync.model import Kind, RemoteRevision, Revision, iso
+from recollect.core.sync.model import Kind, RemoteRevision, Revision
 from recollect.wire.values import Id, Input, LinkIn, Moment, Shape
 
 

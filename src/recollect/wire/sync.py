@@ -11,10 +11,11 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, Strict
 
+from recollect.core.memory.fields import iso
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import (
-    FIELDS,
     PROTOCOL,
+    SYNCED,
     Answer,
     ChangePage,
     Outgoing,
@@ -24,7 +25,6 @@ from recollect.core.sync.model import (
     Remote,
     Revision,
     State,
-    iso,
 )
 from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
 from recollect.wire.values import Id, Input, LinkOut, Moment, Shape, Whole
@@ -76,7 +76,7 @@ class StateShape(Shape):
         )
 
     def to_state(self, owner: str) -> State:
-        known = {name: getattr(self, name) for name in FIELDS}
+        known = {name: getattr(self, name) for name in SYNCED}
         known["tags"] = tuple(self.tags)
         known["expanded_keywords"] = tuple(self.expanded_keywords)
         known["links"] = tuple(sorted({link.to_link() for link in self.links}))

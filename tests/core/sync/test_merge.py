@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import MOMENT
 
+from recollect.core.memory.fields import iso
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.merge import Known, Lost, Outcome, merge, reconcile
-from recollect.core.sync.model import FIELDS, Fields, Remote, State, delta, iso
+from recollect.core.sync.model import SYNCED, Fields, Remote, State, delta
 
 ID = UUID(int=7)
 EDIT = UUID(int=8)
@@ -116,7 +117,7 @@ def test_no_value_of_either_side_is_lost(base: Fields, local: Fields, remote: Fi
 @given(any_fields, any_fields)
 def test_without_a_base_nothing_is_lost_either(local: Fields, remote: Fields) -> None:
     found = merge(None, local, remote)
-    for name in FIELDS:
+    for name in SYNCED:
         if name != "is_sensitive":
             assert found.fields[name] == remote[name]
             assert local[name] in (remote[name], found.lost.get(name))

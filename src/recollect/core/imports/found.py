@@ -10,18 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from recollect.core.memory.ids import uuid7
-from recollect.core.memory.memory import (
-    DEFAULT_CATEGORY,
-    DEFAULT_IMPORTANCE,
-    EPISODE,
-    Limits,
-    Memory,
-)
+from recollect.core.memory.memory import EPISODE, Changes, Draft, Limits, Memory
 from recollect.core.privacy.sensitivity import secret_in
 
 # An id begins with a moment, and people are shown that part of it. Many memories of a file may have
@@ -36,24 +30,14 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Draft):
     """One statement in a foreign file; `place` says where, for people. `key` distinguishes
     statements with the same text, such as two turns of a conversation.
     """
 
-    place: str
-    content: str
-    category: str = DEFAULT_CATEGORY
-    tags: tuple[str, ...] = ()
-    expanded_keywords: tuple[str, ...] = ()
-    importance: float = DEFAULT_IMPORTANCE
-    is_sensitive: bool | None = None
-    project: str | None = None
-    session: str | None = None
+    place: str = field(kw_only=True)
     created_at: datetime | None = None
     key: str = ""
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +73,20 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
     begin, span = _span(found.created_at)
     spread = int.from_bytes(digest[10:18], "big") % (span // _MILLISECOND)
     at = found.created_at or now
+    stated: dict[str, Any] = {name: getattr(found, name) for name in Changes.__annotations__}
+    stated |= {
+        "tags": _cut(found.tags, limits),
+        "expanded_keywords": _cut(found.expanded_keywords, limits),
+        "is_sensitive": is_sensitive,
+        "project": found.project and found.project[: limits.label],
+        "session": found.session and found.session[: limits.label],
+    }
     return Memory(
+        **stated,
         id=uuid7(begin + spread * _MILLISECOND, digest[:10]),
         owner=owner,
-        content=found.content,
         created_at=at,
         updated_at=at,
-        category=found.category,
-        tags=_cut(found.tags, limits),
-        expanded_keywords=_cut(found.expanded_keywords, limits),
-        importance=found.importance,
-        is_sensitive=is_sensitive,
-        project=found.project and found.project[: limits.label],
-        session=found.session and found.session[: limits.label],
-        valid_from=found.valid_from,
-        valid_until=found.valid_until,
     )
 
 
@@ -139,8 +122,8 @@ def turn(
     for part, piece in enumerate(parts, 1):
         which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
         yield Found(
-            place,
             f"{speaker}{which}: {piece}",
+            place=place,
             category=EPISODE,
             tags=(tag,),
             expanded_keywords=keywords,

@@ -65,7 +65,6 @@ def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
     run = values.get("run_id")
     project = metadata.get("project")
     return Found(
-        place,
         text,
         category if is_ours else DEFAULT_CATEGORY,
         tags=(tag, *(word for label in labels for word in _words(label))),
@@ -73,6 +72,7 @@ def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
         project=project if isinstance(project, str) else None,
         created_at=moment_of(values.get("created_at") or values.get("created_timestamp")),
         key=str(values.get("id") or ""),
+        place=place,
     )
 
 

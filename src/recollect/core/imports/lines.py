@@ -96,14 +96,14 @@ def _entity(place: str, values: dict[str, Any]) -> Iterator[Item]:
         tuple(label for label in named if isinstance(label, str)) if isinstance(named, list) else ()
     )
     if not observations:
-        yield Found(place, f"{name} is of the kind {kind or 'thing'}.", tags=tags)
+        yield Found(f"{name} is of the kind {kind or 'thing'}.", tags=tags, place=place)
     for number, text in enumerate(observations, 1):
         if not isinstance(text, str):
             yield _unknown(f"{place}, observation {number}", "an observation that is not text")
         elif text.strip():
             about = text if name.lower() in text.lower() else f"{name}: {text}"
             where = f"{place}, observation {number}"
-            yield Found(where, about, tags=tags, expanded_keywords=(name,))
+            yield Found(about, tags=tags, expanded_keywords=(name,), place=where)
 
 
 def _relation(place: str, values: dict[str, Any]) -> Iterator[Item]:
@@ -114,7 +114,7 @@ def _relation(place: str, values: dict[str, Any]) -> Iterator[Item]:
         return
     source, relation, target = texts
     verb = relation.replace("_", " ")
-    yield Found(place, f"{source} {verb} {target}.", expanded_keywords=(source, target))
+    yield Found(f"{source} {verb} {target}.", expanded_keywords=(source, target), place=place)
 
 
 def _unknown(place: str, what: str) -> ImportProblem:

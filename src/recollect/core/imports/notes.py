@@ -147,7 +147,7 @@ def document(text: str, most: int, name: str) -> Iterator[Item]:
     for number, part in enumerate(parts, 1):
         which = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
         place = f"part {number}" if len(parts) > 1 else "file"
-        yield Found(place, f"{title}{which}\n\n{part}", "reference", ("document", *tags))
+        yield Found(f"{title}{which}\n\n{part}", "reference", ("document", *tags), place=place)
 
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:
@@ -174,7 +174,7 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
         name = fields.get("name", "").strip("\"' ")
         words = (name,) if name else ()
         tags = ("claude", *_tags(front[1]))
-        yield Found(f"line {line}", piece, category, tags, expanded_keywords=words)
+        yield Found(piece, category, tags, expanded_keywords=words, place=f"line {line}")
 
 
 def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
@@ -183,7 +183,7 @@ def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[It
         tidy = line.strip()
         bullet = _BULLET.match(tidy)
         for piece in pieces(bullet[1] if bullet else tidy, most):
-            yield Found(f"line {number}", piece, tags=tags)
+            yield Found(piece, tags=tags, place=f"line {number}")
 
 
 def _content(item: Item) -> str:
@@ -197,7 +197,7 @@ def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterat
     tags += _tags(front[1]) if front else ()
     for number, statement in facts(whole[front.end() :] if front else whole):
         for piece in pieces(statement, most):
-            yield Found(f"line {number + skipped}", piece, category, tags)
+            yield Found(piece, category, tags, place=f"line {number + skipped}")
 
 
 def _tags(front: str) -> tuple[str, ...]:

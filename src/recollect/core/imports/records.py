@@ -5,13 +5,15 @@ line, a list of them, or a row of a CSV file.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from recollect.core.imports.found import Found, ImportProblem, Item, moment_of, pieces
 from recollect.core.imports.lines import Lines, objects
-from recollect.core.memory.memory import DEFAULT_CATEGORY, DEFAULT_IMPORTANCE, STATED_FIELDS
+from recollect.core.memory.fields import Kind
+from recollect.core.memory.memory import FIELDS as MEMORY_FIELDS
+from recollect.core.memory.memory import STATED_FIELDS
 
 FIELDS: Final = (*STATED_FIELDS, "created_at", "id")
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -82,11 +84,12 @@ def _cells(
 
 
 def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
-    if name in ("tags", "expanded_keywords"):
+    kind = MEMORY_FIELDS[name].kind if name in STATED_FIELDS else "text"
+    if kind == "texts":
         return [word for part in text.split(";") for word in part.split(",")]
-    if name == "is_sensitive":
+    if kind == "flag":
         return _BOOLEANS.get(text.strip().lower(), text)
-    if name == "importance":
+    if kind == "number":
         try:
             return float(text)
         except ValueError:
@@ -126,21 +129,19 @@ def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
     if content is None or not content.strip():
         raise _Wrong("`content` is missing")
     key = values.get("id")
+    known = {
+        name: _READERS[MEMORY_FIELDS[name].kind](values, name)
+        for name in STATED_FIELDS
+        if name in values and name != "content"
+    }
+    given = {name: value for name, value in known.items() if value not in (None, "")}
     for piece in pieces(content, most):
         yield Found(
-            place,
-            piece,
-            category=_text(values, "category") or DEFAULT_CATEGORY,
-            tags=_texts(values, "tags"),
-            expanded_keywords=_texts(values, "expanded_keywords"),
-            importance=_importance(values),
-            is_sensitive=_flag(values),
-            project=_text(values, "project"),
-            session=_text(values, "session"),
-            created_at=_moment(values, "created_at"),
+            content=piece,
+            place=place,
             key="" if key is None else str(key),
-            valid_from=_moment(values, "valid_from"),
-            valid_until=_moment(values, "valid_until"),
+            created_at=_moment(values, "created_at"),
+            **given,
         )
 
 
@@ -169,15 +170,24 @@ def _texts(values: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _importance(values: Mapping[str, Any]) -> float:
-    value = values.get("importance", DEFAULT_IMPORTANCE)
+def _number(values: Mapping[str, Any], name: str) -> float:
+    value = values[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Wrong("`importance` is not a number from 0 to 1")
+        raise _Wrong(f"`{name}` is not a number")
     return float(value)
 
 
-def _flag(values: Mapping[str, Any]) -> bool | None:
-    value = values.get("is_sensitive")
+def _flag(values: Mapping[str, Any], name: str) -> bool | None:
+    value = values.get(name)
     if value is not None and not isinstance(value, bool):
-        raise _Wrong("`is_sensitive` is neither true nor false")
+        raise _Wrong(f"`{name}` is neither true nor false")
     return value
+
+
+_READERS: Final[Mapping[Kind, Callable[[Mapping[str, Any], str], Any]]] = {
+    "text": _text,
+    "texts": _texts,
+    "number": _number,
+    "flag": _flag,
+    "moment": _moment,
+}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from recollect.core.memory.links import as_values, from_values
+from recollect.core.memory.links import Link, as_values, from_values
 
 Kind = Literal["id", "text", "texts", "number", "count", "flag", "moment", "links"]
 _KINDS: Final[Mapping[str, Kind]] = {
@@ -56,7 +56,9 @@ class Field:
         return self.convert(value, WRITERS)
 
     def from_json(self, value: Any) -> Any:  # noqa: ANN401  # a JSON value
-        """The field's value; ValueError, TypeError or OverflowError for JSON of another kind."""
+        """The field's value; ValueError, TypeError, KeyError or OverflowError for JSON of another
+        kind.
+        """
         return None if value is None and self.is_optional else READERS[self.kind](value)
 
 
@@ -103,6 +105,11 @@ def _moment(value: Any) -> datetime:  # noqa: ANN401  # a JSON value
     return moment.astimezone(UTC)
 
 
+def _links(value: Any) -> tuple[Link, ...]:  # noqa: ANN401  # a JSON value
+    links = _exactly(list)(value)
+    return from_values({name: _text(link[name]) for name in ("kind", "target")} for link in links)
+
+
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
@@ -121,5 +128,5 @@ READERS: Final[Converters] = {
     "count": _count,
     "flag": _exactly(bool),
     "moment": _moment,
-    "links": from_values,
+    "links": _links,
 }

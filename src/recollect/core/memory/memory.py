@@ -121,6 +121,8 @@ class Changes(TypedDict, total=False):
 
 
 FIELDS: Final = {field.name: field for field in fields_of(Memory)}
+# Older versions wrote files without them.
+ADDED_LATER: Final = {*[*FIELDS][[*FIELDS].index("changed_by") + 1 :]}
 STORED: Final = tuple(field for field in FIELDS.values() if field.is_stored)
 # What people say about a memory itself; links are about others, and stores keep the rest.
 STATED_FIELDS: Final = tuple(name for name in Changes.__annotations__ if name != "links")

@@ -18,7 +18,7 @@ from recollect.core.memory.memory import Limits, Memory, checked, dated
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.privacy.sensitivity import new_texts, strings_in
 from recollect.core.sync.model import (
-    FIELDS,
+    SYNCED,
     Decision,
     Erase,
     Fields,
@@ -109,7 +109,7 @@ def _secret_in(fields: Fields, before: State) -> Secret | None:
     unknown = {
         name: value
         for name, value in fields.items()
-        if name not in FIELDS and before.extra.get(name) != value
+        if name not in SYNCED and before.extra.get(name) != value
     }
     texts = [*new_texts(fields, before.memory), *strings_in(unknown)]
     return looks_sensitive("\n".join([*texts, json.dumps(unknown, ensure_ascii=False)]))

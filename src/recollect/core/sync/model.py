@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.links import as_values, from_values
-from recollect.core.memory.memory import STATED_FIELDS, Memory
+from recollect.core.memory.memory import FIELDS, Changes, Memory
 
 # Raised when a peer of the former number could misread what is sent.
 PROTOCOL: Final = 1
 # The fields that people change; the others are kept by the stores themselves.
-FIELDS: Final = (*STATED_FIELDS, "deleted_at", "links")
-_LISTS: Final = ("tags", "expanded_keywords")
-_MOMENTS: Final = ("deleted_at", "valid_from", "valid_until")
+SYNCED: Final = {
+    name: field
+    for name, field in FIELDS.items()
+    if name in Changes.__annotations__ or name == "deleted_at"
+}
 # What may be said of a sensitive memory that stays: nothing of its text.
 WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")
 
@@ -41,25 +42,15 @@ class State:
 
     @property
     def fields(self) -> dict[str, object]:
-        memory = self.memory
-        known: dict[str, object] = {name: getattr(memory, name) for name in FIELDS}
-        known |= {name: list(getattr(memory, name)) for name in _LISTS}
-        known |= {name: iso(at) for name in _MOMENTS if (at := getattr(memory, name)) is not None}
-        known["links"] = as_values(memory.links)
-        return {**self.extra, **known}
+        values = {name: field.to_json(getattr(self.memory, name)) for name, field in SYNCED.items()}
+        return {**self.extra, **values}
 
     def changed(self, fields: Fields, **others: Any) -> State:  # noqa: ANN401  # a memory's own
         """The state with other values; names that no memory has go to `extra`."""
-        known: dict[str, Any] = {name: fields[name] for name in FIELDS if name in fields}
-        for name in _LISTS:
-            if name in known:
-                known[name] = tuple(known[name])
-        for name in _MOMENTS:
-            if known.get(name) is not None:
-                known[name] = datetime.fromisoformat(known[name])
-        if "links" in known:
-            known["links"] = from_values(known["links"])
-        extra = {name: value for name, value in fields.items() if name not in FIELDS}
+        known: dict[str, Any] = {
+            name: field.from_json(fields[name]) for name, field in SYNCED.items() if name in fields
+        }
+        extra = {name: value for name, value in fields.items() if name not in SYNCED}
         return State(replace(self.memory, **known, **others), {**self.extra, **extra})
 
 
@@ -236,7 +227,3 @@ def delta(state: State, *bases: State) -> Fields:
         for name, value in fields.items()
         if any(name not in base or base[name] != value for base in before)
     }
-
-
-def iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat()

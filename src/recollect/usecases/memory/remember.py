@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
@@ -14,7 +14,7 @@ from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
 from recollect.core.memory.duplicates import can_deduplicate, merge_draft, removed_since
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
-from recollect.core.memory.memory import Draft, Memory, checked, checked_moment
+from recollect.core.memory.memory import Changes, Draft, Memory, checked, checked_moment
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
@@ -118,23 +118,15 @@ async def _build(
     if draft.id is not None:
         check_uuid7(draft.id)
     check_kinds(draft.links)
+    stated: dict[str, Any] = {name: getattr(draft, name) for name in Changes.__annotations__}
+    stated["is_sensitive"] = bool(draft.is_sensitive)
     memory = checked(
         Memory(
+            **stated,
             id=draft.id or uuid7(now, os.urandom(10)),
             owner=owner,
-            content=draft.content,
-            category=draft.category,
-            tags=draft.tags,
-            expanded_keywords=draft.expanded_keywords,
-            importance=draft.importance,
-            is_sensitive=bool(draft.is_sensitive),
-            project=draft.project,
-            session=draft.session,
             created_at=now,
             updated_at=now,
-            links=draft.links,
-            valid_from=draft.valid_from,
-            valid_until=draft.valid_until,
             changed_by=context.actor,
         ),
         context.limits,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from recollect.core.errors import AmbiguousId, Conflict, NotFound
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.links import from_values
-from recollect.core.memory.memory import Changes, Draft
+from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
 from recollect.usecases.memory.forget import forget
@@ -79,12 +78,12 @@ async def _apply_revision(context: Context, owner: str, revision: Revision) -> N
 
 
 def _draft(revision: Revision) -> Draft:
-    fields = {name: value for name, value in revision.fields.items() if name != "deleted_at"}
-    known = {name: fields[name] for name in Changes.__annotations__ if name in fields}
-    for name in ("tags", "expanded_keywords"):
-        known[name] = tuple(cast("list[str]", known.get(name, [])))
-    known["links"] = from_values(cast("list[dict[str, str]]", known.get("links", [])))
-    return Draft(**cast("dict[str, str]", known))  # type: ignore[arg-type]  # as it was stored
+    known: dict[str, Any] = {
+        name: FIELDS[name].from_json(value)
+        for name, value in revision.fields.items()
+        if name in Changes.__annotations__
+    }
+    return Draft(**known)
 
 
 def find_revision(kept: list[Revision], reference: str) -> Revision:

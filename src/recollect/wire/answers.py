@@ -3,86 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Literal
+from typing import Any, Final, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field as ShapeField
 
 from recollect.core.admin.stats import CurationCounts, Stats
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.fields import Field
+from recollect.core.memory.memory import FIELDS, Memory, Scope
 from recollect.core.memory.paging import Page
 from recollect.core.recall.space import EmbeddingStats
-from recollect.wire.values import VALID_FROM, VALID_UNTIL, WITH_GLOBAL, LinkOut, Moment, Shape
+from recollect.wire.fields import (
+    OUTPUTS,
+    WORDS,
+    or_default,
+    or_default_if_later,
+    shape_of,
+    values_of,
+)
+from recollect.wire.values import WITH_GLOBAL, Shape
+
+_SHOWN: Final = tuple(field for name, field in FIELDS.items() if name != "was_known")
+_ABOUT: Final = {
+    **WORDS,
+    "changed_by": "Who made this version, if known.",
+    "superseded_by": "When read or listed: the memory that recall shows in its place.",
+}
 
 
-class MemoryOut(Shape):
+def _default(field: Field) -> dict[str, Any]:
+    return or_default(field) if field.name == "deleted_at" else or_default_if_later(field)
+
+
+_MemoryOut: Any = shape_of(Shape, _SHOWN, OUTPUTS, _default, _ABOUT)
+
+
+class MemoryOut(_MemoryOut, Shape):  # type: ignore[misc]  # derived
     """A memory as stored."""
-
-    id: UUID
-    owner: str
-    content: str
-    category: str
-    tags: list[str]
-    expanded_keywords: list[str]
-    importance: float
-    is_sensitive: bool
-    project: str | None
-    session: str | None
-    version: int
-    created_at: Moment
-    updated_at: Moment
-    deleted_at: Moment | None = None
-    links: list[LinkOut] = Field(default=[], description="Links to other memories.")
-    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
-    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
-    changed_by: str | None = Field(default=None, description="Who made this version, if known.")
-    superseded_by: UUID | None = Field(
-        default=None,
-        description="When read or listed: the memory that recall shows in its place.",
-    )
 
     @classmethod
     def from_memory(cls, memory: Memory) -> MemoryOut:
-        return cls(
-            id=memory.id,
-            owner=memory.owner,
-            content=memory.content,
-            category=memory.category,
-            tags=[*memory.tags],
-            expanded_keywords=[*memory.expanded_keywords],
-            importance=memory.importance,
-            is_sensitive=memory.is_sensitive,
-            project=memory.project,
-            session=memory.session,
-            version=memory.version,
-            created_at=memory.created_at,
-            updated_at=memory.updated_at,
-            deleted_at=memory.deleted_at,
-            links=[LinkOut.from_link(link) for link in memory.links],
-            valid_from=memory.valid_from,
-            valid_until=memory.valid_until,
-            changed_by=memory.changed_by,
-            superseded_by=memory.superseded_by,
-        )
+        return cls.model_validate(memory, from_attributes=True)
 
     def to_memory(self) -> Memory:
-        values = dict(self)
-        values["tags"] = tuple(self.tags)
-        values["expanded_keywords"] = tuple(self.expanded_keywords)
-        values["links"] = tuple(link.to_link() for link in self.links)
-        return Memory(**values)
+        return Memory(**values_of(self, _SHOWN))
 
 
 class PageOut(Shape):
     """One page of a listing, newest first."""
 
     memories: list[MemoryOut]
-    next_cursor: str | None = Field(
+    next_cursor: str | None = ShapeField(
         description="Pass it to get the next page; null on the last one."
     )
-    project: str | None = Field(default=None, description="The listed project, in full.")
-    with_global: bool = Field(default=False, description=WITH_GLOBAL)
+    project: str | None = ShapeField(default=None, description="The listed project, in full.")
+    with_global: bool = ShapeField(default=False, description=WITH_GLOBAL)
 
     @classmethod
     def from_page(cls, page: Page) -> PageOut:
@@ -116,7 +92,7 @@ class EmbeddingOut(Shape):
     waiting: int
     parked: int
     last_error: str | None
-    languages: list[str] = Field(default_factory=list)
+    languages: list[str] = ShapeField(default_factory=list)
     token_bytes: int = 0
     unsent: int = 0
     embedder: str = ""
@@ -165,7 +141,7 @@ class StatsOut(Shape):
     expiring: int = 0
     by_category: dict[str, int]
     by_project: dict[str, int]
-    by_language: dict[str, int] = Field(default_factory=dict)
+    by_language: dict[str, int] = ShapeField(default_factory=dict)
     embedding: EmbeddingOut | None = None
     graph: ReadingOut | None = None
     curation: CurationOut | None = None

@@ -7,38 +7,27 @@ which rejects it with the messages of `core`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Final, cast
 
-from pydantic import ConfigDict, Field, Strict
+from pydantic import ConfigDict, Strict
+from pydantic import Field as ShapeField
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.memory.memory import (
-    DEFAULT_CATEGORY,
-    DEFAULT_IMPORTANCE,
-    EPISODE,
-    Changes,
-    Draft,
-    Scope,
-)
+from recollect.core.memory.fields import Field, fields_of
+from recollect.core.memory.links import Link
+from recollect.core.memory.memory import EPISODE, FIELDS, Changes, Draft, Scope
 from recollect.core.memory.paging import MAX_PAGE
+from recollect.wire.fields import INPUTS, WORDS, or_default, or_unset, shape_of, values_of
 from recollect.wire.values import (
     NOT_BLANK,
     PROJECT,
-    VALID_FROM,
-    VALID_UNTIL,
     WITH_GLOBAL,
     Category,
-    Content,
-    Importance,
     Input,
-    Label,
     LinkIn,
-    Links,
     Moment,
     Name,
-    NewId,
     Whole,
-    Words,
 )
 
 DEFAULT_PAGE = 50
@@ -51,7 +40,28 @@ _EPISODES_HAVE_A_SESSION: dict[str, Any] = {
 }
 
 
-class DraftIn(Input):
+_DRAFT: Final = fields_of(Draft)
+_OF_A_DRAFT: Final = {
+    **WORDS,
+    "tags": "Labels for filtering.",
+    "expanded_keywords": "Extra words to find the memory by.",
+    "is_sensitive": "Never embedded, extracted from, or sent to another machine. If unset, a text "
+    "that looks like a credential makes it sensitive; false overrides that.",
+    "project": PROJECT,
+    "id": "A UUIDv7 created by the writer.",
+    "said_at": "When it was said, if it was found in an earlier conversation. It is not stored if "
+    "the same text was erased, forgotten or replaced since.",
+}
+
+
+def _draft_default(field: Field) -> dict[str, Any]:
+    return {} if field.name == "content" else or_default(field)
+
+
+_DraftIn: Any = shape_of(Input, _DRAFT, INPUTS, _draft_default, _OF_A_DRAFT)
+
+
+class DraftIn(_DraftIn, Input):  # type: ignore[misc]  # derived
     """A new memory. With your own id, repeating the request is safe."""
 
     model_config = ConfigDict(
@@ -70,60 +80,25 @@ class DraftIn(Input):
         }
     )
 
-    content: Content
-    category: Category = DEFAULT_CATEGORY
-    tags: Words = Field(default=[], description="Labels for filtering.")
-    expanded_keywords: Words = Field(default=[], description="Extra words to find the memory by.")
-    importance: Importance = DEFAULT_IMPORTANCE
-    is_sensitive: bool | None = Field(
-        default=None,
-        description="Never embedded, extracted from, or sent to another machine. If unset, a text "
-        "that looks like a credential makes it sensitive; false overrides that.",
-    )
-    project: Label | None = Field(default=None, description=PROJECT)
-    session: Label | None = None
-    id: NewId | None = Field(default=None, description="A UUIDv7 created by the writer.")
-    links: Links = Field(default=[], description="Links to other memories.")
-    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
-    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
-    said_at: Moment | None = Field(
-        default=None,
-        description="When it was said, if it was found in an earlier conversation. It is not "
-        "stored if the same text was erased, forgotten or replaced since.",
-    )
-
     @classmethod
     def from_draft(cls, draft: Draft) -> DraftIn:
-        # Unset values are left out: servers of earlier versions know no third value, and no links.
-        said: dict[str, Any] = {}
-        if draft.is_sensitive is not None:
-            said["is_sensitive"] = draft.is_sensitive
-        if draft.links:
-            said["links"] = [LinkIn.from_link(link) for link in draft.links]
-        for name in ("valid_from", "valid_until", "said_at"):
-            if (moment := getattr(draft, name)) is not None:
-                said[name] = moment
-        return cls.model_construct(
-            content=draft.content,
-            category=draft.category,
-            tags=[*draft.tags],
-            expanded_keywords=[*draft.expanded_keywords],
-            importance=draft.importance,
-            project=draft.project,
-            session=draft.session,
-            id=draft.id,
-            **said,
-        )
+        # Unset values are left out: servers of earlier versions may not know their names.
+        values = {field.name: _sent(getattr(draft, field.name)) for field in _DRAFT}
+        given = {name: value for name, value in values.items() if value not in (None, [])}
+        return cls.model_construct(**given)
 
     def to_draft(self) -> Draft:
-        values = dict(self)
-        values["tags"] = tuple(self.tags)
-        values["expanded_keywords"] = tuple(self.expanded_keywords)
-        values["links"] = tuple(link.to_link() for link in self.links)
-        return Draft(**values)
+        return Draft(**values_of(self, _DRAFT))
 
 
-class ChangesIn(Input):
+_CHANGES: Final = tuple(FIELDS[name] for name in Changes.__annotations__)
+_OF_A_CHANGE: Final = {**WORDS, "links": "All links of the memory from now on."}
+
+
+_ChangesIn: Any = shape_of(Input, _CHANGES, INPUTS, or_unset, _OF_A_CHANGE)
+
+
+class ChangesIn(_ChangesIn, Input):  # type: ignore[misc]  # derived
     """The fields to change; other fields stay as they are. With `based_on`, the change is applied
     only if that version is still current. A new text that looks like a credential makes the memory
     sensitive, unless `is_sensitive` is given.
@@ -136,40 +111,25 @@ class ChangesIn(Input):
         }
     )
 
-    # A factory sets a default that the schema does not show: without a value, the field is unset.
-    content: Content = Field(default_factory=str)
-    category: Category = Field(default_factory=str)
-    tags: Words = Field(default_factory=list)
-    expanded_keywords: Words = Field(default_factory=list)
-    importance: Importance = Field(default_factory=float)
-    is_sensitive: bool = Field(default_factory=bool)
-    project: Label | None = None
-    session: Label | None = None
-    links: Links = Field(default_factory=list, description="All links of the memory from now on.")
-    valid_from: Moment | None = Field(default=None, description=VALID_FROM)
-    valid_until: Moment | None = Field(default=None, description=VALID_UNTIL)
-    based_on: Whole | None = Field(
+    based_on: Whole | None = ShapeField(
         default=None, description="The version that the change is based on."
     )
 
     @classmethod
     def from_changes(cls, changes: Changes, based_on: int | None) -> ChangesIn:
-        named: dict[str, Any] = {
-            name: [*value] if isinstance(value, tuple) else value for name, value in changes.items()
-        }
-        if "links" in changes:
-            named["links"] = [LinkIn.from_link(link) for link in changes["links"]]
+        named = {name: _sent(value) for name, value in changes.items()}
         return cls.model_construct(**named, based_on=based_on)
 
     def to_changes(self) -> Changes:
-        named: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in self
-            if name in self.model_fields_set and name != "based_on"
-        }
-        if "links" in named:
-            named["links"] = tuple(link.to_link() for link in self.links)
-        return cast("Changes", named)
+        given = (field for field in _CHANGES if field.name in self.model_fields_set)
+        return cast("Changes", values_of(self, given))
+
+
+def _sent(value: Any) -> Any:  # noqa: ANN401  # of any kind
+    """As JSON has it: lists, and links as shapes."""
+    if isinstance(value, tuple):
+        return [LinkIn.from_link(item) if isinstance(item, Link) else item for item in value]
+    return value
 
 
 class ScopeIn(Input):
@@ -177,13 +137,13 @@ class ScopeIn(Input):
     time: `since` is inclusive, `until` exclusive.
     """
 
-    project: Name | None = Field(default=None, description=PROJECT)
-    sessions: list[Name] = Field(default=[])
-    categories: list[Category] = Field(default=[])
-    tags: list[Name] = Field(default=[])
+    project: Name | None = ShapeField(default=None, description=PROJECT)
+    sessions: list[Name] = ShapeField(default=[])
+    categories: list[Category] = ShapeField(default=[])
+    tags: list[Name] = ShapeField(default=[])
     since: Moment | None = None
     until: Moment | None = None
-    with_global: bool = Field(default=False, description=WITH_GLOBAL)
+    with_global: bool = ShapeField(default=False, description=WITH_GLOBAL)
 
     @classmethod
     def from_scope(cls, scope: Scope) -> ScopeIn:
@@ -214,21 +174,21 @@ class ScopeIn(Input):
 class ListIn(ScopeIn):
     """A page of a listing, as query parameters: a value is given or not, never null."""
 
-    project: Name | SkipJsonSchema[None] = Field(default=None, description=PROJECT)
+    project: Name | SkipJsonSchema[None] = ShapeField(default=None, description=PROJECT)
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
-    with_global: Annotated[bool, Strict(strict=False)] = Field(
+    with_global: Annotated[bool, Strict(strict=False)] = ShapeField(
         default=False, description=WITH_GLOBAL
     )
-    forgotten: Annotated[bool, Strict(strict=False)] = Field(
+    forgotten: Annotated[bool, Strict(strict=False)] = ShapeField(
         default=False, description="Include forgotten memories."
     )
-    cursor: str | SkipJsonSchema[None] = Field(
+    cursor: str | SkipJsonSchema[None] = ShapeField(
         default=None,
         description="`next_cursor` of the previous page.",
         json_schema_extra={"format": "cursor"},
     )
-    limit: Annotated[int, Strict(strict=False)] = Field(
+    limit: Annotated[int, Strict(strict=False)] = ShapeField(
         default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
     )
 

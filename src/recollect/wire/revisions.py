@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, cast
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.core.memory.fields import iso
-from recollect.core.memory.links import as_values
-from recollect.core.sync.model import Kind, RemoteRevision, Revision
-from recollect.wire.values import Id, Input, LinkIn, Moment, Shape
+from recollect.core.sync.model import SYNCED, Kind, RemoteRevision, Revision
+from recollect.wire.fields import PUSHED, or_unset, shape_of, values_of
+from recollect.wire.values import Id, Input, Moment, Shape
+
+_FieldsIn: Any = shape_of(BaseModel, SYNCED.values(), PUSHED, or_unset)
 
 
-class FieldsIn(BaseModel):
+class FieldsIn(_FieldsIn, BaseModel):  # type: ignore[misc]  # derived
     """Some or all fields of a memory. Unknown ones are kept for versions that know them. Values are
     validated write by write, so that one bad write does not block the others.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
-    content: str = Field(default_factory=str)
-    category: str = Field(default_factory=str)
-    tags: list[str] = Field(default_factory=list)
-    expanded_keywords: list[str] = Field(default_factory=list)
-    importance: float = Field(default_factory=float)
-    is_sensitive: bool = Field(default_factory=bool)
-    project: str | None = None
-    session: str | None = None
-    deleted_at: Moment | None = None
-    links: list[LinkIn] = Field(default_factory=list)
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
-
     def to_fields(self) -> dict[str, object]:
-        named: dict[str, object] = self.model_dump(exclude_unset=True)
-        if "links" in named:
-            named["links"] = as_values(link.to_link() for link in self.links)
-        for name, value in named.items():
-            if isinstance(value, datetime):
-                named[name] = iso(value)
-        return named
+        given = [field for name, field in SYNCED.items() if name in self.model_fields_set]
+        values = values_of(self, given)
+        known = {field.name: field.to_json(values[field.name]) for field in given}
+        return {**(self.model_extra or {}), **known}
 
 
 class RevisionIn(Input):

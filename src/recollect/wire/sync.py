@@ -6,13 +6,13 @@ other side may be newer.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, Strict
 
 from recollect.core.memory.fields import iso
-from recollect.core.memory.memory import Memory
+from recollect.core.memory.memory import FIELDS, Memory
 from recollect.core.sync.model import (
     PROTOCOL,
     SYNCED,
@@ -26,8 +26,9 @@ from recollect.core.sync.model import (
     Revision,
     State,
 )
+from recollect.wire.fields import OUTPUTS, or_default_if_later, shape_of, values_of
 from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
-from recollect.wire.values import Id, Input, LinkOut, Moment, Shape, Whole
+from recollect.wire.values import Id, Input, Moment, Shape, Whole
 
 MAX_POSITION = 2**63 - 1
 Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
@@ -38,57 +39,25 @@ Version = Annotated[
 ]
 
 
-class StateShape(Shape):
+_KEPT: Final = tuple(FIELDS[name] for name in ("id", "version", "created_at", "updated_at"))
+_STATE: Final = (*_KEPT, *SYNCED.values(), FIELDS["changed_by"])
+
+
+_StateShape: Any = shape_of(Shape, _STATE, OUTPUTS, or_default_if_later)
+
+
+class StateShape(_StateShape, Shape):  # type: ignore[misc]  # derived
     """A memory as the server has it, including unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    id: UUID
-    version: int
-    created_at: Moment
-    updated_at: Moment
-    content: str
-    category: str
-    tags: list[str]
-    expanded_keywords: list[str]
-    importance: float
-    is_sensitive: bool
-    project: str | None
-    session: str | None
-    deleted_at: Moment | None
-    links: list[LinkOut] = Field(default=[])  # older servers do not send it
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
-    changed_by: str | None = None
-
     @classmethod
     def from_state(cls, state: State) -> StateShape:
-        memory = state.memory
-        return cls.model_validate(
-            {
-                **state.fields,
-                "id": memory.id,
-                "version": memory.version,
-                "created_at": memory.created_at,
-                "updated_at": memory.updated_at,
-                "changed_by": memory.changed_by,
-            }
-        )
+        known = {field.name: getattr(state.memory, field.name) for field in _STATE}
+        return cls.model_validate({**state.extra, **known}, from_attributes=True)
 
     def to_state(self, owner: str) -> State:
-        known = {name: getattr(self, name) for name in SYNCED}
-        known["tags"] = tuple(self.tags)
-        known["expanded_keywords"] = tuple(self.expanded_keywords)
-        known["links"] = tuple(sorted({link.to_link() for link in self.links}))
-        memory = Memory(
-            id=self.id,
-            owner=owner,
-            version=self.version,
-            created_at=self.created_at,
-            updated_at=self.updated_at,
-            changed_by=self.changed_by,
-            **known,
-        )
+        memory = Memory(owner=owner, **values_of(self, _STATE))
         return State(memory, dict(self.model_extra or {}))
 
 

@@ -37,8 +37,6 @@ PROJECT = (
     "project has that name."
 )
 WITH_GLOBAL = "Include memories without a project; if no project is named, only those."
-VALID_FROM = "Recalled from then on."
-VALID_UNTIL = "Recalled until then."
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 

@@ -65,6 +65,4 @@ class WrittenOut(MemoryOut):
         )
 
     def to_memory(self) -> Memory:
-        known = {name: getattr(self, name) for name in MemoryOut.model_fields}
-        memory = MemoryOut.model_construct(**known).to_memory()
-        return replace(memory, was_known=self.already_remembered)
+        return replace(super().to_memory(), was_known=self.already_remembered)

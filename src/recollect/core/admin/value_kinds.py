@@ -15,7 +15,8 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import CATEGORIES, Scope
+from recollect.core.memory.fields import Kind
+from recollect.core.memory.memory import CATEGORIES, FIELDS, STATED_FIELDS, Scope
 from recollect.core.recall.request import LEGS
 from recollect.core.recall.settings import LEGAL
 
@@ -69,21 +70,25 @@ _ID: Final = Takes(
     "Pass the 36 characters of an id, such as 019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e.",
     lambda value: isinstance(value, UUID),
 )
+_OF_KIND: Final[Mapping[Kind, Takes]] = {
+    "text": _TEXT,
+    "texts": _TEXTS,
+    "number": Takes("a number", "Pass a number.", _is_number),
+    "flag": _SWITCH,
+    "moment": _MOMENT,
+}
 TAKES: Final[Mapping[str, Takes]] = {
-    "content": _TEXT,
+    **{name: _OF_KIND[FIELDS[name].kind] for name in STATED_FIELDS},
     "category": Takes("a text", f"Choose value of: {', '.join(CATEGORIES)}.", _is_text),
     "categories": Takes(
         "a list of texts", f"Pass a list of some of: {', '.join(CATEGORIES)}.", _are_texts
     ),
     "importance": Takes("a number", "Pass a number from 0 (trivial) to 1 (vital).", _is_number),
-    **dict.fromkeys(("tags", "expanded_keywords", "sessions", "session_ids"), _TEXTS),
-    **dict.fromkeys(
-        ("project", "session", "query", "q", "expanded_query", "cursor", "owner", "label"), _TEXT
-    ),
-    **dict.fromkeys(("is_sensitive", "with_global", "forgotten", "forever", "explain"), _SWITCH),
+    **dict.fromkeys(("sessions", "session_ids"), _TEXTS),
+    **dict.fromkeys(("query", "q", "expanded_query", "cursor", "owner", "label"), _TEXT),
+    **dict.fromkeys(("with_global", "forgotten", "forever", "explain"), _SWITCH),
     **dict.fromkeys(("limit", "based_on", "grace_seconds"), _WHOLE),
     **dict.fromkeys(("since", "until", "as_of", "expires_at", "created_at", "updated_at"), _MOMENT),
-    **dict.fromkeys(("valid_from", "valid_until"), _MOMENT),
     **dict.fromkeys(("id", "target"), _ID),
     "exclude": Takes("a list of ids", "Pass a list of full ids.", _are_ids),
     "weights": Takes(
@@ -103,8 +108,8 @@ TAKES: Final[Mapping[str, Takes]] = {
     ),
 }
 _MAY_BE_NONE: Final = {
-    *("is_sensitive", "project", "session", "id", "since", "until", "as_of"),
-    *("cursor", "based_on", "weights", "valid_from", "valid_until"),
+    *("is_sensitive", "id", "since", "until", "as_of", "cursor", "based_on", "weights"),
+    *(name for name in STATED_FIELDS if FIELDS[name].is_optional),
 }
 
 

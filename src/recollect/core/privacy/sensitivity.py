@@ -3,38 +3,25 @@
 The caller has three choices. True and False are obeyed, whatever the text; unset (None in a draft,
 absent from changes), a text that looks like a credential makes the memory sensitive. Since that
 follows from the text alone, any shell can state the reason again, and a client can know it before
-it sends anything. Every text is checked, including labels; only the category is not, since it is
-one of eight words.
+it sends anything. Every text is checked, including labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
-from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.memory.memory import FIELDS, STATED_FIELDS, Changes, Draft, Memory
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.text.secret import Secret
 
-_TEXTS: Final = ("content", "tags", "expanded_keywords", "project", "session")
+# Every text that people write about a memory; the category is one of eight words.
+_TEXTS: Final = tuple(
+    name for name in STATED_FIELDS if FIELDS[name].kind in ("text", "texts") and name != "category"
+)
 
 
-class Texts(Protocol):
-    """Anything with the texts of a memory: a draft, a memory, what was found in a file."""
-
-    @property
-    def content(self) -> str: ...
-    @property
-    def tags(self) -> tuple[str, ...]: ...
-    @property
-    def expanded_keywords(self) -> tuple[str, ...]: ...
-    @property
-    def project(self) -> str | None: ...
-    @property
-    def session(self) -> str | None: ...
-
-
-def secret_in(memory: Texts) -> Secret | None:
+def secret_in(memory: Memory | Draft) -> Secret | None:
     """The most certain secret in any of its texts."""
     return looks_sensitive("\n".join(_texts(memory)))
 
@@ -60,9 +47,8 @@ def new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str
     return [text for text in texts if text.strip() not in known]
 
 
-def _texts(memory: Texts) -> tuple[str, ...]:
-    labels = (memory.project or "", memory.session or "")
-    return (memory.content, *memory.tags, *memory.expanded_keywords, *labels)
+def _texts(memory: Memory | Draft) -> tuple[str, ...]:
+    return tuple(strings_in([getattr(memory, name) for name in _TEXTS]))
 
 
 def strings_in(value: object) -> Iterable[str]:

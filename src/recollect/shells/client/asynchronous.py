@@ -22,7 +22,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Self, TypedDict, Unpack, cast
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
@@ -35,6 +35,7 @@ from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
     EVERYWHERE,
+    FIELDS,
     Changes,
     Draft,
     Memory,
@@ -401,13 +402,12 @@ def _checked(changes: Changes) -> Changes:
                 field=name,
                 remedy=f"Use one of: {', '.join(Changes.__annotations__)}.",
             )
-    whole = changes.copy()
-    if "tags" in changes:
-        whole["tags"] = several(changes["tags"], "tags")
-    if "expanded_keywords" in changes:
-        whole["expanded_keywords"] = several(changes["expanded_keywords"], "expanded_keywords")
+    whole: dict[str, Any] = {**changes}
+    for name in whole:
+        if FIELDS[name].kind == "texts":
+            whole[name] = several(whole[name], name)
     check_kinds_of(whole)
-    return whole
+    return cast("Changes", whole)
 
 
 def not_open() -> InvalidInput:

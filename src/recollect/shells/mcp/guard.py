@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from recollect.core.agents.injection import fenced
 from recollect.core.memory.excerpt import excerpt
+from recollect.core.memory.memory import FIELDS, STATED_FIELDS
 from recollect.wire.answers import MemoryOut, PageOut
 from recollect.wire.recall import RecollectionOut
 from recollect.wire.why import WhyOut
@@ -92,6 +93,7 @@ def _shortened(answer: BaseModel) -> BaseModel:
 def _without_text(memory: MemoryOut) -> MemoryOut:
     if not memory.is_sensitive:
         return memory
-    hidden = dict.fromkeys(("project", "session"))
-    lists: dict[str, list[str]] = {"tags": [], "expanded_keywords": []}
+    stated = [FIELDS[name] for name in STATED_FIELDS]
+    hidden = {field.name: None for field in stated if field.kind == "text" and field.is_optional}
+    lists: dict[str, list[str]] = {field.name: [] for field in stated if field.kind == "texts"}
     return memory.model_copy(update={"content": WITHHELD, **hidden, **lists})

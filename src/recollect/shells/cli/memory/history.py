@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import is_id, short
-from recollect.core.memory.memory import Memory
+from recollect.core.memory.memory import STATED_FIELDS, Memory
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.declared import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
@@ -17,19 +17,14 @@ from recollect.shells.cli.framework.text import harmless, one_line, zoned_time
 from recollect.shells.cli.memory.link import describe_successor
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
-# What a change is reported by; the times and the number change with every version.
-_FIELDS: Final = {
+# What a change is reported by, if not by the field's name; the times and the number change with
+# every version.
+_WORDS: Final = {
     "content": "text",
-    "category": "category",
-    "tags": "tags",
     "expanded_keywords": "keywords",
-    "importance": "importance",
     "is_sensitive": "sensitivity",
-    "project": "project",
-    "session": "session",
     "valid_from": "start of validity",
     "valid_until": "expiry",
-    "links": "links",
 }
 _FORGETTING: Final = {(False, True): "forgotten", (True, False): "brought back"}
 
@@ -118,7 +113,9 @@ def _describe_change(version: Memory, former: Memory | None) -> str:
         return "stored" if version.version == 1 else "the oldest that is kept"
     done = _FORGETTING.get((former.deleted_at is not None, version.deleted_at is not None))
     changed = [
-        word for name, word in _FIELDS.items() if getattr(version, name) != getattr(former, name)
+        _WORDS.get(name, name.replace("_", " "))
+        for name in (*STATED_FIELDS, "links")
+        if getattr(version, name) != getattr(former, name)
     ]
     parts = [*([done] if done else []), *([f"changed {', '.join(changed)}"] if changed else [])]
     return ", ".join(parts) or "changed nothing"

@@ -7,10 +7,10 @@ markup, and escape sequences are not executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from rich import box
@@ -21,6 +21,7 @@ from recollect.core.admin.checks import PARKED_REMEDY, Check
 from recollect.core.admin.languages import other_model, uncovered_languages
 from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
+from recollect.core.memory.memory import FIELDS, STATED_FIELDS
 from recollect.core.memory.project import short_names
 from recollect.core.recall.request import Passage
 from recollect.core.text.analysis import counted
@@ -35,6 +36,7 @@ from recollect.shells.cli.framework.text import (
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
     from recollect.core.graph.model import ExtractionProgress
+    from recollect.core.memory.fields import Field
     from recollect.core.memory.memory import Memory
     from recollect.core.privacy.keys import Key
     from recollect.core.recall.request import (
@@ -96,21 +98,17 @@ def legs(recollection: Recollection) -> Text:
     return Text(f"legs: {reports}{second}; {whole}")
 
 
+_TITLES: Final = {"expanded_keywords": "keywords", "is_sensitive": "sensitive"}
+
+
 def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Table:
     """One memory with all its fields and its full id; `successor` is what replaced it."""
     rows = {
         "id": str(memory.id),
-        "category": memory.category,
-        "tags": ", ".join(memory.tags),
-        "keywords": ", ".join(memory.expanded_keywords),
-        "importance": f"{memory.importance:g}",
-        "sensitive": "yes" if memory.is_sensitive else "no",
-        "project": memory.project or "",
-        "session": memory.session or "",
+        **_describe(memory, lambda field: field.kind != "moment"),
         "stored": zoned_time(memory.created_at),
         "changed": zoned_time(memory.updated_at),
-        "valid from": _moment(memory.valid_from),
-        "valid until": _moment(memory.valid_until),
+        **_describe(memory, lambda field: field.kind == "moment"),
         "version": str(memory.version),
         "changed by": memory.changed_by or "",
         "links": "\n".join(links),
@@ -119,8 +117,30 @@ def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Tabl
     return facts({**rows, "memory": memory.content})
 
 
-def _moment(moment: datetime | None) -> str:
-    return "" if moment is None else zoned_time(moment)
+def _describe(memory: Memory, is_meant: Callable[[Field], bool]) -> dict[str, str]:
+    """What people said about it, by title."""
+    fields = [FIELDS[name] for name in STATED_FIELDS if name != "content"]
+    return {
+        _TITLES.get(field.name, field.name.replace("_", " ")): _as_text(getattr(memory, field.name))
+        for field in fields
+        if is_meant(field)
+    }
+
+
+def _as_text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:g}"
+        case datetime():
+            return zoned_time(value)
+        case tuple():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
 
 
 def facts(rows: Mapping[str, str]) -> Table:

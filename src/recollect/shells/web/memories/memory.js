@@ -1,7 +1,7 @@
 // One memory: all its fields, history, links, concepts and vector; editing in place.
 import { ask, Refused } from "../parts/api.js";
-import { button, el, fill, said, shortId, shortened, time } from "../parts/dom.js";
-import { differences, FIELDS, pairTable } from "../parts/diff.js";
+import { button, el, fill, said, shortId, shortened, textOf, time } from "../parts/dom.js";
+import { differences, FIELDS, NAMES, pairTable } from "../parts/diff.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
 import { forgetAll, restoreAll } from "./bulk.js";
 import { memoryForm } from "./form.js";
@@ -14,7 +14,8 @@ const VECTOR = {
   off: "this store recalls by words only",
 };
 const CHANGEABLE = FIELDS.filter((name) => name !== "deleted_at");
-const EDITED = CHANGEABLE.filter((name) => name !== "links"); // in the form
+// Fields with a place of their own beside the rows of the facts.
+const ELSEWHERE = ["content", "expanded_keywords", "links", "deleted_at"];
 
 class MemoryView extends HTMLElement {
   connectedCallback() {
@@ -172,6 +173,11 @@ class MemoryView extends HTMLElement {
       ["Owner", said(memory.owner)],
       ["Id", el("code", {}, memory.id)],
     ];
+    const titles = [...rows.map(([title]) => title), ...ELSEWHERE.map((name) => NAMES[name])];
+    for (const name of FIELDS) {
+      const text = memory[name] === null ? "" : textOf(memory[name]);
+      if (!titles.includes(NAMES[name])) rows.push([NAMES[name], text && said(text)]);
+    }
     return el(
       "aside.card.stack",
       { "aria-label": "Facts" },
@@ -300,7 +306,19 @@ class MemoryView extends HTMLElement {
         { role: "alertdialog", "aria-label": "Conflict" },
         el("h2", {}, "This memory was changed while you edited it"),
         el("p", {}, `You edited version ${based.version}; version ${theirs.version} is current.`),
-        el("div.scroll", {}, pairTable("Yours", "Current", differences(mine, theirs, EDITED))),
+        el(
+          "div.scroll",
+          {},
+          pairTable(
+            "Yours",
+            "Current",
+            differences(
+              mine,
+              theirs,
+              CHANGEABLE.filter((name) => name in mine),
+            ),
+          ),
+        ),
         el(
           "div.row",
           {},

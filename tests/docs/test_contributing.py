@@ -11,6 +11,7 @@ TESTS: Final = Path(__file__).parents[1]
 # Who starts an event loop, and why an `async def` test would not do.
 OWN_LOOP: Final = {
     "clocks.py": "the loop's clock is the test's own",
+    "e2e/new_field.py": "a process of its own",
     "faults/full_disk.py": "a process of its own",
     "faults/test_sqlite_full.py": "a store for all tests of the file",
     "loopback.py": "a server in a thread",

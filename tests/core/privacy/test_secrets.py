@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.privacy.innocent_samples import NEGATIVES
 from tests.core.privacy.secret_samples import POSITIVES, some
-from tests.effort import EFFORT, scaled
 from tests.strategies import any_text
 
 from recollect.core.privacy.secrets.detect import (
@@ -388,10 +387,10 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_text_takes_no_longer_than_any_other(piece: str) -> None:
-    """A hundred kilobytes of the same beginning, over and over. It takes a few tenths of a second
-    of processor time; were the work quadratic anywhere, it would take minutes.
+    """Twenty kilobytes of the same beginning, over and over. It takes a few tenths of a second of
+    processor time; were the work quadratic anywhere, it would take many seconds.
     """
-    text = piece * (scaled(100_000) // len(piece))
+    text = piece * (20_000 // len(piece))
     started = time.process_time()
     find_secrets(text)
-    assert time.process_time() - started < 60 * EFFORT**2
+    assert time.process_time() - started < 3

@@ -11,7 +11,7 @@ from recollect.core.admin.checks import Check
 from recollect.core.privacy.keys import Key, Role, check_role
 from recollect.ports.service import Service
 from recollect.shells.api.metrics import Metrics
-from recollect.shells.asgi.guards import KEY
+from recollect.shells.asgi.identity import CALLER, Caller
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.wire.values import REFERENCE
 from recollect.wiring import Server
@@ -51,8 +51,8 @@ def _mine(request: Request) -> Service:
 
 
 def _key(request: Request) -> Key:
-    key: Key = request.scope[KEY]
-    return key
+    caller: Caller = request.scope[CALLER]
+    return caller.key
 
 
 def _requires(role: Role) -> dict[str, Any]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
-from recollect.core.errors import Forbidden, InvalidInput
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import from_values
 from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
-from recollect.core.memory.project import names
+from recollect.core.privacy.policy import outside, scope_within
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
@@ -40,12 +40,6 @@ from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
 from recollect.usecases.context import Context, no_hint
 
-_REMEDY: Final = "Omit the project, or use a key that is not limited to a project."
-
-
-def outside(project: str) -> Forbidden:
-    return Forbidden(f"this key is limited to the project {project!r}", remedy=_REMEDY)
-
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
     """The context for one project. The second phase is left out, since a graph walk crosses
@@ -64,13 +58,6 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
         concepts_of=None,
         hint=no_hint,
     )
-
-
-def scope_within(scope: Scope, project: str) -> Scope:
-    """The scope inside the project; Forbidden if it names another one."""
-    if scope.project is not None and not names(scope.project, project):
-        raise outside(project)
-    return replace(scope, project=project, with_global=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +222,9 @@ class ProjectChanges:
     async def apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
-        refused = Refusal(f"the key is limited to the project {self.project!r}", _REMEDY)
+        refused = Refusal(
+            f"the key is limited to the project {self.project!r}", outside(self.project).remedy
+        )
         linked = {target for item in items for target in _targets(item)}
         inside = ProjectStore(self.store, self.project)
         elsewhere = await inside.find_outside(owner, linked, [item.id for item in items])

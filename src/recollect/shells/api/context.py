@@ -1,6 +1,6 @@
 """What endpoints receive: what the key may do with the memories of its owner.
 
-These are coroutine functions, since FastAPI runs each plain function in a thread.
+Dependencies are coroutine functions: FastAPI would run each plain function in a thread.
 """
 
 from __future__ import annotations
@@ -21,29 +21,13 @@ from recollect.wire.values import REFERENCE
 from recollect.wiring import Server
 
 
-async def _server(request: Request) -> Server:
-    server: Server = request.app.state.server
-    return server
+def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one
+    """A dependency on what `create_app` put into the state of the app."""
 
+    async def read(request: Request) -> object:
+        return getattr(request.app.state, name)
 
-async def _load_probe(request: Request) -> SharedProbe:
-    probe: SharedProbe = request.app.state.load_probe
-    return probe
-
-
-async def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.app.state.metrics
-    return metrics
-
-
-async def _probe(request: Request) -> SharedProbe:
-    probe: SharedProbe = request.app.state.probe
-    return probe
-
-
-async def _doctor(request: Request) -> Callable[[], list[Check]]:
-    doctor: Callable[[], list[Check]] = request.app.state.doctor
-    return doctor
+    return Depends(read)
 
 
 async def _mine(request: Request) -> LocalService:
@@ -74,11 +58,11 @@ REQUIRED_ROLE: Final = "x-required-role"
 CLIENT_HEADER: Final = "recollect-client"
 
 TheKey = Annotated[Key, Depends(_key)]
-TheServer = Annotated[Server, Depends(_server)]
-TheProbe = Annotated[SharedProbe, Depends(_probe)]
-TheLoadProbe = Annotated[SharedProbe, Depends(_load_probe)]
-TheDoctor = Annotated[Callable[[], list[Check]], Depends(_doctor)]
-TheMetrics = Annotated[Metrics, Depends(_metrics)]
+TheServer = Annotated[Server, _from_app("server")]
+TheProbe = Annotated[SharedProbe, _from_app("probe")]
+TheLoadProbe = Annotated[SharedProbe, _from_app("load_probe")]
+TheDoctor = Annotated[Callable[[], list[Check]], _from_app("doctor")]
+TheMetrics = Annotated[Metrics, _from_app("metrics")]
 Mine = Annotated[LocalService, Depends(_mine)]
 Reference = Annotated[
     str,

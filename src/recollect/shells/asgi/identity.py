@@ -99,7 +99,7 @@ class Identity:
     async def _sign_in(self, scope: Scope, headers: Headers) -> Response | None:
         arrived = asyncio.get_running_loop().time()
         try:
-            find_key = partial(self._keys.find, _shown_key(headers))
+            find_key = partial(self._keys.find, _read_key(headers))
             scope[CALLER] = Caller(await find_key(), arrived, find_key)
         except RecollectError as error:
             if isinstance(error, NotAllowed):
@@ -155,7 +155,7 @@ def client_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-def _shown_key(headers: Headers) -> str:
+def _read_key(headers: Headers) -> str:
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
         raise NotAllowed(

@@ -151,9 +151,9 @@ class RequestLimits:
         turn = self._turns[ticket] = loop.create_future()
         gone = asyncio.ensure_future(receive())
         try:
-            await _first(ticket.latest - loop.time(), turn, gone)
+            await _wait_for_first(ticket.latest - loop.time(), turn, gone)
             if not turn.done():
-                await _first(self._admission.refuse(loop.time()), gone)
+                await _wait_for_first(self._admission.refuse(loop.time()), gone)
             if gone.done():
                 raise ClientDisconnect
             if not turn.done():
@@ -171,7 +171,7 @@ class RequestLimits:
 
     async def _run(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
         """Start the work, unless the key was revoked or expired while the request waited."""
-        send = self._leaving(ticket, send)
+        send = self._leave_before_sending(ticket, send)
         caller: Caller = scope[CALLER]
         if asyncio.get_running_loop().time() - caller.arrived > _CHECK_AGAIN_SECONDS:
             try:
@@ -181,7 +181,7 @@ class RequestLimits:
                 return
         await self._app(scope, receive, send)
 
-    def _leaving(self, ticket: Ticket, send: Send) -> Send:
+    def _leave_before_sending(self, ticket: Ticket, send: Send) -> Send:
         """Release the slot once the body is complete, before any of it is sent: sending waits for
         the client. So the head of an answer is held back until its body comes.
         """
@@ -220,7 +220,7 @@ class RequestLimits:
         )
 
 
-async def _first(seconds: float, *waited_for: asyncio.Future[Any]) -> None:
+async def _wait_for_first(seconds: float, *waited_for: asyncio.Future[Any]) -> None:
     """Wait until one of them is done, or until the timeout."""
     await asyncio.wait(waited_for, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
 

@@ -68,16 +68,16 @@ class ProjectStore:
     project: str
 
     async def add(self, memory: Memory) -> None:
-        await self.store.add(self._inside(memory))
+        await self.store.add(self._check(memory))
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        return await self.store.add_all([self._inside(memory) for memory in memories])
+        return await self.store.add_all([self._check(memory) for memory in memories])
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        return await self.store.add_unless_known(self._inside(memory))
+        return await self.store.add_unless_known(self._check(memory))
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        return await self.store.find_same([self._inside(memory) for memory in memories])
+        return await self.store.find_same([self._check(memory) for memory in memories])
 
     async def find_removed(
         self, owner: str, texts: Collection[PlacedText]
@@ -103,14 +103,16 @@ class ProjectStore:
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         found = await self.store.fetch(owner, ids, as_of)
-        memories = await self._shown(owner, found.memories.values(), as_of)
+        memories = await self._drop_outside(owner, found.memories.values(), as_of)
         return Fetched(memories, found.superseded & memories.keys())
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
         found = await self.store.follow(owner, old, named, as_of)
-        return found._replace(memories=await self._shown(owner, found.memories.values(), as_of))
+        return found._replace(
+            memories=await self._drop_outside(owner, found.memories.values(), as_of)
+        )
 
     async def ids_with_prefix(
         self,
@@ -130,7 +132,7 @@ class ProjectStore:
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         if await self.get(memory.owner, memory.id) is None:
             return False
-        return await self.store.replace(self._inside(memory), based_on=based_on)
+        return await self.store.replace(self._check(memory), based_on=based_on)
 
     async def erase(self, owner: str, id: UUID) -> bool:
         return await self.get(owner, id) is not None and await self.store.erase(owner, id)
@@ -172,9 +174,9 @@ class ProjectStore:
         """InvalidInput unless all targets are in this project: a link can hide a memory from its
         owner, also one that is stored or moved later.
         """
-        if outside := await self.find_outside(owner, targets, pending):
+        if elsewhere := await self.find_outside(owner, targets, pending):
             raise InvalidInput(
-                f"no memory {min(outside)} in the project {self.project!r}, to which this key is"
+                f"no memory {min(elsewhere)} in the project {self.project!r}, to which this key is"
                 " limited",
                 field="links",
                 remedy="Link to memories of this project.",
@@ -188,12 +190,12 @@ class ProjectStore:
         inside = {id for id, memory in found.items() if memory.project == self.project}
         return {*ids} - inside - ({*pending} - found.keys())
 
-    def _inside(self, memory: Memory) -> Memory:
+    def _check(self, memory: Memory) -> Memory:
         if memory.project != self.project:
             raise outside(self.project)
         return memory
 
-    async def _shown(
+    async def _drop_outside(
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
         """Those of the project. Memories that have left it are not shown either."""

@@ -188,12 +188,12 @@ class OfflineFirstService:
         return mark_local_report(report, request, status, because)
 
     async def settings(self) -> RecallSettings:
-        return await self._followed(await self.remote.settings())
+        return await self._follow(await self.remote.settings())
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
-        return await self._followed(await self.remote.change_settings(changes))
+        return await self._follow(await self.remote.change_settings(changes))
 
-    async def _followed(self, settings: RecallSettings) -> RecallSettings:
+    async def _follow(self, settings: RecallSettings) -> RecallSettings:
         """The next recall obeys here, too. What cannot be kept now comes with the next sync."""
         with suppress(StoreError):
             await self.sync.follow_settings(settings.as_dict())

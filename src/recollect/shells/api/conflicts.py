@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from recollect.core.errors import Conflict
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.api.sync_examples import CONFLICT, CONFLICTS
 from recollect.shells.asgi.problems import MALFORMED
@@ -19,7 +19,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 @router.get(
     "/conflicts",
     operation_id="list_conflicts",
-    **READ,
+    **needs("conflicts"),
     summary="List",
     responses={
         200: examples.of(CONFLICTS, "The open conflicts."),
@@ -35,7 +35,7 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
 @router.post(
     "/conflicts/{reference}/resolve",
     operation_id="resolve_conflict",
-    **WRITE,
+    **needs("resolve"),
     summary="Resolve",
     responses={
         200: examples.of(CONFLICT, "The conflict, resolved."),

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.curation_examples import JOURNAL, JOURNAL_ENTRY, PROPOSAL, PROPOSALS
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
@@ -28,7 +28,7 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
 @router.get(
     "/proposals",
     operation_id="list_proposals",
-    **READ,
+    **needs("proposals"),
     summary="List",
     responses={200: examples.of(PROPOSALS, "The proposals."), **problems(*OWNED)},
 )
@@ -43,7 +43,7 @@ async def list_proposals(mine: Mine) -> ProposalsOut:
 @router.post(
     "/proposals/{reference}/accept",
     operation_id="accept_proposal",
-    **WRITE,
+    **needs("accept_proposal"),
     summary="Accept",
     responses={
         200: examples.of(JOURNAL_ENTRY, "The acceptance."),
@@ -60,7 +60,7 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
 @router.post(
     "/proposals/{reference}/reject",
     operation_id="reject_proposal",
-    **WRITE,
+    **needs("decide_proposal"),
     summary="Reject",
     responses={
         200: examples.of(PROPOSAL, "The proposal."),
@@ -75,7 +75,7 @@ async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
 @router.post(
     "/proposals/{reference}/later",
     operation_id="postpone_proposal",
-    **WRITE,
+    **needs("decide_proposal"),
     summary="Decide later",
     responses={
         200: examples.of(PROPOSAL, "The proposal."),
@@ -90,7 +90,7 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
 @router.get(
     "/journal",
     operation_id="list_journal",
-    **READ,
+    **needs("journal"),
     summary="List acceptances",
     responses={
         200: examples.of(JOURNAL, "The acceptances."),
@@ -109,7 +109,7 @@ async def list_journal(
 @router.post(
     "/undo",
     operation_id="undo_acceptance",
-    **WRITE,
+    **needs("undo"),
     summary="Undo",
     responses={
         200: examples.of(JOURNAL_ENTRY, "The acceptance that was undone."),

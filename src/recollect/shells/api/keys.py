@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path
 
 from recollect.ports.keys import Keys
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, TheKey, TheServer
+from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
@@ -34,8 +34,8 @@ _NEW: Final = NewKeyOut(
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
 
-def _keys(server: TheServer, key: TheKey) -> Keys:
-    return OwnKeys(server.keys, server.context, key.owner)
+async def _keys(server: TheServer, mine: Mine) -> Keys:
+    return OwnKeys(server.keys, mine.context_for("manage_keys"), mine.owner)
 
 
 TheKeys = Annotated[Keys, Depends(_keys)]
@@ -52,7 +52,7 @@ Reference = Annotated[
 @router.get(
     "/keys",
     operation_id="list_keys",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="List",
     responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
 )
@@ -66,7 +66,7 @@ async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
 @router.post(
     "/keys",
     operation_id="create_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Create",
     status_code=201,
     responses={
@@ -89,7 +89,7 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
 @router.post(
     "/keys/{reference}/rotate",
     operation_id="rotate_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Rotate",
     status_code=201,
     responses={
@@ -107,7 +107,7 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
 @router.delete(
     "/keys/{reference}",
     operation_id="revoke_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Revoke",
     responses={
         200: examples.of(RevokedOut(revoked=_KEY.id), "The key that was revoked."),

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from recollect.core.errors import Conflict
 from recollect.core.memory.links import KINDS
 from recollect.shells.api import examples
-from recollect.shells.api.context import WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.wire.answers import MemoryOut
 from recollect.wire.problems import KINDS as PROBLEMS
@@ -31,7 +31,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.put(
     _PATH,
     operation_id="link_memory",
-    **WRITE,
+    **needs("link"),
     summary="Link",
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )
@@ -45,7 +45,7 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
 @router.delete(
     _PATH,
     operation_id="unlink_memory",
-    **WRITE,
+    **needs("unlink"),
     summary="Remove a link",
     responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
 )

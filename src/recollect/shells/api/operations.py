@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from recollect.core.errors import StoreError, StoreUnavailable
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, Mine, TheLoadProbe, TheMetrics, TheProbe
+from recollect.shells.api.context import Mine, TheLoadProbe, TheMetrics, TheProbe, needs
 from recollect.shells.api.metrics import CONTENT_TYPE
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.wire.answers import HealthOut, StatsOut
@@ -24,7 +24,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
 @closed.get(
     "/stats",
     operation_id="stats",
-    **READ,
+    **needs("stats"),
     summary="Count",
     responses={
         200: examples.of(examples.STATS, "The statistics."),

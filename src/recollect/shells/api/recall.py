@@ -13,7 +13,7 @@ from recollect.core.errors import (
 )
 from recollect.core.text.analysis import clean_query
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, READ, Mine
+from recollect.shells.api.context import Mine, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.recall.hits import count_chars
@@ -38,7 +38,7 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
 @router.post(
     "/recall",
     operation_id="recall",
-    **READ,
+    **needs("recall"),
     summary="Recall",
     responses={
         200: examples.of(examples.RECOLLECTION, "The hits, best first."),
@@ -63,7 +63,7 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
 @router.post(
     "/why",
     operation_id="why",
-    **READ,
+    **needs("why"),
     summary="Why this memory, or why not",
     responses={
         200: examples.of(examples.WHY, "What each leg says about it, and what kept it out."),
@@ -80,7 +80,7 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
 @router.get(
     "/episodes/search",
     operation_id="search_episodes",
-    **READ,
+    **needs("recall"),
     summary="Search conversations",
     responses={
         200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
@@ -98,7 +98,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
 @router.get(
     "/settings",
     operation_id="get_settings",
-    **READ,
+    **needs("settings"),
     summary="Read the settings",
     responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
 )
@@ -110,7 +110,7 @@ async def get_settings(mine: Mine) -> SettingsOut:
 @router.patch(
     "/settings",
     operation_id="change_settings",
-    **ADMIN,
+    **needs("change_settings"),
     summary="Change the settings",
     responses={
         200: examples.of(examples.SETTINGS, "The current settings."),
@@ -125,7 +125,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
 @router.get(
     "/settings/audit",
     operation_id="settings_audit",
-    **READ,
+    **needs("settings_log"),
     summary="Who changed the settings",
     responses={
         200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),

@@ -9,9 +9,8 @@ from typing import Final
 from fastapi import APIRouter
 
 from recollect import __version__
-from recollect.core.privacy.keys import check_all_projects
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, READ, Mine, TheDoctor, TheKey, TheServer
+from recollect.shells.api.context import Mine, TheDoctor, TheKey, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.usecases.admin.findings import find_problems
 from recollect.wire.status import (
@@ -59,7 +58,7 @@ router = APIRouter(prefix=PREFIX, tags=["Operations"])
 @router.get(
     "/status",
     operation_id="status",
-    **READ,
+    **needs("status"),
     summary="Models and findings",
     responses={200: examples.of(_STATUS, "The status."), **problems(*OWNED)},
 )
@@ -68,8 +67,7 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
     what the machine records: storage, the last backup, recalls by hooks, the last benchmark and
     what waits for sync. Needs a key that is not limited to a project.
     """
-    check_all_projects(key)
-    queue = server.context.queue
+    queue = mine.context_for("status").queue
     spaces = [] if queue is None else await queue.spaces()
     machine = None
     if server.machine is not None and key.role == "admin":
@@ -94,7 +92,7 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
 @router.get(
     "/doctor",
     operation_id="doctor",
-    **ADMIN,
+    **needs("doctor"),
     summary="Check the installation",
     responses={200: examples.of(_DOCTOR, "The findings."), **problems(*OWNED)},
 )

@@ -10,7 +10,6 @@ from recollect.core.errors import NotFound
 from recollect.ports.graph import Graph
 from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, TheKey, TheServer
-from recollect.shells.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.graph import (
@@ -44,7 +43,7 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
     **READ,
     summary="Count",
     responses={
-        200: examples.of(STATS, "The statistics."),
+        200: examples.of("graph_stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -59,7 +58,7 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
     **READ,
     summary="Show a concept",
     responses={
-        200: examples.of(NEIGHBOURHOOD, "The concept and its neighbours."),
+        200: examples.of("neighbourhood", "The concept and its neighbours."),
         **problems(*_NAMED),
     },
 )
@@ -85,7 +84,7 @@ async def graph_concept(
     operation_id="graph_path",
     **READ,
     summary="Connect two concepts",
-    responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
+    responses={200: examples.of("path", "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
     graph: MyGraph,
@@ -103,7 +102,7 @@ async def graph_path(
     **WRITE,
     summary="Merge two concepts",
     responses={
-        200: examples.of(CONCEPT, "The concept, with its new names."),
+        200: examples.of("concept", "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
@@ -119,7 +118,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: The
     **WRITE,
     summary="Split a concept",
     responses={
-        200: examples.of(CONCEPT, "The new concept."),
+        200: examples.of("concept", "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )

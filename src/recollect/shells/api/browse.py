@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -16,7 +15,7 @@ from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
-from recollect.usecases.memory.export import Taken, export_chosen
+from recollect.usecases.memory.export import export_chosen
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.answers import MemoryOut
 from recollect.wire.browse import (
@@ -33,25 +32,6 @@ from recollect.wire.browse import (
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
-_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
-_DETAILS: Final = DetailsOut(
-    memory=examples.LINKED,
-    history=[examples.MEMORY],
-    concepts=["staging database"],
-    vector="embedded",
-    parked=None,
-)
-_EXPORT: Final = ExportOut.from_memories([examples.MEMORY.to_memory()], Taken(1))
-_GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])
-_INJECT: Final = InjectOut(
-    text="<recollect-memories>…</recollect-memories>",
-    tokens=120,
-    memories=[examples.MEMORY.id],
-    found=3,
-    sensitive=0,
-    below=2,
-    unfit=0,
-)
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -61,7 +41,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="table_of_memories",
     **needs("table"),
     summary="Filter and sort",
-    responses={200: examples.of(_TABLE, "The rows."), **problems(*SENT)},
+    responses={200: examples.of("table", "The rows."), **problems(*SENT)},
 )
 async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> TableOut:
     """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
@@ -76,7 +56,7 @@ async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> T
     operation_id="memory_details",
     **needs("details"),
     summary="Read with history",
-    responses={200: examples.of(_DETAILS, "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("details", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def memory_details(reference: Reference, mine: Mine) -> DetailsOut:
     """One memory, forgotten or not, with its former versions, its concepts and the state of its
@@ -92,7 +72,7 @@ async def memory_details(reference: Reference, mine: Mine) -> DetailsOut:
     **needs("restore_forgotten"),
     summary="Restore",
     responses={
-        200: examples.of(examples.MEMORY, "The memory, no longer forgotten."),
+        200: examples.of("memory", "The memory, no longer forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -108,7 +88,7 @@ async def restore_memory(reference: Reference, mine: Mine) -> MemoryOut:
     operation_id="export_memories",
     **needs("export"),
     summary="Export",
-    responses={200: examples.of(_EXPORT, "The lines."), **problems(*SENT, MALFORMED)},
+    responses={200: examples.of("export", "The lines."), **problems(*SENT, MALFORMED)},
 )
 async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     """Up to 500 memories, forgotten or not, as `recollect export` writes them. Ids of memories that
@@ -124,7 +104,7 @@ async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     operation_id="growth",
     **needs("growth"),
     summary="Growth by week",
-    responses={200: examples.of(_GROWTH, "The weeks, oldest first."), **problems(*OWNED)},
+    responses={200: examples.of("growth", "The weeks, oldest first."), **problems(*OWNED)},
 )
 async def growth(mine: Mine) -> GrowthOut:
     """How many of the current memories were stored in each of the last 26 weeks."""
@@ -138,7 +118,7 @@ async def growth(mine: Mine) -> GrowthOut:
     **needs("recall"),
     summary="Preview a hook",
     responses={
-        200: examples.of(_INJECT, "What a hook would add to the prompt."),
+        200: examples.of("inject", "What a hook would add to the prompt."),
         **problems(*SENT, MALFORMED),
     },
 )

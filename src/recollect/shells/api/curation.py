@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
-from recollect.shells.api.curation_examples import JOURNAL, JOURNAL_ENTRY, PROPOSAL, PROPOSALS
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.curation import (
@@ -30,7 +29,7 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
     operation_id="list_proposals",
     **needs("proposals"),
     summary="List",
-    responses={200: examples.of(PROPOSALS, "The proposals."), **problems(*OWNED)},
+    responses={200: examples.of("proposals", "The proposals."), **problems(*OWNED)},
 )
 async def list_proposals(mine: Mine) -> ProposalsOut:
     """The proposals that wait for a decision, oldest first. Those about memories that changed since
@@ -46,7 +45,7 @@ async def list_proposals(mine: Mine) -> ProposalsOut:
     **needs("accept_proposal"),
     summary="Accept",
     responses={
-        200: examples.of(JOURNAL_ENTRY, "The acceptance."),
+        200: examples.of("journal_entry", "The acceptance."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -63,7 +62,7 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
     **needs("decide_proposal"),
     summary="Reject",
     responses={
-        200: examples.of(PROPOSAL, "The proposal."),
+        200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -78,7 +77,7 @@ async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
     **needs("decide_proposal"),
     summary="Decide later",
     responses={
-        200: examples.of(PROPOSAL, "The proposal."),
+        200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -93,7 +92,7 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
     **needs("journal"),
     summary="List acceptances",
     responses={
-        200: examples.of(JOURNAL, "The acceptances."),
+        200: examples.of("journal", "The acceptances."),
         **problems(*OWNED, KINDS[InvalidInput]),
     },
 )
@@ -112,7 +111,7 @@ async def list_journal(
     **needs("undo"),
     summary="Undo",
     responses={
-        200: examples.of(JOURNAL_ENTRY, "The acceptance that was undone."),
+        200: examples.of("journal_entry", "The acceptance that was undone."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from fastapi import APIRouter
 
 from recollect.core.errors import Forbidden
@@ -14,16 +12,6 @@ from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.erase import erase_owner
 from recollect.wire.erasure import ErasedOut, EraseIn
 
-_EXAMPLE: Final = ErasedOut(
-    owner="ada",
-    memories=12,
-    notified=12,
-    keys=1,
-    searched=["memories.content"],
-    remains=False,
-    unsearched="",
-)
-
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
 
@@ -33,7 +21,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     **needs("erase_owner"),
     summary="Erase everything",
     responses={
-        200: examples.of(_EXAMPLE, "What was erased, and what a search found afterwards."),
+        200: examples.of("erased", "What was erased, and what a search found afterwards."),
         **problems(*SENT, MALFORMED),
     },
 )

@@ -10,7 +10,6 @@ from recollect.core.errors import NotFound
 from recollect.ports.graph import Graph
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
-from recollect.shells.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.graph import (
@@ -45,7 +44,7 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
     **needs("read_graph"),
     summary="Count",
     responses={
-        200: examples.of(STATS, "The statistics."),
+        200: examples.of("graph_stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -60,7 +59,7 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
     **needs("read_graph"),
     summary="Show a concept",
     responses={
-        200: examples.of(NEIGHBOURHOOD, "The concept and its neighbours."),
+        200: examples.of("neighbourhood", "The concept and its neighbours."),
         **problems(*_NAMED),
     },
 )
@@ -86,7 +85,7 @@ async def graph_concept(
     operation_id="graph_path",
     **needs("read_graph"),
     summary="Connect two concepts",
-    responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
+    responses={200: examples.of("path", "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
     graph: MyGraph,
@@ -104,7 +103,7 @@ async def graph_path(
     **needs("edit_graph"),
     summary="Merge two concepts",
     responses={
-        200: examples.of(CONCEPT, "The concept, with its new names."),
+        200: examples.of("concept", "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
@@ -120,7 +119,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> ConceptOut:
     **needs("edit_graph"),
     summary="Split a concept",
     responses={
-        200: examples.of(CONCEPT, "The new concept."),
+        200: examples.of("concept", "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )

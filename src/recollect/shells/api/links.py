@@ -33,7 +33,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="link_memory",
     **needs("link"),
     summary="Link",
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> MemoryOut:
     """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
@@ -47,7 +47,7 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
     operation_id="unlink_memory",
     **needs("unlink"),
     summary="Remove a link",
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def unlink_memory(
     reference: Reference, kind: Kind, target: Reference, mine: Mine

@@ -28,9 +28,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Remember",
     status_code=201,
     responses={
-        200: examples.of(examples.MEMORY, "The memory that already has this text."),
+        200: examples.of("memory", "The memory that already has this text."),
         201: {
-            **examples.of(examples.MEMORY, "The memory as stored."),
+            **examples.of("memory", "The memory as stored."),
             "headers": {
                 "Location": {
                     "description": "Where the memory can be read.",
@@ -64,7 +64,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     **needs("remember_many"),
     summary="Remember many",
     responses={
-        200: examples.of(examples.BATCH, "The outcome for each memory, in the order sent."),
+        200: examples.of("batch", "The outcome for each memory, in the order sent."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -81,7 +81,7 @@ async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
     operation_id="list_memories",
     **needs("page"),
     summary="List",
-    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
+    responses={200: examples.of("page", "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
     """One page of the memories in a scope. Concurrent writes do not shift pages."""
@@ -93,7 +93,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
     operation_id="get_memory",
     **needs("get"),
     summary="Read",
-    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     """One memory, by its id or a prefix of it."""
@@ -106,7 +106,7 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     **needs("update"),
     summary="Change",
     responses={
-        200: examples.of(examples.MEMORY, "The updated memory."),
+        200: examples.of("memory", "The updated memory."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -124,7 +124,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     operation_id="memory_history",
     **needs("history"),
     summary="History",
-    responses={200: examples.of(examples.HISTORY, "Its versions."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("history", "Its versions."), **problems(*SENT, *REFERRED)},
 )
 async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
     """The versions of a memory, forgotten or not, newest first: the current one and up to 100
@@ -140,7 +140,7 @@ async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
     **needs("restore"),
     summary="Restore",
     responses={
-        200: examples.of(examples.MEMORY, "The restored memory."),
+        200: examples.of("memory", "The restored memory."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -161,7 +161,7 @@ async def restore_version(
     **needs("forget"),
     summary="Forget",
     responses={
-        200: examples.of(examples.FORGOTTEN, "The memory that was forgotten."),
+        200: examples.of("forgotten", "The memory that was forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )

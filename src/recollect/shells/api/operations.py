@@ -27,7 +27,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     **needs("stats"),
     summary="Count",
     responses={
-        200: examples.of(examples.STATS, "The statistics."),
+        200: examples.of("stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -40,7 +40,7 @@ async def stats(mine: Mine) -> StatsOut:
     "/health/live",
     operation_id="live",
     summary="Is the process alive?",
-    responses={200: examples.of(examples.HEALTH, "It answers."), **problems()},
+    responses={200: examples.of("health", "It answers."), **problems()},
 )
 async def live() -> HealthOut:
     """Checks nothing else: if this fails, restart the process."""
@@ -52,7 +52,7 @@ async def live() -> HealthOut:
     operation_id="ready",
     summary="Can it serve?",
     responses={
-        200: examples.of(examples.HEALTH, "The store answers."),
+        200: examples.of("health", "The store answers."),
         **problems(KINDS[StoreUnavailable]),
     },
 )

@@ -41,7 +41,7 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
     **needs("recall"),
     summary="Recall",
     responses={
-        200: examples.of(examples.RECOLLECTION, "The hits, best first."),
+        200: examples.of("recollection", "The hits, best first."),
         **problems(*_BODY),
     },
 )
@@ -66,7 +66,7 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     **needs("why"),
     summary="Why this memory, or why not",
     responses={
-        200: examples.of(examples.WHY, "What each leg says about it, and what kept it out."),
+        200: examples.of("why", "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
@@ -83,7 +83,7 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     **needs("recall"),
     summary="Search conversations",
     responses={
-        200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
+        200: examples.of("recollection", "The episodes, best first."),
         **problems(*SENT),
     },
 )
@@ -100,7 +100,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     operation_id="get_settings",
     **needs("settings"),
     summary="Read the settings",
-    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
+    responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> SettingsOut:
     """How recall ranks now."""
@@ -113,7 +113,7 @@ async def get_settings(mine: Mine) -> SettingsOut:
     **needs("change_settings"),
     summary="Change the settings",
     responses={
-        200: examples.of(examples.SETTINGS, "The current settings."),
+        200: examples.of("settings", "The current settings."),
         **problems(*_BODY),
     },
 )
@@ -128,7 +128,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
     **needs("settings_log"),
     summary="Who changed the settings",
     responses={
-        200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
+        200: examples.of("settings_log", "The latest changes, newest first."),
         **problems(*SENT),
     },
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
-from typing import Final
 
 from fastapi import APIRouter
 
@@ -14,42 +12,11 @@ from recollect.shells.api.context import Mine, TheDoctor, TheKey, TheServer, nee
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.usecases.admin.findings import find_problems
 from recollect.wire.status import (
-    BackupOut,
     CheckOut,
     DoctorOut,
-    HookRecallOut,
     MachineOut,
     SpaceOut,
     StatusOut,
-    StorageOut,
-)
-
-_AT: Final = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
-_STATUS: Final = StatusOut(
-    version=__version__,
-    database="the embedded Postgres",
-    spaces=[
-        SpaceOut(
-            embedder="minilm",
-            space="all-MiniLM-L6-v2",
-            state="active",
-            embedded=120,
-            waiting=3,
-            parked=0,
-            last_error=None,
-        )
-    ],
-    checks=[CheckOut(name="meaning", status="ok", detail="3 memories waiting", remedy="")],
-    machine=MachineOut(
-        storage=StorageOut(total=48_300_000, vectors=12_500_000),
-        backup=BackupOut(made_at=_AT, is_verified=True),
-        hook_recalls=[HookRecallOut(at=_AT, memories=3)],
-        benchmark=None,
-        sync=None,
-    ),
-)
-_DOCTOR: Final = DoctorOut(
-    checks=[CheckOut(name="room", status="ok", detail="19.6 GB free", remedy="")]
 )
 
 router = APIRouter(prefix=PREFIX, tags=["Operations"])
@@ -60,7 +27,7 @@ router = APIRouter(prefix=PREFIX, tags=["Operations"])
     operation_id="status",
     **needs("status"),
     summary="Models and findings",
-    responses={200: examples.of(_STATUS, "The status."), **problems(*OWNED)},
+    responses={200: examples.of("status", "The status."), **problems(*OWNED)},
 )
 async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
     """The embedding models with their progress, and what needs attention. An admin key also sees
@@ -94,7 +61,7 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
     operation_id="doctor",
     **needs("doctor"),
     summary="Check the installation",
-    responses={200: examples.of(_DOCTOR, "The findings."), **problems(*OWNED)},
+    responses={200: examples.of("doctor", "The findings."), **problems(*OWNED)},
 )
 async def doctor(examine: TheDoctor) -> DoctorOut:
     """Run the checks of `recollect doctor` on the server's machine. It takes a few seconds."""

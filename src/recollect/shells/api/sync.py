@@ -10,7 +10,6 @@ from recollect.core.sync.model import check_protocol
 from recollect.shells.api import examples
 from recollect.shells.api.context import TheKey, TheServer, needs
 from recollect.shells.api.openapi import PREFIX, SENT, problems
-from recollect.shells.api.sync_examples import CHANGES, PUSHED
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.sync.pull import pull
 from recollect.usecases.sync.push import check_push_size, push
@@ -25,7 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
     **needs("push"),
     summary="Push",
     responses={
-        200: examples.of(PUSHED, "An answer for each write."),
+        200: examples.of("pushed", "An answer for each write."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -55,7 +54,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     operation_id="sync_pull",
     **needs("pull"),
     summary="Pull",
-    responses={200: examples.of(CHANGES, "A page of changes."), **problems(*SENT)},
+    responses={200: examples.of("changes", "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey

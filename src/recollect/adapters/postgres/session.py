@@ -21,8 +21,8 @@ MARKERS: Final[Markers] = {
     "groups": (
         "unnest(cast(:sources as uuid[]), cast(:relations as text[])) as w (source, relation)"
     ),
-    "for_share": "for share of m",
-    "for_update": "for update of m",
+    "for_share": "for share",
+    "for_update": "for update",
 }
 
 

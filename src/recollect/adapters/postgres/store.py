@@ -65,7 +65,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.changes = PostgresChanges(pool, statistics, remembered)
         self.keys = PostgresKeys(pool, remembered)
         self.recalls = PostgresRecalls(pool)
-        self.curation = PostgresCuration(pool)
+        self.curation = PostgresCuration(pool, limits)
         self.load = PostgresLoad(pool)
         erasure = partial(
             PostgresOwnerErasure, pool, remembered, files, send_changes=self._send_changes

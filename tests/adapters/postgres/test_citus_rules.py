@@ -326,7 +326,7 @@ def read_source(schema: Schema) -> Iterator[tuple[str, list[str]]]:
         prose = [node.value for node in nodes if isinstance(node, ast.Expr)]
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in prose:
-                is_shared = shared in file.parents or ":owner" in node.value
+                is_shared = shared in file.parents or re.search(r"[ (]:[a-z]", node.value)
                 text = to_postgres(node.value) if is_shared else node.value
                 parts = [" ".join(part.split()) for part in re.split(r"\{\w*\}", text)]
                 pieces = [part for part in parts if names_table.search(part)]

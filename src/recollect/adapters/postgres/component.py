@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import LiteralString, TypeVar
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.by_owner import Row, split_by_owner
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
@@ -25,12 +26,12 @@ class PostgresComponent(SqlComponent):
         self._limits = limits
 
     @retry_on_disconnect
-    async def _read(self, owner: str, work: Work[T]) -> T:
-        async with self._pool.reading(owner) as connection:
+    async def _read(self, owner: str | None, work: Work[T]) -> T:
+        async with self._pool.reading(WORKER if owner is None else owner) as connection:
             return await work(PostgresSession(connection))
 
-    async def _write(self, owner: str, work: Work[T]) -> T:
-        async with self._pool.transaction(owner) as connection:
+    async def _write(self, owner: str | None, work: Work[T]) -> T:
+        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
             return await work(PostgresSession(connection))
 
     def _split(

@@ -21,6 +21,7 @@ MARKERS: Final[Markers] = {
     "groups": (
         "unnest(cast(:sources as uuid[]), cast(:relations as text[])) as w (source, relation)"
     ),
+    "languages": "string_to_array(:languages, ' ')",
     "for_share": "for share",
     "for_update": "for update",
 }

@@ -41,6 +41,9 @@ class Markers(TypedDict):
     groups: LiteralString
     """The pairs of two lists, `:sources` and `:relations`, as the table `w`."""
 
+    languages: LiteralString
+    """The parameter `:languages`, names with spaces between them, as the column of a space."""
+
     for_share: LiteralString
     for_update: LiteralString
     """Locks of rows, where writers do not take turns."""
@@ -68,12 +71,14 @@ class SqlComponent(ABC):
     """A part of a store that is the same on both databases."""
 
     @abstractmethod
-    async def _read(self, owner: str, work: Work[T]) -> T:
-        """Read rows of one owner. It may be repeated after a disconnect."""
+    async def _read(self, owner: str | None, work: Work[T]) -> T:
+        """Read rows of one owner; None: of tables that belong to none. It may be repeated after a
+        disconnect.
+        """
 
     @abstractmethod
-    async def _write(self, owner: str, work: Work[T]) -> T:
-        """Change rows of one owner, in one transaction."""
+    async def _write(self, owner: str | None, work: Work[T]) -> T:
+        """Change rows in one transaction."""
 
 
 def fill(statement: LiteralString, markers: Markers) -> str:

@@ -59,12 +59,12 @@ class SqliteComponent(SqlComponent):
                 return
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
-    async def _read(self, owner: str, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
+    async def _read(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
         return await self._reader.run_until_cancelled(
             lambda reader: run_to_end(work(SqliteSession(reader, self._now())))
         )
 
-    async def _write(self, owner: str, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
+    async def _write(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
         def do(writer: sqlite3.Connection) -> T:
             with transaction(writer):
                 return run_to_end(work(SqliteSession(writer, self._now())))

@@ -27,6 +27,7 @@ MARKERS: Final[Markers] = {
         "(SELECT s.value AS source, r.value AS relation FROM json_each(:sources) s"
         " JOIN json_each(:relations) r ON r.key = s.key) AS w"
     ),
+    "languages": ":languages",
     "for_share": "",
     "for_update": "",
 }
@@ -91,6 +92,11 @@ def _bind(value: object) -> object:
     return value
 
 
+def _to_id(value: str | int) -> UUID | int:
+    """Spaces have numbers."""
+    return UUID(value) if isinstance(value, str) else value
+
+
 def _to_value(column: str, value: Any) -> Any:  # noqa: ANN401  # of any column
     if value is None:
         return None
@@ -101,9 +107,10 @@ def _to_value(column: str, value: Any) -> Any:  # noqa: ANN401  # of any column
 
 
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(_IDS, UUID),
+    **dict.fromkeys(_IDS, _to_id),
     **dict.fromkeys(_MOMENTS, moment),
     "weight": weigh_edge,
+    "languages": str.split,
     "addition": json.loads,
     "tags": json.loads,
     "expanded_keywords": json.loads,

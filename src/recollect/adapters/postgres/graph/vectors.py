@@ -22,8 +22,9 @@ from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pipeline import Reading, execute_many, set_local
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.session import PostgresSession
-from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
+from recollect.adapters.postgres.vectors.spaces import to_active
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.graph.resolution import Neighbour, PendingConcept, is_compared
 from recollect.core.recall.space import StoredSpace
 
@@ -138,7 +139,7 @@ class ConceptComparison(PostgresComponent):
         if not self._has_vectors:
             return None
         async with self._pool.reading(WORKER) as connection:
-            (found,) = await execute_many(connection, {}, ACTIVE)
+            (found,) = await execute_many(connection, {}, ACTIVE_SPACE)
         return to_active(found)
 
     async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:

@@ -49,16 +49,16 @@ _EXISTED: Final[LiteralString] = f"""
         where m.owner = :owner and m.$number = a.$memory))
 """  # noqa: S608  # composed of constants
 # Through memories only when few mention the concept: a hub would link everything in two steps.
+# To SQLite, CROSS JOIN is also an order: how many mention it is counted once.
 _TOGETHER: Final[LiteralString] = f"""
 select here, there, '{MENTIONED_TOGETHER}' as relation, false as is_back, null as edge
 from (
     select a.concept_id as here, b.concept_id as there,
         row_number() over (partition by b.concept_id order by a.$memory) as place
-    from concepts f
-    join memory_concepts a on a.owner = f.owner and a.concept_id = f.id
-    join memory_concepts b
-        on b.owner = a.owner and b.$memory = a.$memory and b.concept_id <> a.concept_id
-    where f.owner = :owner and f.id = any(:frontier) and {_EXISTED} and (
+    from concepts f cross join memory_concepts a cross join memory_concepts b
+    where f.owner = :owner and f.id = any(:frontier)
+        and a.owner = f.owner and a.concept_id = f.id and {_EXISTED}
+        and b.owner = a.owner and b.$memory = a.$memory and b.concept_id <> a.concept_id and (
         select count(*) from (
             select 1 from memory_concepts c
             where c.owner = :owner and c.concept_id = f.id limit {_MAX_MEMORIES + 1}) few

@@ -54,9 +54,9 @@ select distinct m.id, m.created_at {_MENTIONING} order by m.created_at desc, m.i
 _COUNT_MENTIONS: Final[LiteralString] = f"select count(distinct m.id) as mentions {_MENTIONING}"
 _OF_A_MEMORY: Final = """
 select c.name from (
-    select distinct t.concept_id
-    from memory_concepts t join memories m on m.owner = t.owner and m.$number = t.$memory
-    where t.owner = :owner and m.owner = :owner and m.id = :memory
+    select distinct concept_id from memory_concepts
+    where owner = :owner
+        and $memory = (select m.$number from memories m where m.owner = :owner and m.id = :memory)
 ) t join concepts c on c.owner = :owner and c.id = t.concept_id
 order by c.kind = 'phrase', c.name
 """

@@ -42,7 +42,8 @@ from functools import lru_cache
 from math import log
 from typing import Final, Literal, get_args
 
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.segments import words
 from recollect_bench.data.datasets import EvaluationSet
 
 RuleStratum = Literal["exact", "paraphrase", "multi-hop", "mixed"]

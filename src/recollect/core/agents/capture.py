@@ -17,7 +17,8 @@ from typing import Final
 from recollect.core.agents.injection import neutral, without_injections
 from recollect.core.agents.pasted import without_pasted
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.segments import words
 
 MAX_STATEMENT: Final = 500
 # "Never use tabs" is an order; two words are hardly ever a whole one.

@@ -18,7 +18,8 @@ from uuid import UUID
 from recollect.core.curation.pairs import compare
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EPISODE, Memory
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.segments import words
 
 Kind = Literal[
     "duplicate", "contradiction", "stale", "expiring", "expired", "never-recalled", "secret"

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS
 from recollect.core.text.languages import guess
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import stop_words
 
 

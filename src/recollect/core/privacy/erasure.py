@@ -8,7 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.memory.memory import Memory
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.segments import words
 
 # More would not find anything else: what removes one memory removes all.
 MAX_TEXTS: Final = 100

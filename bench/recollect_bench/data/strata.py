@@ -42,7 +42,7 @@ from functools import lru_cache
 from math import log
 from typing import Final, Literal, get_args
 
-from recollect.core.text.analysis import words
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
 from recollect_bench.data.datasets import EvaluationSet
 

@@ -17,7 +17,8 @@ from uuid import UUID
 
 from psycopg import AsyncConnection, sql
 
-from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
+from recollect.adapters.postgres.graph.rules import RULES
+from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import InvalidInput
@@ -162,7 +163,7 @@ class Filler:
             await copy_concepts(connection, concepts)
             await copy_mentions(connection, mentions)
             for owner in {corpus.owner for _, corpus in parts}:
-                await connection.execute(INCREMENT_VERSION, {"owner": owner})
+                await RULES.increment_version(PostgresSession(connection), owner)
             await connection.execute(sql.SQL(_TRIGGER).format(sql.SQL("enable")))
             await connection.execute(_COUNT, (len(flat), perf_counter() - started))
 

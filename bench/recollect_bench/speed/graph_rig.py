@@ -18,7 +18,8 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from recollect.adapters.postgres.graph.write import INCREMENT_VERSION
+from recollect.adapters.postgres.graph.rules import RULES
+from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.errors import StoreError
 from recollect.core.graph.model import GraphSnapshot
@@ -131,7 +132,7 @@ async def _fill(
     await copy_concepts(connection, concepts)
     mentions = ((ids[memory], concepts[concept]) for memory, concept in _mentions(graph))
     await copy_mentions(connection, mentions)
-    await connection.execute(INCREMENT_VERSION, {"owner": OWNER})
+    await RULES.increment_version(PostgresSession(connection), OWNER)
     for table in _TABLES:
         await connection.execute(f"vacuum analyze {table}")
     return graph, concepts

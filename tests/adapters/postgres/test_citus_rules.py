@@ -48,6 +48,7 @@ from recollect.adapters.postgres.distribute import ROW_TRIGGERS, find_steps, rea
 from recollect.adapters.postgres.distribution import read_tables
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.limits import Limits
+from recollect.adapters.postgres.session import to_postgres
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import Conflict, RecollectError
@@ -317,17 +318,20 @@ def read_source(schema: Schema) -> Iterator[tuple[str, list[str]]]:
     tables = "|".join(schema.distributed | schema.reference)
     names_table = re.compile(rf"\b(?:from|into|update|join|using) (?:{tables})\b")
     folder = Path(postgres.__file__).parent
-    for file in sorted(folder.rglob("*.py")):
-        if {"migrations", "embedded", "distribute.py"} & {*file.relative_to(folder).parts}:
+    shared = folder.parent / "sql"
+    for file in sorted((*folder.rglob("*.py"), *shared.rglob("*.py"))):
+        if {"migrations", "embedded", "distribute.py"} & {*file.relative_to(folder.parent).parts}:
             continue
         nodes = [*ast.walk(ast.parse(file.read_text()))]
         prose = [node.value for node in nodes if isinstance(node, ast.Expr)]
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in prose:
-                parts = [" ".join(part.split()) for part in re.split(r"\{\w*\}", node.value)]
+                is_shared = shared in file.parents or re.search(r"[ (]:[a-z]", node.value)
+                text = to_postgres(node.value) if is_shared else node.value
+                parts = [" ".join(part.split()) for part in re.split(r"\{\w*\}", text)]
                 pieces = [part for part in parts if names_table.search(part)]
                 if pieces and not pieces[0].startswith(NOT_ON_A_CLUSTER):
-                    yield node.value, pieces
+                    yield text, pieces
 
 
 def test_keys_and_references_begin_with_the_owner(database_url: str, cluster: Cluster) -> None:

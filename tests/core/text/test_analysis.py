@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from tests.strategies import any_text
 
-from recollect.core.text.analysis import (
-    MAX_QUERY_CHARS,
-    clean_query,
-    counted,
-    unstorable,
-    words,
-)
+from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query, counted, unstorable
+from recollect.core.text.segments import words
 
 QUERIES: list[tuple[str, tuple[str, ...]]] = [
     ("Where is the staging database?", ("where", "is", "the", "staging", "database")),

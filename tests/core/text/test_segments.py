@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from tests.strategies import any_text
 
-from recollect.core.text.segments import MAX_COMPOUND, MAX_WORD, segments
+from recollect.core.text.segments import MAX_COMPOUND, MAX_WORD, segments, words
 
 SEGMENTS: list[tuple[str, list[str]]] = [
     ("Deploy on Friday!", ["Deploy", "on", "Friday"]),
@@ -71,3 +71,13 @@ def test_a_text_without_spaces_yields_as_many_segments_as_its_length_allows(unit
     in_once, in_twice = (sum(len(each.text) for each in found) for found in (once, twice))
     assert in_twice <= 2 * in_once + 2 * MAX_COMPOUND
     assert in_once <= 3 * len(unit) * 2_000
+
+
+@given(any_text)
+def test_words_do_not_depend_on_what_else_is_in_the_text(text: str) -> None:
+    """Of ASCII they are found another way."""
+    assert words(f"{text} ü") == (*words(text), "ü")
+
+
+def test_words_are_not_taken_apart() -> None:
+    assert words("HTTPServer v2.3 don’t") == ("httpserver", "v2", "3", "don", "t")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, Self
 
 import httpx
@@ -75,13 +74,8 @@ class LanguageModel:
         await self._api.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._api.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._api.__aexit__()
 
     async def ask(
         self, task: str, text: str, *, schema: Mapping[str, object] | None = None

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import LiteralString
+from typing import LiteralString, TypeVar
 
+from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.by_owner import Row, split_by_owner
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.session import PostgresSession
+from recollect.adapters.sql.session import SqlComponent, Work
+
+T = TypeVar("T")
 
 
-class PostgresComponent:
+class PostgresComponent(SqlComponent):
     """Each method is made of transactions or reads on the pool, and nothing outlives them, so all
     of it works behind a transaction-pooling PgBouncer.
     """
@@ -18,6 +24,15 @@ class PostgresComponent:
     def __init__(self, pool: Pool, limits: Limits) -> None:
         self._pool = pool
         self._limits = limits
+
+    @retry_on_disconnect
+    async def _read(self, owner: str | None, work: Work[T]) -> T:
+        async with self._pool.reading(WORKER if owner is None else owner) as connection:
+            return await work(PostgresSession(connection))
+
+    async def _write(self, owner: str | None, work: Work[T]) -> T:
+        async with self._pool.transaction(WORKER if owner is None else owner) as connection:
+            return await work(PostgresSession(connection))
 
     def _split(
         self, rows: Sequence[Row], owner_of: Callable[[Row], str]

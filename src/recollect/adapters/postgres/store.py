@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from recollect.adapters.files.erasure_log import ErasureLogs
@@ -65,7 +64,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         self.changes = PostgresChanges(pool, statistics, remembered)
         self.keys = PostgresKeys(pool, remembered)
         self.recalls = PostgresRecalls(pool)
-        self.curation = PostgresCuration(pool)
+        self.curation = PostgresCuration(pool, limits)
         self.load = PostgresLoad(pool)
         erasure = partial(
             PostgresOwnerErasure, pool, remembered, files, send_changes=self._send_changes
@@ -100,12 +99,7 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         if self.vectors is not None:
             await self.vectors.send_changes()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self.vectors is not None:
             await self.vectors.close()
         await self.graph.close()

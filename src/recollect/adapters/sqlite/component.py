@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.thread import Threads
+from recollect.adapters.sql.session import SqlComponent, Work
+from recollect.adapters.sqlite.session import SqliteSession, run_to_end
+from recollect.adapters.sqlite.thread import Threads, transaction
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+
+T = TypeVar("T")
 
 PARKED: Final = 2**62
 """When a parked job is due: never."""
@@ -20,7 +25,7 @@ def system_microseconds() -> int:
     return time.time_ns() // 1_000
 
 
-class SqliteComponent:
+class SqliteComponent(SqlComponent):
     """Shares the threads of its store; opened and closed by it."""
 
     def __init__(
@@ -53,6 +58,18 @@ class SqliteComponent:
             if left <= 0:
                 return
             await asyncio.sleep(min(left, _LOOK_SECONDS))
+
+    async def _read(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
+        return await self._reader.run_until_cancelled(
+            lambda reader: run_to_end(work(SqliteSession(reader, self._now())))
+        )
+
+    async def _write(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
+        def do(writer: sqlite3.Connection) -> T:
+            with transaction(writer):
+                return run_to_end(work(SqliteSession(writer, self._now())))
+
+        return await self._writer.run(do)
 
     def _lease_end(self) -> int:
         return self._now() + int(self._timeouts.lease * 1_000_000)

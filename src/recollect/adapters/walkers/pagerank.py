@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import Final, Self
 
 from recollect.adapters.walkers.matrix import Matrix, WalkStart, build, walk
@@ -58,12 +57,7 @@ class PageRank:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         building = list(self._building.values())
         for task in building:
             task.cancel()

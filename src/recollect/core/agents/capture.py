@@ -17,7 +17,7 @@ from typing import Final
 from recollect.core.agents.injection import neutral, without_injections
 from recollect.core.agents.pasted import without_pasted
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import words
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
 
 MAX_STATEMENT: Final = 500

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from recollect.core.curation.pairs import KINDS, MAX_QUOTE, Decision
-from recollect.core.text.analysis import words
 from recollect.core.text.json_answers import read_json
+from recollect.core.text.segments import words
 
 UNRELATED: Final = "unrelated"
 CONFIDENCE: Final = 0.75

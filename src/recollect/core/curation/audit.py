@@ -18,7 +18,7 @@ from uuid import UUID
 from recollect.core.curation.pairs import compare
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EPISODE, Memory
-from recollect.core.text.analysis import words
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
 
 Kind = Literal[

@@ -18,7 +18,7 @@ from recollect.core.curation.cues import count_negations, find_change, find_pres
 from recollect.core.curation.rewrites import find_rewrite, is_event
 from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
 from recollect.core.recall.relevance import everyday_stems
-from recollect.core.text.analysis import words
+from recollect.core.text.segments import words
 
 Kind = Literal["duplicate_of", "refines", "supersedes", "contradicts"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

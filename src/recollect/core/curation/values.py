@@ -12,8 +12,8 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import words
 from recollect.core.text.languages import guess
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words, stop_words
 from recollect.resources import read_lists
 

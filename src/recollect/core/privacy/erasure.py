@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.memory.memory import Memory
-from recollect.core.text.analysis import words
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
 
 # More would not find anything else: what removes one memory removes all.

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.text.analysis import clean_query, words
+from recollect.core.text.analysis import clean_query
 from recollect.core.text.languages import guess
+from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words, stop_words
 from recollect.resources import read_list
 

@@ -10,15 +10,11 @@ import re
 import unicodedata
 from typing import Final
 
-from recollect.core.text.segments import Segment, segments
-
 MAX_QUERY_CHARS: Final = 4_000
 """Of a longer text only the first and the last half are read: what is asked is before or after what
 is pasted, and analyzing all of a pasted file would take seconds.
 """
 _MAX_MARKS: Final = 30
-# Letters and digits only: both stores break words at an underscore.
-_WORD: Final = re.compile(r"[^\W_]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # Controls and halves of surrogate pairs separate words.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -65,27 +61,6 @@ def _bound_marks(text: str) -> str:
         if marks <= _MAX_MARKS:
             kept.append(character)
     return "".join(kept)
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Every word of a text, in order and in lower case."""
-    if text.isascii():
-        return tuple(word.lower() for word in _WORD.findall(text))
-    # Lower case after splitting: the small İ is two characters, of which one is no letter.
-    return tuple(
-        part.lower()
-        for segment in segments(text)
-        for part in _pairs_of(segment)
-        if segment.kind not in ("whole", "symbol")
-    )
-
-
-def _pairs_of(segment: Segment) -> tuple[str, ...]:
-    """A word; of a script without spaces, each character with the next."""
-    text = segment.text
-    if segment.kind == "word" or len(text) < 3:
-        return (text,)
-    return tuple(text[place : place + 2] for place in range(len(text) - 1))
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,7 +12,6 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 import httpx
@@ -104,13 +103,8 @@ class HostedEmbedder:
         await self._api.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._api.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._api.__aexit__()
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector of length 1 for each text; ModelUnavailable if any is missing."""

@@ -13,7 +13,6 @@ import random
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import httpx
@@ -80,12 +79,7 @@ class HostedApi:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, Self
 
 from recollect.adapters.models.language_model import LanguageModel, Reply
@@ -70,13 +69,8 @@ class CompatibleReader:
         await self._model.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._model.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._model.__aexit__()
 
     async def read(self, texts: Sequence[str]) -> ReadTexts:
         tags = [secrets.token_hex(8) for _ in texts]

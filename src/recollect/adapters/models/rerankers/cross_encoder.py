@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Protocol, Self
 
 from recollect.core.errors import ModelUnavailable
@@ -74,12 +73,7 @@ class CrossEncoder:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for stop in self._running:
             stop.request()
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)

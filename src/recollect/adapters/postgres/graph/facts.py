@@ -5,16 +5,15 @@ nor what was erased since affects them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Final
-from uuid import UUID
+from collections.abc import Sequence
+from typing import Final
 
+from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.session import PostgresSession
+from recollect.adapters.sql.graph.regroup import regroup
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.periods import Statement
-from recollect.core.graph.stated import Group, StatedFact, assign_edges, each_once
+from recollect.core.graph.stated import StatedFact, each_once
 
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],
@@ -99,35 +98,6 @@ select distinct s.concept_id as source, d.relation from {_STATED}
 join concept_names s on s.owner = %(owner)s and s.key = d.source_key
 """  # noqa: S608  # composed of constants
 
-_STATEMENTS: Final = """
-select w.source, w.relation, t.concept_id as target, k.key, e.edge_id, e.memory_id, e.source_key,
-    e.target_key, nullif(e.said_from, '-infinity') as said_from, e.said_until, e.starts_at,
-    e.stated_at, (c.source, c.target) = (w.source, t.concept_id) as is_home
-from unnest(%(sources)s::uuid[], %(relations)s::text[]) as w(source, relation)
-join concept_names s on s.owner = %(owner)s and s.concept_id = w.source
-join edge_evidence e on e.owner = s.owner and e.source_key = s.key and e.withdrawn_at is null
-join concept_edges c
-    on c.owner = e.owner and c.id = e.edge_id and c.is_single and c.relation = w.relation
-join concept_names t on t.owner = e.owner and t.key = e.target_key
-join concepts k on k.owner = t.owner and k.id = t.concept_id
-order by w.source, w.relation
-"""
-_EDGE: Final = """
-insert into concept_edges (id, owner, source, target, relation, is_single, valid_from, learned_at)
-values (%(to)s, %(owner)s, %(source)s, %(target)s, %(relation)s, true, %(starts_at)s,
-    %(stated_at)s)
-"""
-_MOVE: Final = """
-update edge_evidence set edge_id = %(to)s
-where owner = %(owner)s and edge_id = %(edge_id)s and memory_id = %(memory_id)s
-    and source_key = %(source_key)s and target_key = %(target_key)s
-    and said_from = coalesce(%(said_from)s::timestamptz, '-infinity')
-"""
-WEIGH: Final = "select recollect_graph_weigh(%(owner)s, %(edges)s::uuid[])"
-_SETTLE: Final = """
-select recollect_graph_settle(%(owner)s, %(sources)s::uuid[], %(relations)s::text[])
-"""
-
 
 async def write_facts(connection: Connection, owner: str, said: Sequence[StatedFact]) -> None:
     many = [each for each in said if not is_single_valued(each.fact.relation)]
@@ -135,7 +105,7 @@ async def write_facts(connection: Connection, owner: str, said: Sequence[StatedF
     if many:
         cursor = await connection.execute(_FACTS, {"owner": owner, **to_columns(many)})
         edges = {row["edge_id"] for row in await cursor.fetchall()}
-        await connection.execute(WEIGH, {"owner": owner, "edges": list(edges)})
+        await RULES.weigh(PostgresSession(connection), owner, edges)
     if single:
         await _write_single(connection, owner, single)
 
@@ -151,50 +121,7 @@ async def _write_single(connection: Connection, owner: str, said: Sequence[State
         await connection.execute(_STATE, {"owner": owner, **to_columns(new)})
     cursor = await connection.execute(_GROUPS, {"owner": owner, **to_columns(said)})
     groups = [(row["source"], row["relation"]) for row in await cursor.fetchall()]
-    await regroup(connection, owner, groups)
-
-
-async def regroup(connection: Connection, owner: str, groups: Collection[Group]) -> None:
-    """Move every statement of these single-valued relations to the edge of its period."""
-    params = {
-        "owner": owner,
-        "sources": [source for source, _ in groups],
-        "relations": [relation for _, relation in groups],
-    }
-    cursor = await connection.execute(_STATEMENTS, params)
-    rows = await cursor.fetchall()
-    touched = {row["edge_id"] for row in rows}
-    for _, group in groupby(rows, key=itemgetter("source", "relation")):
-        for row, edge in _assign_edges(list(group)):
-            if edge == row["edge_id"]:
-                continue
-            values = {**row, "owner": owner, "to": edge}
-            if edge not in touched:
-                await connection.execute(_EDGE, values)
-                touched.add(edge)
-            await connection.execute(_MOVE, values)
-    if touched:
-        await connection.execute(WEIGH, {"owner": owner, "edges": list(touched)})
-    await connection.execute(_SETTLE, params)
-
-
-def _assign_edges(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], UUID]]:
-    """The rows of one group, each with the edge it belongs to."""
-    by_statement = {_to_statement(row): row for row in rows}
-    assigned = assign_edges(rows[0]["source"], list(by_statement))
-    return [(by_statement[statement], edge) for statement, edge in assigned]
-
-
-def _to_statement(row: dict[str, Any]) -> Statement:
-    names = (row["key"], row["target_key"], row["source_key"], str(row["memory_id"]))
-    return Statement(
-        target=row["target"],
-        start=row["starts_at"],
-        end=row["said_until"],
-        said_at=row["stated_at"],
-        said_by=(*names, str(row["said_from"])),
-        edge=row["edge_id"] if row["is_home"] else None,
-    )
+    await regroup(PostgresSession(connection), RULES, owner, groups)
 
 
 def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:

@@ -16,12 +16,15 @@ from psycopg.rows import DictRow
 from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.component import PostgresComponent
-from recollect.adapters.postgres.graph.write import INCREMENT_VERSION, LOCK, RARE
+from recollect.adapters.postgres.graph.rules import RULES
+from recollect.adapters.postgres.graph.write import RARE
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pipeline import Reading, execute_many, set_local
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
+from recollect.adapters.postgres.session import PostgresSession
+from recollect.adapters.postgres.vectors.spaces import to_active
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.graph.resolution import Neighbour, PendingConcept, is_compared
 from recollect.core.recall.space import StoredSpace
 
@@ -136,7 +139,7 @@ class ConceptComparison(PostgresComponent):
         if not self._has_vectors:
             return None
         async with self._pool.reading(WORKER) as connection:
-            (found,) = await execute_many(connection, {}, ACTIVE)
+            (found,) = await execute_many(connection, {}, ACTIVE_SPACE)
         return to_active(found)
 
     async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
@@ -232,7 +235,7 @@ class ConceptComparison(PostgresComponent):
             ]
             ids = [concept.id for concept, _ in theirs]
             async with self._pool.transaction(owner) as connection:
-                await connection.execute(LOCK, {"owner": owner})
+                await RULES.lock(PostgresSession(connection), owner)
                 if pairs:
                     params = {
                         "owner": owner,
@@ -241,7 +244,7 @@ class ConceptComparison(PostgresComponent):
                         "similarities": [similarity for _, _, similarity in pairs],
                     }
                     await connection.execute(_NEAR, params)
-                    await connection.execute(INCREMENT_VERSION, {"owner": owner})
+                    await RULES.increment_version(PostgresSession(connection), owner)
                 await connection.execute(_COMPARED, {"owner": owner, "space": space.id, "ids": ids})
 
 

@@ -11,13 +11,12 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.postgres.graph.facts import RETRACT, to_columns, write_facts
+from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.pool import Connection
+from recollect.adapters.postgres.session import PostgresSession
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.stated import StatedFact
 
-# Of the owner's row, so that on a cluster the lock is that of the node where the triggers take it.
-LOCK: Final = "select recollect_graph_alone(owner) from owners where owner = %(owner)s"
-INCREMENT_VERSION: Final = "select recollect_graph_grew(%(owner)s)"
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
 
@@ -86,7 +85,7 @@ async def write_extractions(
     by: int,
 ) -> int:
     """Write what was read in memories of one owner whose text is unchanged. Returns how many."""
-    await connection.execute(LOCK, {"owner": owner})
+    await RULES.lock(PostgresSession(connection), owner)
     cursor = await connection.execute(
         _STILL_THERE,
         {
@@ -111,7 +110,7 @@ async def write_extractions(
         await _remove_missing(connection, owner, again, read, said)
     await write_facts(connection, owner, said)
     await connection.execute(_DONE, {"owner": owner, "by": by, "ids": list(read)})
-    await connection.execute(INCREMENT_VERSION, {"owner": owner})
+    await RULES.increment_version(PostgresSession(connection), owner)
     return len(read)
 
 

@@ -20,8 +20,9 @@ from recollect.adapters.postgres.pipeline import Reading, execute_many
 from recollect.adapters.postgres.retry import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZES, index_name, index_params
-from recollect.adapters.postgres.vectors.spaces import ACTIVE, to_active
+from recollect.adapters.postgres.vectors.spaces import to_active
 from recollect.adapters.postgres.vectors.text import vector_text
+from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import StoredSpace, Survey
@@ -142,7 +143,7 @@ class VectorSearch(PostgresComponent):
             found, plan, indexed, passages = await execute_many(
                 connection,
                 {**params, **index_params(owner)},
-                ACTIVE,
+                ACTIVE_SPACE,
                 scope_size(condition),
                 INDEX_SIZES,
                 _HAS_PASSAGES,

@@ -6,20 +6,17 @@ nor what was erased since affects them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from recollect.adapters.sqlite.rows import microseconds, moment
-from recollect.adapters.sqlite.schema.graph import SETTLE, UNDATED, UNSAID, WEIGH
+from recollect.adapters.sql.graph.regroup import regroup
+from recollect.adapters.sqlite.graph.rules import RULES
+from recollect.adapters.sqlite.rows import microseconds
+from recollect.adapters.sqlite.schema.graph import UNDATED
+from recollect.adapters.sqlite.session import SqliteSession, run_to_end
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.periods import Statement
-from recollect.core.graph.stated import Group, StatedFact, assign_edges, each_once
-
-_EDGE: Final = {"owner": ":owner", "edge": ":edge"}
-_WEIGH: Final = WEIGH.format(**_EDGE)
-_REMOVE_UNSAID: Final = f"DELETE FROM concept_edges WHERE {UNSAID.format(**_EDGE)}"  # noqa: S608  # constants
-_SETTLE: Final = SETTLE.format(owner=":owner", source=":source", relation=":relation")
+from recollect.core.graph.stated import Group, StatedFact, each_once
 
 _CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"
 _FIND_EDGE: Final = """
@@ -54,24 +51,6 @@ DELETE FROM edge_evidence
 WHERE owner = ? AND memory = ? AND edge_id = ? AND source_key = ? AND target_key = ?
     AND said_from = ?
 """
-_STATEMENTS: Final = """
-SELECT t.concept_id AS target, k.key, e.edge_id, e.memory, m.id AS memory_id, e.source_key,
-    e.target_key, e.said_from, e.said_until, e.starts_at, e.stated_at,
-    c.source = :source AND c.target = t.concept_id AS is_home
-FROM concept_names s
-JOIN edge_evidence e ON e.owner = s.owner AND e.source_key = s.key AND e.withdrawn_at IS NULL
-JOIN concept_edges c
-    ON c.owner = e.owner AND c.id = e.edge_id AND c.is_single AND c.relation = :relation
-JOIN concept_names t ON t.owner = e.owner AND t.key = e.target_key
-JOIN concepts k ON k.owner = t.owner AND k.id = t.concept_id
-JOIN memories m ON m.number = e.memory
-WHERE s.owner = :owner AND s.concept_id = :source
-"""
-_MOVE: Final = """
-UPDATE edge_evidence SET edge_id = :edge
-WHERE owner = :owner AND edge_id = :was AND memory = :memory AND source_key = :source_key
-    AND target_key = :target_key AND said_from = :said_from
-"""
 
 
 def write_facts(
@@ -81,7 +60,7 @@ def write_facts(
     numbers: Mapping[UUID, int],
 ) -> None:
     """`numbers`: of the memories that say it."""
-    touched: set[str] = set()
+    touched: set[UUID] = set()
     groups: dict[Group, None] = {}
     for statement in each_once(said):
         values = _values(writer, owner, statement, numbers[statement.memory])
@@ -100,9 +79,10 @@ def write_facts(
             else:
                 values["edge"] = found["id"]
             writer.execute(_ADD_EVIDENCE, values)
-            touched.add(values["edge"])
-    weigh(writer, owner, touched)
-    regroup(writer, owner, groups)
+            touched.add(UUID(values["edge"]))
+    session = SqliteSession(writer)
+    run_to_end(RULES.weigh(session, owner, touched))
+    run_to_end(regroup(session, RULES, owner, groups.keys()))
 
 
 def retract(
@@ -117,36 +97,6 @@ def retract(
         edge, source, relation, target, said_from = row
         if (source, relation, target, said_from) not in kept:
             writer.execute(_RETRACT, (owner, memory, edge, source, target, said_from))
-
-
-def regroup(writer: sqlite3.Connection, owner: str, groups: Iterable[Group]) -> None:
-    """Move every statement of these single-valued relations to the edge of its period."""
-    wanted = [
-        {"owner": owner, "source": str(source), "relation": relation} for source, relation in groups
-    ]
-    touched: set[str] = set()
-    for group in wanted:
-        rows = writer.execute(_STATEMENTS, group).fetchall()
-        touched |= {row["edge_id"] for row in rows}
-        for row, edge in _assign_edges(UUID(group["source"]), rows):
-            if edge == row["edge_id"]:
-                continue
-            values = {**group, **dict(row), "edge": edge, "was": row["edge_id"]}
-            if edge not in touched:
-                writer.execute(_ADD_EDGE, {**values, "is_single": True})
-                touched.add(edge)
-            writer.execute(_MOVE, values)
-    weigh(writer, owner, touched)
-    # Only now: what has left a group ends nothing in it.
-    writer.executemany(_SETTLE, wanted)
-
-
-def weigh(writer: sqlite3.Connection, owner: str, edges: Iterable[str]) -> None:
-    """After evidence came or went: an edge without any is deleted, the dates of others follow."""
-    for edge in edges:
-        values = {"owner": owner, "edge": edge}
-        if not writer.execute(_REMOVE_UNSAID, values).rowcount:
-            writer.execute(_WEIGH, values)
 
 
 def to_said_from(valid_from: Any) -> int:  # noqa: ANN401  # a datetime or None
@@ -181,23 +131,3 @@ def _values(
 def _add_edge(writer: sqlite3.Connection, values: dict[str, Any]) -> None:
     values["edge"] = str(uuid4())
     writer.execute(_ADD_EDGE, values)
-
-
-def _assign_edges(source: UUID, rows: Sequence[sqlite3.Row]) -> list[tuple[sqlite3.Row, str]]:
-    by_statement = {_to_statement(row): row for row in rows}
-    return [
-        (by_statement[statement], str(edge))
-        for statement, edge in assign_edges(source, list(by_statement))
-    ]
-
-
-def _to_statement(row: sqlite3.Row) -> Statement:
-    names = (row["key"], row["target_key"], row["source_key"], row["memory_id"])
-    return Statement(
-        target=UUID(row["target"]),
-        start=moment(row["starts_at"]),
-        end=None if row["said_until"] is None else moment(row["said_until"]),
-        said_at=moment(row["stated_at"]),
-        said_by=(*names, str(row["said_from"])),
-        edge=UUID(row["edge_id"]) if row["is_home"] else None,
-    )

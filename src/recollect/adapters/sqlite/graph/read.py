@@ -6,25 +6,17 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from math import log2
 from typing import Final
 from uuid import UUID
 
+from recollect.adapters.sql.graph.read import HELD, read_former_texts
 from recollect.adapters.sqlite.component import SqliteComponent
-from recollect.adapters.sqlite.rows import id_list, microseconds
-from recollect.core.graph.extraction import BY_MODEL, ExtractionJob
-from recollect.core.graph.model import Concept, GraphSnapshot
-from recollect.core.graph.snapshot import (
-    FormerText,
-    PastMentions,
-    past_mentions,
-    read_former,
-    to_snapshot,
-)
+from recollect.adapters.sqlite.rows import microseconds
+from recollect.adapters.sqlite.session import SqliteSession, run_to_end, to_sqlite, weigh_edge
+from recollect.core.graph.extraction import BY_MODEL
+from recollect.core.graph.model import GraphSnapshot
+from recollect.core.graph.snapshot import PastMentions, past_mentions, read_former, to_snapshot
 from recollect.core.graph.walk import UNWALKED_KINDS
-
-MAX_MEMORIES: Final = 500
-"""A concept that more memories mention links everything: paths do not pass through it."""
 
 _VERSION: Final = "SELECT version FROM graph_versions WHERE owner = ?"
 _NAMED: Final = """
@@ -48,67 +40,18 @@ GROUP BY c.memory
 """
 _LABELS: Final = "SELECT id, name, kind FROM concepts WHERE owner = ? ORDER BY id"
 
-# Held at a moment: true then, and not withdrawn before. Now is such a moment too; what was said
-# with a clock that is ahead holds at once. The dates of an edge are those of what is still said; at
-# that moment it may have held because of a text that was changed later.
-HELD: Final = """
-    (c.valid_from <= coalesce(:as_of, max(:now, c.learned_at))
-        OR EXISTS (SELECT 1 FROM edge_evidence e WHERE e.owner = c.owner AND e.edge_id = c.id
-            AND e.starts_at <= :as_of AND e.withdrawn_at > :as_of))
-    AND (c.valid_to IS NULL OR c.valid_to > coalesce(:as_of, :now))
-    AND (c.known_until IS NULL OR c.known_until > :as_of)
-"""
-# Of a relationship c that held, the evidence e that said so at that moment; of one that is shown
-# although it is no longer said, all the evidence it ever had.
-STATED_AT: Final = """
-    (e.withdrawn_at IS NULL OR e.withdrawn_at > :as_of OR c.known_until IS NOT NULL)
-"""
-_EDGES: Final = f"""
+_EDGES: Final = to_sqlite(f"""
 SELECT c.source, c.target, c.held FROM concept_edges c
 WHERE c.owner = :owner AND c.source <> c.target AND {HELD}
-"""  # noqa: S608  # composed of constants
+""")  # noqa: S608  # composed of constants
 _NEAR: Final = "SELECT source, target, similarity FROM near_concepts WHERE owner = ?"
-
-_CONCEPTS: Final = """
-SELECT c.id, c.key, c.name, c.kind, (
-    SELECT count(DISTINCT m.memory) FROM memory_concepts m
-    WHERE m.owner = c.owner AND m.concept_id = c.id) AS mentions
-FROM concepts c WHERE c.owner = ? AND c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id
-"""
-_ALIASES: Final = """
-SELECT name FROM concept_names WHERE owner = ? AND concept_id = ? AND key <> ? ORDER BY key
-"""
-
-# Memories that existed then and were changed since, each with its state at that moment. One that is
-# sensitive now, or was then, mentions nothing.
-_CHANGED: Final = """
-SELECT m.id, m.owner, v.content, v.tags, v.expanded_keywords,
-    v.number IS NOT NULL AND v.deleted_at IS NULL AND NOT v.is_sensitive AS is_known,
-    m.deleted_at IS NULL AND v.content IS m.content AND v.tags IS m.tags
-        AND v.expanded_keywords IS m.expanded_keywords AS is_same
-FROM memories m LEFT JOIN memory_versions v ON v.number = (
-    SELECT max(w.number) FROM memory_versions w
-    WHERE w.owner = m.owner AND w.memory_id = m.id AND w.known_from <= :as_of
-        AND w.known_until > :as_of AND w.created_at <= :as_of)
-WHERE m.owner = :owner AND m.created_at <= :as_of AND m.updated_at > :as_of AND NOT m.is_sensitive
-ORDER BY m.updated_at DESC, m.id
-"""
-
-
-def weight(held: int) -> float:
-    """Of an edge that so many memories say."""
-    return log2(1 + max(held, 1))
-
-
-def at(as_of: datetime | None) -> int | None:
-    return None if as_of is None else microseconds(as_of)
 
 
 class GraphReader(SqliteComponent):
     """Implements the `ConceptGraph` port, but for its paths."""
 
     async def version(self, owner: str) -> int:
-        return await self._reader.run_until_cancelled(lambda reader: read_version(reader, owner))
+        return await self._reader.run_until_cancelled(lambda reader: _read_version(reader, owner))
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
         return await self._reader.run_until_cancelled(lambda reader: _named(reader, owner, keys))
@@ -127,7 +70,7 @@ class GraphReader(SqliteComponent):
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         values: dict[str, object] = {
             "owner": owner,
-            "as_of": at(as_of),
+            "as_of": None if as_of is None else microseconds(as_of),
             "now": self._now(),
             "model": BY_MODEL,
         }
@@ -135,26 +78,16 @@ class GraphReader(SqliteComponent):
         def work(reader: sqlite3.Connection) -> GraphSnapshot:
             reader.execute("BEGIN")  # all of it of one moment
             try:
-                return _snapshot(reader, values)
+                return _snapshot(reader, values, as_of)
             finally:
                 reader.execute("ROLLBACK")
 
         return await self._background.run_until_cancelled(work)
 
 
-def read_version(reader: sqlite3.Connection, owner: str) -> int:
+def _read_version(reader: sqlite3.Connection, owner: str) -> int:
     row = reader.execute(_VERSION, (owner,)).fetchone()
     return 0 if row is None else int(row["version"])
-
-
-def read_concepts(connection: sqlite3.Connection, owner: str, ids: Iterable[UUID]) -> list[Concept]:
-    found = []
-    for row in connection.execute(_CONCEPTS, (owner, id_list(ids))).fetchall():
-        names = connection.execute(_ALIASES, (owner, row["id"], row["key"]))
-        aliases = tuple(name for (name,) in names)
-        id = UUID(row["id"])
-        found.append(Concept(id, row["key"], row["name"], row["kind"], aliases, row["mentions"]))
-    return found
 
 
 def _named(reader: sqlite3.Connection, owner: str, keys: Iterable[str]) -> dict[str, UUID]:
@@ -162,17 +95,19 @@ def _named(reader: sqlite3.Connection, owner: str, keys: Iterable[str]) -> dict[
     return {row["key"]: UUID(row["concept_id"]) for row in rows}
 
 
-def _snapshot(reader: sqlite3.Connection, values: dict[str, object]) -> GraphSnapshot:
+def _snapshot(
+    reader: sqlite3.Connection, values: dict[str, object], as_of: datetime | None
+) -> GraphSnapshot:
     owner = str(values["owner"])
     rows = reader.execute(_LABELS, (owner,)).fetchall()
     ids = {row["id"]: UUID(row["id"]) for row in rows}
-    past = PastMentions() if values["as_of"] is None else _past_mentions(reader, values)
+    past = PastMentions() if as_of is None else _past_mentions(reader, owner, as_of)
     mentions = [
         (UUID(row["id"]), [ids[id] for id in row["concepts"].split(",")], bool(row["is_by_model"]))
         for row in reader.execute(_MENTIONS, values)
     ]
     edges = [
-        (ids[row["source"]], ids[row["target"]], weight(row["held"]), False)
+        (ids[row["source"]], ids[row["target"]], weigh_edge(row["held"]), False)
         for row in reader.execute(_EDGES, values)
     ]
     near = [
@@ -181,27 +116,11 @@ def _snapshot(reader: sqlite3.Connection, values: dict[str, object]) -> GraphSna
     ]
     concepts = [(ids[row["id"]], row["name"], row["kind"]) for row in rows]
     mentions.sort()
-    return to_snapshot(read_version(reader, owner), concepts, mentions, past, [*edges, *near])
+    return to_snapshot(_read_version(reader, owner), concepts, mentions, past, [*edges, *near])
 
 
-def _past_mentions(reader: sqlite3.Connection, values: dict[str, object]) -> PastMentions:
-    rows = [
-        row for row in reader.execute(_CHANGED, values) if not (row["is_known"] and row["is_same"])
-    ]
-    former = [
-        FormerText(UUID(row["id"]), _to_job(row) if row["is_known"] else None) for row in rows
-    ]
+def _past_mentions(reader: sqlite3.Connection, owner: str, as_of: datetime) -> PastMentions:
+    former = run_to_end(read_former_texts(SqliteSession(reader), owner, as_of))
     keys = read_former(former)
     names = {key for found in keys.values() for key in found}
-    return past_mentions(former, keys, _named(reader, str(values["owner"]), names))
-
-
-def _to_job(row: sqlite3.Row) -> ExtractionJob:
-    return ExtractionJob(
-        UUID(row["id"]),
-        row["owner"],
-        "",
-        row["content"],
-        tuple(json.loads(row["tags"])),
-        tuple(json.loads(row["expanded_keywords"])),
-    )
+    return past_mentions(former, keys, _named(reader, owner, names))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.component import SqliteComponent
-from recollect.adapters.sqlite.graph.write import INCREMENT_VERSION, RARE
+from recollect.adapters.sqlite.graph.rules import INCREMENT_VERSION
+from recollect.adapters.sqlite.graph.write import RARE
 from recollect.adapters.sqlite.thread import transaction
 from recollect.adapters.sqlite.vectors.queue import to_bytes
 from recollect.adapters.sqlite.vectors.spaces import read_active
@@ -136,7 +137,7 @@ class ConceptComparison(SqliteComponent):
                         writer.execute(_NEAR, values)
                     writer.execute(_MARK, (space.id, concept.owner, str(concept.id)))
                 for owner in sorted({concept.owner for concept, found in near if found}):
-                    writer.execute(INCREMENT_VERSION, (owner,))
+                    writer.execute(INCREMENT_VERSION, {"owner": owner})
 
         await self._writer.run(work)
 

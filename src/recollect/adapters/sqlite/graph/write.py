@@ -10,12 +10,11 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from recollect.adapters.sqlite.graph.facts import retract, write_facts
+from recollect.adapters.sqlite.graph.rules import INCREMENT_VERSION
 from recollect.adapters.sqlite.rows import moment
-from recollect.adapters.sqlite.schema.graph import GROW
 from recollect.core.graph.extraction import Extraction, ExtractionJob
 from recollect.core.graph.stated import StatedFact
 
-INCREMENT_VERSION: Final = GROW.format(owner="?")
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
 
@@ -82,7 +81,7 @@ def write_extractions(
             _unmention(writer, owner, numbers[memory], found)
     write_facts(writer, owner, [each for part in said.values() for each in part], numbers)
     writer.executemany(_DONE, ((by, owner, number) for number in numbers.values()))
-    writer.execute(INCREMENT_VERSION, (owner,))
+    writer.execute(INCREMENT_VERSION, {"owner": owner})
     return len(read)
 
 

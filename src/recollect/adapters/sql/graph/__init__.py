@@ -1,0 +1,1 @@
+"""The concept graph as people view and edit it."""

@@ -1,0 +1,85 @@
+"""What both databases provide for the parts of a store that people use rarely (docs/adr/0063).
+
+Such a part has one text for each statement, in the SQL that both databases understand, with named
+parameters (`:owner`). `:now` is set by the store. A list is a parameter, too: `id = any(:ids)`.
+Where the databases differ, a statement has a marker (`Markers`).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from string import Template
+from typing import Any, Final, LiteralString, Protocol, TypedDict, TypeVar
+
+T = TypeVar("T")
+Row = dict[str, Any]
+Values = Mapping[str, object]
+
+AS_OF: Final = "cast(:as_of as timestamptz)"
+"""A moment or null: Postgres must be told the type of what may be null."""
+
+PARAMETER: Final = re.compile(r":([a-z_]+)")
+
+
+class Markers(TypedDict):
+    """What stands in a statement for what each database has its own words for."""
+
+    memory: LiteralString
+    """`e.$memory`: the column by which the tables of the graph refer to a memory."""
+
+    number: LiteralString
+    """`m.$number`: the column of `memories` that it refers to."""
+
+    weight: LiteralString
+    """The weight of the relationship `c`, or what it follows from."""
+
+    undated: LiteralString
+    """`said_from` of a statement that names no date."""
+
+    groups: LiteralString
+    """The pairs of two lists, `:sources` and `:relations`, as the table `w`."""
+
+    languages: LiteralString
+    """The parameter `:languages`, names with spaces between them, as the column of a space."""
+
+    for_share: LiteralString
+    for_update: LiteralString
+    """Locks of rows, where writers do not take turns."""
+
+
+class Session(Protocol):
+    """A connection on which statements run. Rows have the values of the domain: ids, moments in
+    UTC, truth values.
+    """
+
+    async def fetch(self, statement: LiteralString, values: Values) -> list[Row]:
+        """The rows of a statement."""
+
+    async def execute(self, statement: LiteralString, values: Values) -> int:
+        """Run a statement; how many rows it changed."""
+
+
+Work = Callable[[Session], Coroutine[Any, Any, T]]
+"""What is done in a session. It awaits nothing but the session: on SQLite it runs to its end in the
+thread of the connection.
+"""
+
+
+class SqlComponent(ABC):
+    """A part of a store that is the same on both databases."""
+
+    @abstractmethod
+    async def _read(self, owner: str | None, work: Work[T]) -> T:
+        """Read rows of one owner; None: of tables that belong to none. It may be repeated after a
+        disconnect.
+        """
+
+    @abstractmethod
+    async def _write(self, owner: str | None, work: Work[T]) -> T:
+        """Change rows in one transaction."""
+
+
+def fill(statement: LiteralString, markers: Markers) -> str:
+    return Template(statement).substitute(markers)

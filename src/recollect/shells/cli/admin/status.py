@@ -121,7 +121,7 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
 
 
 def status_rows(status: SyncStatus) -> dict[str, str]:
-    from recollect.shells.cli.framework.text import zoned_time
+    from recollect.shells.cli.framework.output import zoned_time
 
     parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
     held = f", {status.held} sensitive kept on this machine" if status.held else ""

@@ -14,8 +14,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import CATEGORIES, Scope
 from recollect.core.memory.owner import check_owner
 from recollect.core.memory.project import scope_here
-from recollect.shells.cli.framework.declared import Option
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Option, option_group
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recollect.core.memory.memory import Scope
-from recollect.shells.cli.framework.output import note
-from recollect.shells.cli.framework.text import one_line
+from recollect.shells.cli.framework.output import note, one_line
 
 
 def report_scope(scope: Scope) -> None:

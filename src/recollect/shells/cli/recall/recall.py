@@ -22,8 +22,7 @@ from recollect.core.recall.request import (
     Recollection,
     SortBy,
 )
-from recollect.shells.cli.framework.declared import Argument, Option
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Argument, Option, option_group
 from recollect.shells.cli.framework.options import (
     AsJson,
     parse_full_id,

@@ -62,7 +62,7 @@ def curation(
 ) -> None:
     """Show which pairs of memories the curator proposes, and recall before and after.
 
-    By rules alone and, where RECOLLECT_CURATION_URL or RECOLLECT_CURATION_COMMAND names a language
+    By rules alone and, where RECOLLECT_LLM_URL or RECOLLECT_LLM_COMMAND names a language
     model, also with that model.
     """
     check_writable([file for file in (sample, json_file) if file is not None])

@@ -74,8 +74,8 @@ def test_curation_reports_rules_alone_and_with_a_model(
         )
 
     with ChatLoopback(supersede) as chat:
-        monkeypatch.setenv("RECOLLECT_CURATION_URL", chat.url)
-        monkeypatch.setenv("RECOLLECT_CURATION_MODEL", "small")
+        monkeypatch.setenv("RECOLLECT_LLM_URL", chat.url)
+        monkeypatch.setenv("RECOLLECT_LLM_MODEL", "small")
         arguments = ["curation", "--data", tmp_path / "sets", "--json", report]
         result = run_command(list(map(str, arguments)), app)
     assert result.exit_code == 0, result.output

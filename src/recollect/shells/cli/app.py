@@ -36,7 +36,7 @@ _COMMANDS: Final = {
     "memory-tool": "agents.memory_tool:memory_tool",
     "status": "admin.status:status",
     "sync": "sync.sync:sync",
-    "doctor": "admin.doctor:doctor",
+    "doctor": "admin.status:doctor",
     "install": "agents.install:install",
     "reembed": "admin.embedding:reembed",
     "serve": "admin.servers:serve",
@@ -48,7 +48,7 @@ _COMMANDS: Final = {
     "graph": "graph.commands:graph_app",
     "settings": "recall.settings:settings_app",
     "keys": "admin.keys:keys_app",
-    "database": "admin.database:database_app",
+    "database": "admin.servers:database_app",
     "hook": "agents.hook:hook_app",
 }
 

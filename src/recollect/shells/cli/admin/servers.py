@@ -1,18 +1,21 @@
-"""The commands that run until they are stopped: serve, page, worker, mcp.
+"""The commands of a server: those that run until they are stopped, and that of its database.
 
-Each imports its shell only when it runs, and turns garbage collection on again, which `main` turns
-off for short commands.
+Each imports its shell only when it runs. What runs for long turns garbage collection on again,
+which `main` turns off for short commands.
 """
 
 from __future__ import annotations
 
 import gc
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+from recollect.core.admin.distribution import DEFAULT_SHARDS
 from recollect.core.errors import InvalidInput
-from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.commands import Group, Option
 from recollect.shells.cli.framework.options import AsJson
+from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import require_own_database
 
 
@@ -94,3 +97,30 @@ def mcp() -> None:
     from recollect.shells.mcp.stdio import run
 
     run()
+
+
+database_app = Group("Manage the server's database.")
+
+
+@database_app.command("distribute")
+def distribute(
+    *,
+    shards: Annotated[
+        int,
+        Option("--shards", min=1, help="Shards of each table: owners are divided among so many."),
+    ] = DEFAULT_SHARDS,
+    as_json: AsJson = False,
+) -> None:
+    """Distribute the tables over the nodes of a Citus cluster, by owner. Run it again to continue
+    after an error, or after adding a table.
+    """
+    from recollect.settings import load
+    from recollect.shells.progress import step_bar
+    from recollect.wiring.postgres import distribute_database
+
+    with step_bar() as step:
+        found = distribute_database(load(), shards, step)
+    if as_json:
+        print_json({**asdict(found), "is_complete": found.is_complete})
+    else:
+        show(str(found))

@@ -81,17 +81,15 @@ class Settings:
     compatible_api_key: SecretStr | None = None
     compatible_url: str | None = None
 
+    llm_url: str | None = None
+    llm_model: str = "default"
+    llm_api_key: SecretStr | None = None
+    llm_command: str | None = None
+
     curation: CurationMode = "off"
     curation_confidence: float = Field(default=0.8, ge=0, le=1)
-    curation_url: str | None = None
-    curation_model: str = "default"
-    curation_api_key: SecretStr | None = None
-    curation_command: str | None = None
-    curation_calls: int = Field(default=200, ge=0, le=10_000_000)
+    curation_calls: int = Field(default=0, ge=0, le=10_000_000)
     graph: GraphMode = "rules"
-    graph_llm_url: str | None = None
-    graph_llm_model: str | None = None
-    graph_llm_api_key: SecretStr | None = None
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
     mcp_sensitive: Literal["by-id", "show"] = "by-id"
     project: str | None = None
@@ -100,12 +98,8 @@ class Settings:
     hook_tokens: int = Field(default=Measure().tokens, ge=100, le=2_500)
     hook_floor: float = Field(default=Measure().floor, ge=0, le=1_000)
     hook_meaning_floor: float = Field(default=Measure().meaning_floor, ge=0, le=2)
-    capture: Literal["on", "off"] = "on"
+    capture: Literal["on", "llm", "off"] = "on"
     capture_daily: int = Field(default=50, ge=0, le=100_000)
-    capture_url: str | None = None
-    capture_model: str = "default"
-    capture_api_key: SecretStr | None = None
-    capture_command: str | None = None
 
     def __post_init__(self) -> None:
         check_owner(self.owner, field="RECOLLECT_OWNER")

@@ -62,9 +62,7 @@ def chat() -> Iterator[ChatLoopback]:
 
 
 def endpoint(chat: ChatLoopback, retries: RetryPolicy = CURATION_RETRIES) -> Endpoint:
-    model = LanguageModel(
-        chat.url, "small", setting="RECOLLECT_CURATION", egress="local", key=None, retries=retries
-    )
+    model = LanguageModel(chat.url, "small", egress="local", key=None, retries=retries)
     return Endpoint("small", model)
 
 
@@ -76,7 +74,7 @@ def command(folder: Path, script: str, seconds: float = 60.0) -> Command:
         f"pathlib.Path({str(folder / 'read')!r}).write_text(sys.stdin.read())\n{script}\n"
     )
     program.chmod(0o755)
-    return Command(f"{program} --key hidden", setting="RECOLLECT_CURATION", seconds=seconds)
+    return Command(f"{program} --key hidden", seconds=seconds)
 
 
 def count_dropped(events: list[Examined | BackoffEvent]) -> tuple[int, int]:
@@ -178,10 +176,10 @@ async def test_the_rules_go_on_without_the_command(
 
 async def test_a_command_that_does_not_exist_is_reported(curated: Context, tmp_path: Path) -> None:
     await store(curated, OLD, NEW)
-    model = Command(str(tmp_path / "gone"), setting="RECOLLECT_CURATION")
+    model = Command(str(tmp_path / "gone"))
     events = await work(curated, model=model, calls=10)
     (event,) = (event for event in events if isinstance(event, BackoffEvent))
-    assert "RECOLLECT_CURATION_COMMAND" in event.error.remedy
+    assert "RECOLLECT_LLM_COMMAND" in event.error.remedy
 
 
 async def test_a_model_that_fails_is_left_alone_for_a_while(
@@ -244,10 +242,8 @@ async def test_a_credential_is_not_given_to_a_command(tmp_path: Path) -> None:
 def test_a_model_elsewhere_needs_open_egress() -> None:
     elsewhere = "https://models.example.org/v1"
     with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS=local"):
-        build_curation_model(load(curation_url=elsewhere))
-    model = build_curation_model(
-        load(curation_url=elsewhere, curation_model="large", egress="hosted")
-    )
+        build_curation_model(load(llm_url=elsewhere))
+    model = build_curation_model(load(llm_url=elsewhere, llm_model="large", egress="hosted"))
     assert model is not None
     assert (model.name, model.is_here) == ("large", False)
     assert build_curation_model(load()) is None

@@ -17,11 +17,10 @@ import jsonschema  # type: ignore[import-untyped]  # it has no types
 import kubernetes_validate
 import pytest
 import yaml
+from tests.command_line import run_command
 from tests.deploy.kustomize import Manifest, render
 from tests.real_parts import CADDY, PROMTOOL, Program
-from typer.testing import CliRunner
 
-from recollect.main import build
 from recollect.settings import Settings
 from recollect.shells.api.metrics import Metrics
 
@@ -222,7 +221,7 @@ def test_compose_checks_and_secrets_are_complete() -> None:
         for variable, value in service.get("environment", {}).items():
             if "PASSWORD" in variable or "_URL" in variable:
                 assert re.search(r"\$\{\w+:\?", value), f"{name} has {variable} in its file"
-    assert CliRunner().invoke(build(), [*services["worker"]["command"], "--help"]).exit_code == 0
+    assert run_command([*services["worker"]["command"], "--help"]).exit_code == 0
     ports = [port for service in services.values() for port in service.get("ports", [])]
     public = {port.split(":")[0] for port in ports if port.count(":") == 1}
     assert public == {"80", "443"}

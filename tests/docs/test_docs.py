@@ -10,7 +10,7 @@ import pytest
 
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings
-from recollect.shells.cli.framework.text import setting_value
+from recollect.shells.cli.framework.output import setting_value
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

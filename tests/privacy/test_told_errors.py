@@ -18,7 +18,7 @@ from tests.privacy.canaries import birds_in, canary
 from tests.shells.cli.commands import Cli
 
 from recollect.ports.service import Service
-from recollect.shells.cli.framework.errors import guarded
+from recollect.shells.cli.framework.shell import guarded
 from recollect.shells.mcp.server import Context, build_server
 
 pytestmark = pytest.mark.anyio

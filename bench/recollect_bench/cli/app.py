@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
-from recollect_bench.cli import data
+from recollect.shells.cli.framework.commands import Group
 from recollect_bench.cli.curation import curation
+from recollect_bench.cli.data import convert_app, sets
 from recollect_bench.cli.floor import floor
 from recollect_bench.cli.graph import graph_speed
 from recollect_bench.cli.hook import hook
@@ -20,31 +19,24 @@ from recollect_bench.cli.study import study
 from recollect_bench.cli.sync import sync
 from recollect_bench.cli.tune import tune_settings
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = Group(
+    "Measure recall on temporary stores. Only `own` and `tune --own` read your memories.",
+    {
+        "run": run,
+        "study": study,
+        "speed": speed,
+        "models": models,
+        "scale": scale,
+        "graph-speed": graph_speed,
+        "sync": sync,
+        "load": load,
+        "hook": hook,
+        "startup": startup,
+        "floor": floor,
+        "curation": curation,
+        "own": own,
+        "tune": tune_settings,
+        "sets": sets,
+        "convert": convert_app,
+    },
 )
-
-
-@app.callback()
-def bench() -> None:
-    """Measure recall on temporary stores. Only `own` and `tune --own` read your memories."""
-
-
-app.command()(run)
-app.command()(study)
-app.command()(speed)
-app.command()(models)
-app.command()(scale)
-app.command("graph-speed")(graph_speed)
-app.command()(sync)
-app.command()(load)
-app.command()(hook)
-app.command()(startup)
-app.command()(floor)
-app.command()(curation)
-app.command()(own)
-app.command("tune")(tune_settings)
-data.register(app)

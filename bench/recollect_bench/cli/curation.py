@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
-import typer
 from rich.table import Table
 
 from recollect.ports.language import AskedModel
 from recollect.settings import load
+from recollect.shells.cli.framework.commands import Option
 from recollect.usecases.curation.propose import ProposedPair
 from recollect.wiring.context import build_curation_model
 from recollect_bench.cli.data import Data
@@ -44,23 +44,25 @@ def curation(
     *,
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+        str, Option("--sets", help="Sets to use: names separated by commas, or all.")
     ] = ALL,
     sample: Annotated[
         Path | None,
-        typer.Option(help="Write a random sample of the proposals to FILE (TSV) for labelling."),
+        Option(
+            "--sample", help="Write a random sample of the proposals to FILE (TSV) for labelling."
+        ),
     ] = None,
     sample_size: Annotated[
-        int, typer.Option(min=1, help="With --sample: how many proposals of each set.")
+        int, Option("--sample-size", min=1, help="With --sample: how many proposals of each set.")
     ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for sample and intervals.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed for sample and intervals.")] = 1,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Show which pairs of memories the curator proposes, and recall before and after.
 
-    By rules alone and, where RECOLLECT_CURATION_URL or RECOLLECT_CURATION_COMMAND names a language
+    By rules alone and, where RECOLLECT_LLM_URL or RECOLLECT_LLM_COMMAND names a language
     model, also with that model.
     """
     check_writable([file for file in (sample, json_file) if file is not None])

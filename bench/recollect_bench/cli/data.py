@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Column, Table
 
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
+from recollect.shells.cli.framework.commands import Argument, Group, Option
+from recollect.shells.cli.framework.output import print_text
 from recollect.shells.progress import step_bar
 from recollect_bench.cli.measuring import report_console
 from recollect_bench.data.convert import Converted, check_target, write_set
@@ -21,32 +22,19 @@ from recollect_bench.data.positions import place_facts
 from recollect_bench.data.strata import RULE_STRATA, rule_strata
 from recollect_bench.data.synthetic import synthetic_set
 
-_HELP = {"help_option_names": ["-h", "--help"]}
-convert_app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, context_settings=_HELP
-)
+convert_app = Group("Convert a published data set to a directory that bench can read.")
 
-File = Annotated[Path, typer.Argument(help="The JSON file as published by its authors.")]
-Out = Annotated[Path, typer.Argument(help="The directory to create for the set.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing set in OUT.")]
+File = Annotated[Path, Argument(metavar="FILE", help="The JSON file as published by its authors.")]
+Out = Annotated[Path, Argument(metavar="OUT", help="The directory to create for the set.")]
+Force = Annotated[bool, Option("--force", help="Replace an existing set in OUT.")]
 Data = Annotated[
     Path | None,
-    typer.Option(
-        envvar="RECOLLECT_BENCH_DATA",
+    Option(
+        "--data",
+        variable="RECOLLECT_BENCH_DATA",
         help="Directory with the evaluation sets. Default: a built-in synthetic set.",
     ),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add these commands to `recollect bench`."""
-    app.add_typer(convert_app, name="convert")
-    app.command("sets")(sets)
-
-
-@convert_app.callback()
-def convert() -> None:
-    """Convert a published data set to a directory that bench can read."""
 
 
 @convert_app.command("locomo")
@@ -61,7 +49,7 @@ def convert_longmemeval(
     out: Out,
     *,
     unit: Annotated[
-        Unit, typer.Option(help="Store each session or each turn as one memory.")
+        Unit, Option("--unit", help="Store each session or each turn as one memory.")
     ] = "session",
     force: Force = False,
 ) -> None:
@@ -77,14 +65,18 @@ def convert_updates(file: File, out: Out, *, force: Force = False) -> None:
 
 @convert_app.command("positions")
 def convert_positions(
-    set: Annotated[Path, typer.Argument(help="The directory of a converted set of short texts.")],
+    set: Annotated[
+        Path, Argument(metavar="SET", help="The directory of a converted set of short texts.")
+    ],
     out: Out,
     *,
-    questions: Annotated[int, typer.Option(min=1, help="Use at most so many questions.")] = 150,
+    questions: Annotated[
+        int, Option("--questions", min=1, help="Use at most so many questions.")
+    ] = 150,
     length: Annotated[
-        int, typer.Option(min=1_000, max=MAX_CONTENT_LIMIT, help="Characters per text.")
+        int, Option("--length", min=1_000, max=MAX_CONTENT_LIMIT, help="Characters per text.")
     ] = 7_000,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed.")] = 1,
     force: Force = False,
 ) -> None:
     """Make long texts with a fact at the start, in the middle or at the end."""
@@ -115,7 +107,7 @@ def _convert(read: Callable[[], Converted], out: Path, *, force: bool) -> None:
         converted = read()
         step("writing", 0.8)
         write_set(converted, out, force=force)
-    typer.echo(
+    print_text(
         f"{out}: {len(converted.documents):,} memories, {len(converted.asked):,} questions, "
         f"{converted.labels:,} labels; skipped {converted.left_out:,} questions without labels"
     )

@@ -11,11 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
-import typer
 from rich.table import Table
 
 from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect_bench.cli.sync import progress_bar
@@ -39,24 +39,29 @@ def floor(
     *,
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+        str, Option("--sets", help="Sets to use: names separated by commas, or all.")
     ] = ALL,
     dense: Annotated[
-        bool, typer.Option(help="Also measure by meaning, with the model in RECOLLECT_EMBEDDER.")
+        bool,
+        Option(
+            "--dense/--no-dense",
+            help="Also measure by meaning, with the model in RECOLLECT_EMBEDDER.",
+        ),
     ] = True,
     stores_of: Annotated[
         str | None,
-        typer.Option(help="Ask small stores of these sizes, drawn from each set."),
+        Option("--stores-of", help="Ask small stores of these sizes, drawn from each set."),
     ] = None,
     stores: Annotated[
-        int, typer.Option(min=1, help="With --stores-of: stores drawn per set and size, at most.")
+        int,
+        Option("--stores", min=1, help="With --stores-of: stores drawn per set and size, at most."),
     ] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for choosing questions.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed for choosing questions.")] = 1,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Also draw the curves as a PNG image in FILE.")
+        Path | None, Option("--plot", help="Also draw the curves as a PNG image in FILE.")
     ] = None,
 ) -> None:
     """Show how many answerable prompts each relevance floor helps, and how many others it lets

@@ -8,14 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.table import Table
 
 from recollect.settings import load
+from recollect.shells.cli.framework.commands import Option
 from recollect.shells.progress import step_bar
 from recollect.wiring import catalogue
 from recollect_bench.cli.data import Data
-from recollect_bench.cli.measuring import ALL, check_writable, report_console, select_sets
+from recollect_bench.cli.measuring import (
+    ALL,
+    check_writable,
+    parse_sizes,
+    report_console,
+    select_sets,
+)
 from recollect_bench.speed.corpus import OWNER, Corpus
 from recollect_bench.speed.graph import SEEDS, GraphTiming, measure_graph
 from recollect_bench.speed.graph_rig import LegTiming, time_legs
@@ -29,26 +35,27 @@ BAR: Final = 1.5
 def graph_speed(
     *,
     memories: Annotated[
-        str, typer.Option(help="Graph sizes to measure, in memories, ascending.")
+        str, Option("--memories", help="Graph sizes to measure, in memories, ascending.")
     ] = "5000,50000,300000",
-    queries: Annotated[int, typer.Option(min=2, help="Number of walks per size.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for graphs and walks.")] = 1,
+    queries: Annotated[int, Option("--queries", min=2, help="Number of walks per size.")] = 100,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed for graphs and walks.")] = 1,
     legs: Annotated[
         bool,
-        typer.Option(
-            help="Also time the whole graph leg and the dense leg on a store of each size."
+        Option(
+            "--legs/--no-legs",
+            help="Also time the whole graph leg and the dense leg on a store of each size.",
         ),
     ] = True,
     data: Data = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the figures to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the figures to FILE as JSON.")
     ] = None,
 ) -> None:
     """Measure how long the graph leg takes as the graph grows, on synthetic graphs: the walk alone,
     and the whole leg next to the dense leg on a temporary Postgres. With --data, the vectors are
     placed among those of real texts.
     """
-    sizes = _parse_sizes(memories)
+    sizes = parse_sizes(memories, "--memories", example="5000,50000", smallest=SEEDS)
     if json_file is not None:
         check_writable([json_file])
     walks = [measure_graph(size, queries, seed) for size in sizes]
@@ -121,17 +128,3 @@ def _row(walk: GraphTiming) -> list[str]:
         f"{walk.p50_ms:g}",
         f"{walk.p95_ms:g}",
     ]
-
-
-def _parse_sizes(text: str) -> list[int]:
-    try:
-        sizes = [int(part.replace("_", "")) for part in text.split(",")]
-    except ValueError:
-        sizes = []
-    if not sizes or sizes[0] < SEEDS or sizes != sorted(set(sizes)):
-        raise typer.BadParameter(
-            f"{text!r} is not a list of ascending sizes. Use for example 5000,50000 "
-            f"(at least {SEEDS}).",
-            param_hint="--memories",
-        )
-    return sizes

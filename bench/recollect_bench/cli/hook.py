@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
 import recollect
 from recollect.settings import load
+from recollect.shells.cli.framework.commands import Option
 from recollect.usecases.sync.sync import sync
 from recollect.wiring import open_cached, open_service
 from recollect.wiring.local import is_available
@@ -47,11 +47,11 @@ class _State:
 
 def hook(
     *,
-    calls: Annotated[int, typer.Option(min=1, help="Number of calls in each state.")] = 200,
-    rows: Annotated[int, typer.Option(min=1, help="Number of memories in each store.")] = 1_000,
-    seed: Annotated[int, typer.Option(help="Random seed for memories and prompts.")] = 1,
+    calls: Annotated[int, Option("--calls", min=1, help="Number of calls in each state.")] = 200,
+    rows: Annotated[int, Option("--rows", min=1, help="Number of memories in each store.")] = 1_000,
+    seed: Annotated[int, Option("--seed", help="Random seed for memories and prompts.")] = 1,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Time `recollect hook recall`: cold, warm, beside a session that holds the model, and with a

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from recollect.core.admin.modes import NO_EMBEDDER
+from recollect.core.errors import InvalidInput
 from recollect.settings import load as load_settings
+from recollect.shells.cli.framework.commands import Option
 from recollect_bench.cli.measuring import check_writable, report_console
 from recollect_bench.cli.sync import progress_bar
 from recollect_bench.speed.corpus import Corpus
@@ -23,27 +24,33 @@ from recollect_bench.temporary import temporary_home
 def load(
     *,
     clients: Annotated[
-        str, typer.Option(help="Number of concurrent clients in each step, separated by commas.")
+        str,
+        Option("--clients", help="Number of concurrent clients in each step, separated by commas."),
     ] = "1,8,50,200,500",
-    seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each step.")] = 20.0,
+    seconds: Annotated[float, Option("--seconds", min=0.1, help="Duration of each step.")] = 20.0,
     writes: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of requests that store a memory.")
+        float, Option("--writes", min=0.0, max=1.0, help="Share of requests that store a memory.")
     ] = 0.2,
     memories: Annotated[
-        int, typer.Option(min=100, help="Number of memories stored before the first step.")
+        int, Option("--memories", min=100, help="Number of memories stored before the first step.")
     ] = 2_000,
     neighbour: Annotated[
         bool,
-        typer.Option(
-            help="Also run a quiet owner with its own key that sends two requests per second."
+        Option(
+            "--neighbour/--no-neighbour",
+            help="Also run a quiet owner with its own key that sends two requests per second.",
         ),
     ] = True,
-    polite: Annotated[bool, typer.Option("--polite", help="Clients honor Retry-After.")] = False,
+    polite: Annotated[bool, Option("--polite", help="Clients honor Retry-After.")] = False,
     dense: Annotated[
-        bool, typer.Option(help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.")
+        bool,
+        Option(
+            "--dense/--no-dense",
+            help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.",
+        ),
     ] = True,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Measure good answers per second as clients with one key increase, whether a quiet owner is
@@ -73,8 +80,10 @@ def _parse_clients(text: str) -> tuple[int, ...]:
     except ValueError:
         numbers = ()
     if not numbers or min(numbers) < 1:
-        raise typer.BadParameter(
-            f"{text!r} is not a list of numbers. Use for example 1,8,50.", param_hint="--clients"
+        raise InvalidInput(
+            f"{text!r} is not a list of numbers",
+            field="--clients",
+            remedy="Use for example 1,8,50.",
         )
     return numbers
 

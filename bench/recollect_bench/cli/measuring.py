@@ -26,6 +26,21 @@ ALL = "all"
 _WIDTH_WITHOUT_TERMINAL: Final = 200
 
 
+def parse_sizes(text: str, option: str, *, example: str, smallest: int) -> list[int]:
+    """Ascending store sizes, separated by commas."""
+    try:
+        sizes = [int(part.replace("_", "")) for part in text.split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or sizes[0] < smallest or sizes != sorted(set(sizes)):
+        raise InvalidInput(
+            f"{text!r} is not a list of ascending sizes",
+            field=option,
+            remedy=f"Use for example {example} (at least {smallest}).",
+        )
+    return sizes
+
+
 def select_sets(data: Path | None, sets: str) -> list[EvaluationSet]:
     """Read the named sets of a directory, or all of them; without one, the synthetic set."""
     names = None if sets.strip() == ALL else [name.strip() for name in sets.split(",")]

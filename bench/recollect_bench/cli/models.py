@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.table import Table
 
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
 from recollect.wiring import catalogue
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import ALL, check_writable, report_console, select_sets
@@ -37,13 +37,13 @@ def models(
     *,
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+        str, Option("--sets", help="Sets to use: names separated by commas, or all.")
     ] = ALL,
     names: Annotated[
-        str, typer.Option("--models", help="Models to compare, separated by commas.")
+        str, Option("--models", help="Models to compare, separated by commas.")
     ] = "minilm,granite-30m,gte-small,multilingual",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Compare embedding models: cost, and quality by meaning alone. Resumes where it stopped."""

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import Annotated, Final
 
-import typer
 from rich.console import Console
 from rich.prompt import Prompt
 from rich.text import Text
@@ -15,6 +14,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query, unstorable
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
 from recollect.wiring import open_service
 from recollect.wiring.local import has_model
 from recollect_bench.cli.measuring import measure_runs, report_console
@@ -49,14 +49,18 @@ _HELP: Final = "y keep, e edit, n discard, q quit"
 def own(
     *,
     configs: Annotated[
-        str, typer.Option(help="Configurations to compare, each with the first.")
+        str, Option("--configs", help="Configurations to compare, each with the first.")
     ] = "default,lexical,dense",
-    questions: Annotated[int, typer.Option(min=1, help="Number of questions per stratum.")] = 30,
+    questions: Annotated[
+        int, Option("--questions", min=1, help="Number of questions per stratum.")
+    ] = 30,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Write the paraphrases that cannot be generated yourself.")
+        bool, Option("--ask", help="Write the paraphrases that cannot be generated yourself.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept every proposed question.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for questions and resampling.")] = 1,
+    yes: Annotated[bool, Option("--yes", help="Accept every proposed question.")] = False,
+    seed: Annotated[
+        int, Option("--seed", min=0, help="Random seed for questions and resampling.")
+    ] = 1,
 ) -> None:
     """Measure recall on your own memories, with a private set of questions that you confirm."""
     settings = load()

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.table import Column, Table
 
 from recollect.core.errors import InvalidInput
 from recollect.settings import load
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.output import print_text
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
     ALL,
@@ -43,39 +44,41 @@ def run(
     *,
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+        str, Option("--sets", help="Sets to use: names separated by commas, or all.")
     ] = ALL,
     configs: Annotated[
-        str, typer.Option(help="Configurations to compare: names, with :setting=value|value.")
+        str,
+        Option("--configs", help="Configurations to compare: names, with :setting=value|value."),
     ] = "default,lexical,dense,rrf,convex",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report to FILE as JSON; - for stdout.")
+        Path | None, Option("--json", help="Write the report to FILE as JSON; - for stdout.")
     ] = None,
     markdown_file: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the report to FILE as Markdown.")
+        Path | None, Option("--markdown", help="Write the report to FILE as Markdown.")
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="Write plots to this directory.")] = None,
+    plots: Annotated[Path | None, Option("--plots", help="Write plots to this directory.")] = None,
     readable_file: Annotated[
         Path | None,
-        typer.Option("--readable", help="Write the questions won and lost to FILE, side by side."),
+        Option("--readable", help="Write the questions won and lost to FILE, side by side."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Compare with this configuration. Default: the first.")
+        str | None, Option("--against", help="Compare with this configuration. Default: the first.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for resampling.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed for resampling.")] = 1,
     timed: Annotated[
-        int, typer.Option(min=0, help="Number of questions per set that are also timed.")
+        int, Option("--timed", min=0, help="Number of questions per set that are also timed.")
     ] = TIMED,
     facts: Annotated[
         Path | None,
-        typer.Option(help="For graph=given: read the facts of one set from FILE instead."),
+        Option("--facts", help="For graph=given: read the facts of one set from FILE instead."),
     ] = None,
     stores_of: Annotated[
         str | None,
-        typer.Option(help="Measure on small stores of these sizes, drawn from each set."),
+        Option("--stores-of", help="Measure on small stores of these sizes, drawn from each set."),
     ] = None,
     stores: Annotated[
-        int, typer.Option(min=1, help="With --stores-of: stores drawn per set and size, at most.")
+        int,
+        Option("--stores", min=1, help="With --stores-of: stores drawn per set and size, at most."),
     ] = 20,
 ) -> None:
     """Measure how well configurations recall, on temporary stores."""
@@ -103,7 +106,7 @@ def run(
     report = make_report(found, against=base, seed=seed, provenance=origin)
     _show(report, to_stderr=json_file == STDOUT)
     if json_file == STDOUT:
-        typer.echo(as_json(report), nl=False)
+        print_text(as_json(report).removesuffix("\n"))
     elif json_file is not None:
         json_file.write_text(as_json(report), encoding="utf-8")
     if markdown_file is not None:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
+from recollect.core.errors import InvalidInput
 from recollect.settings import load
+from recollect.shells.cli.framework.commands import Option
 from recollect.shells.progress import step_bar
-from recollect_bench.cli.measuring import check_writable, make_folder, report_console
+from recollect_bench.cli.measuring import check_writable, make_folder, parse_sizes, report_console
 from recollect_bench.scale.report import ScaleReport, as_markdown, show
 from recollect_bench.scale.stages import (
     Stage,
@@ -33,27 +33,30 @@ def scale(
     *,
     rows: Annotated[
         str | None,
-        typer.Option(
-            help="How many memories one owner has, ascending; 5000,300000 without --owners."
+        Option(
+            "--rows",
+            help="How many memories one owner has, ascending; 5000,300000 without --owners.",
         ),
     ] = None,
     owners: Annotated[
-        int | None, typer.Option(help="Also a store of so many owners of mixed sizes.")
+        int | None, Option("--owners", help="Also a store of so many owners of mixed sizes.")
     ] = None,
     total: Annotated[
-        int | None, typer.Option(help="How many memories these owners have; 100 each.")
+        int | None, Option("--total", help="How many memories these owners have; 100 each.")
     ] = None,
-    queries: Annotated[int, typer.Option(min=2, help="Queries of each kind.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same memories and queries.")] = 1,
+    queries: Annotated[int, Option("--queries", min=2, help="Queries of each kind.")] = 100,
+    seed: Annotated[int, Option("--seed", min=0, help="Same seed, same memories and queries.")] = 1,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Keep the stores and results here; a run that was ended continues."),
+        Option(
+            "--folder", help="Keep the stores and results here; a run that was ended continues."
+        ),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to this file as JSON.")
+        Path | None, Option("--json", help="Also write the report to this file as JSON.")
     ] = None,
     markdown_file: Annotated[
-        Path | None, typer.Option("--markdown", help="Also write it to this file as Markdown.")
+        Path | None, Option("--markdown", help="Also write it to this file as Markdown.")
     ] = None,
 ) -> None:
     """Recall, storing, embedding and sync in stores of many memories or many owners, on a Postgres
@@ -102,31 +105,21 @@ def _home(folder: Path | None) -> Iterator[Path]:
 
 def _plan(rows: str | None, owners: int | None, total: int | None, seed: int) -> list[Stage]:
     if total is not None and owners is None:
-        raise typer.BadParameter("it needs --owners.", param_hint="--total")
+        raise InvalidInput("--total needs --owners", field="--total", remedy="Pass --owners, too.")
     if rows is None and owners is None:
         rows = _DEFAULT_ROWS
-    stages = [] if rows is None else plan_rows(_sizes(rows), seed)
+    stages = (
+        []
+        if rows is None
+        else plan_rows(parse_sizes(rows, "--rows", example=_DEFAULT_ROWS, smallest=_MIN_ROWS), seed)
+    )
     if owners is not None:
         total = 100 * owners if total is None else total
         if owners < _MIN_OWNERS or total < _MIN_EACH * owners:
-            raise typer.BadParameter(
-                f"{total:,} memories of {owners:,} owners are too few; use at least "
-                f"{_MIN_OWNERS} owners and {_MIN_EACH} memories for each.",
-                param_hint="--owners",
+            raise InvalidInput(
+                f"{total:,} memories of {owners:,} owners are too few",
+                field="--owners",
+                remedy=f"Use at least {_MIN_OWNERS} owners and {_MIN_EACH} memories for each.",
             )
         stages += plan_owners(owners, total, seed)
     return stages
-
-
-def _sizes(text: str) -> list[int]:
-    try:
-        sizes = [int(part.replace("_", "")) for part in text.split(",")]
-    except ValueError:
-        sizes = []
-    if not sizes or sizes[0] < _MIN_ROWS or sizes != sorted(set(sizes)):
-        raise typer.BadParameter(
-            f"{text!r} is not a list of ascending sizes; give for example {_DEFAULT_ROWS} "
-            f"({_MIN_ROWS} is the smallest).",
-            param_hint="--rows",
-        )
-    return sizes

@@ -8,21 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from psycopg import AsyncConnection
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from recollect.core.admin.modes import NO_EMBEDDER
+from recollect.core.errors import InvalidInput
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
 from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
 from recollect_bench.cli.data import Data
-from recollect_bench.cli.measuring import ALL, check_writable, report_console, select_sets
+from recollect_bench.cli.measuring import (
+    ALL,
+    check_writable,
+    parse_sizes,
+    report_console,
+    select_sets,
+)
 from recollect_bench.speed.copying import allow_copy
 from recollect_bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect_bench.speed.local import UNHURRIED, measure_local
@@ -37,23 +44,29 @@ from recollect_bench.temporary import temporary_home
 def speed(
     *,
     rows: Annotated[
-        str, typer.Option(help="Store sizes to measure, in memories, ascending.")
+        str, Option("--rows", help="Store sizes to measure, in memories, ascending.")
     ] = "5000,50000",
-    queries: Annotated[int, typer.Option(min=2, help="Number of queries of each kind.")] = 100,
+    queries: Annotated[
+        int, Option("--queries", min=2, help="Number of queries of each kind.")
+    ] = 100,
     passages: Annotated[
         int,
-        typer.Option(min=1, max=100, help="Passages in each memory: its text and vectors."),
+        Option("--passages", min=1, max=100, help="Passages in each memory: its text and vectors."),
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Random seed for memories and queries.")] = 1,
+    seed: Annotated[int, Option("--seed", help="Random seed for memories and queries.")] = 1,
     data: Data = None,
     dense: Annotated[
-        bool, typer.Option(help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.")
+        bool,
+        Option(
+            "--dense/--no-dense",
+            help="Also measure the dense leg, with the model in RECOLLECT_EMBEDDER.",
+        ),
     ] = True,
     store: Annotated[
-        str, typer.Option("--store", help="Which store to measure: postgres or sqlite.")
+        str, Option("--store", help="Which store to measure: postgres or sqlite.")
     ] = "postgres",
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Measure how long recall takes as the store grows, on a temporary embedded Postgres or, with
@@ -62,7 +75,7 @@ def speed(
     """
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
-    sizes = _parse_sizes(rows)
+    sizes = parse_sizes(rows, "--rows", example="5000,300000", smallest=100)
     if json_file is not None:
         check_writable([json_file])
     corpus, yours = Corpus.seeded(seed, passages), load()
@@ -73,7 +86,9 @@ def speed(
         _speed_of_local(yours, corpus, subjects, sizes, queries, json_file)
         return
     if store != "postgres":
-        raise typer.BadParameter(f"{store!r} is not a store", param_hint="--store")
+        raise InvalidInput(
+            f"{store!r} is not a store", field="--store", remedy="Choose postgres or sqlite."
+        )
     embedder = yours.embedder if dense else NO_EMBEDDER
     with temporary_home() as home:
         with EmbeddedPostgres(home, account=yours.postgres_account) as url:
@@ -113,20 +128,6 @@ def _speed_of_local(
         about = {"passages": corpus.passages, "seed": corpus.seed, "embedder": yours.embedder}
         document = {**measured.as_dict(), "about": {**about, "queries_per_kind": queries}}
         json_file.write_text(json.dumps(document, indent=2) + "\n")
-
-
-def _parse_sizes(text: str) -> list[int]:
-    try:
-        sizes = [int(part.replace("_", "")) for part in text.split(",")]
-    except ValueError:
-        sizes = []
-    if not sizes or sizes[0] < 100 or sizes != sorted(set(sizes)):
-        raise typer.BadParameter(
-            f"{text!r} is not a list of ascending sizes. Use for example 5000,300000 "
-            "(at least 100).",
-            param_hint="--rows",
-        )
-    return sizes
 
 
 async def _measure_recall(

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
+from recollect.shells.cli.framework.commands import Option
 from recollect_bench.cli.measuring import check_writable, report_console
 from recollect_bench.cli.sync import progress_bar, temporary_server
 from recollect_bench.speed.startup import StartupResult, as_document, measure
@@ -18,15 +18,13 @@ from recollect_bench.speed.startup import StartupResult, as_document, measure
 
 def startup(
     *,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs per command.")] = 20,
+    runs: Annotated[int, Option("--runs", min=1, help="Number of runs per command.")] = 20,
     server: Annotated[
         bool,
-        typer.Option(
-            "--server", help="Also measure with a server, with and without a local store."
-        ),
+        Option("--server", help="Also measure with a server, with and without a local store."),
     ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Measure CPU and wall time of common commands, and how many modules they import."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.output import print_text
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
     ALL,
@@ -38,18 +38,16 @@ def study(
     *,
     data: Data = None,
     out: Annotated[
-        Path, typer.Option(help=f"Directory for {PAGE}, with plots and figures in {FOLDER}/.")
+        Path, Option("--out", help=f"Directory for {PAGE}, with plots and figures in {FOLDER}/.")
     ] = Path("docs"),
     only: Annotated[
         str | None,
-        typer.Option(help="Studies to measure: slugs separated by commas. Default: all."),
+        Option("--only", help="Studies to measure: slugs separated by commas. Default: all."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for resampling.")] = 1,
+    seed: Annotated[int, Option("--seed", min=0, help="Random seed for resampling.")] = 1,
     page_only: Annotated[
         bool,
-        typer.Option(
-            "--page-only", help="Rewrite the page from existing figures without measuring."
-        ),
+        Option("--page-only", help="Rewrite the page from existing figures without measuring."),
     ] = False,
 ) -> None:
     """Measure the questions that decided the defaults and write the benchmark page. A command that
@@ -58,7 +56,7 @@ def study(
     """
     measured = [] if page_only else select_studies(STUDIES, only)
     count = write_studies(STUDIES, measured, data, out, seed=seed)
-    typer.echo(f"{out / PAGE}: {count} studies")
+    print_text(f"{out / PAGE}: {count} studies")
 
 
 def write_studies(

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from recollect.core.errors import StoreUnavailable
+from recollect.shells.cli.framework.commands import Option
 from recollect_bench.cli.measuring import report_console
 from recollect_bench.speed.sync import SyncReport, measure
 
@@ -30,13 +30,13 @@ console = Console(stderr=True, highlight=False)
 def sync(
     *,
     writes: Annotated[
-        int, typer.Option(min=1, help="Number of offline writes waiting for the server.")
+        int, Option("--writes", min=1, help="Number of offline writes waiting for the server.")
     ] = (10_000),
     straight: Annotated[
-        int, typer.Option(min=1, help="Number of writes sent directly to the server.")
+        int, Option("--straight", min=1, help="Number of writes sent directly to the server.")
     ] = 1_000,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the report to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
     """Measure offline writes and the time and requests to sync them, on a temporary server."""

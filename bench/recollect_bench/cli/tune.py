@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings, load
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.output import print_text
 from recollect.wiring import open_service
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
@@ -48,25 +49,25 @@ def tune_settings(
     *,
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Sets to use: names separated by commas, or all.")
+        str, Option("--sets", help="Sets to use: names separated by commas, or all.")
     ] = ALL,
     own: Annotated[
-        bool, typer.Option("--own", help="Use your private set; see `recollect bench own`.")
+        bool, Option("--own", help="Use your private set; see `recollect bench own`.")
     ] = False,
     configs: Annotated[
-        str, typer.Option(help="Configurations to try, as a sweep.")
+        str, Option("--configs", help="Configurations to try, as a sweep.")
     ] = DEFAULT_SWEEP,
     metric: Annotated[
-        str, typer.Option(help=f"Metric to optimise: {', '.join(METRICS)}.")
+        str, Option("--metric", help=f"Metric to optimise: {', '.join(METRICS)}.")
     ] = "nDCG@10",
     seed: Annotated[
-        int, typer.Option(min=0, help="Random seed for the halves and resampling.")
+        int, Option("--seed", min=0, help="Random seed for the halves and resampling.")
     ] = 1,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Apply the change if one is recommended.")
+        bool, Option("--apply", help="Apply the change if one is recommended.")
     ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Also write the result to FILE as JSON.")
+        Path | None, Option("--json", help="Also write the result to FILE as JSON.")
     ] = None,
 ) -> None:
     """Choose fusion parameters on one half of the questions and confirm them on the other."""
@@ -85,12 +86,12 @@ def tune_settings(
     wanted = changes(present, chosen) if tuning.recommended else {}
     _print(tuning, wanted)
     if wanted and (warning := store_warning(settings, chosen)):
-        typer.echo(warning)
+        print_text(warning)
     if json_file is not None:
         json_file.write_text(json.dumps(as_dict(tuning, wanted), indent=2) + "\n")
     if apply and wanted:
         asyncio.run(_apply(settings, wanted))
-        typer.echo("applied; see `recollect settings log` for the change")
+        print_text("applied; see `recollect settings log` for the change")
 
 
 def _check_metric(metric: str) -> None:

@@ -141,7 +141,7 @@ def compose(
 
 
 def _examine(settings: Settings) -> list[Check]:
-    from recollect.shells.cli.admin.checks import examine
+    from recollect.shells.doctor.checks import examine
 
     return list(examine(settings, full=False))
 

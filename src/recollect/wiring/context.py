@@ -19,6 +19,7 @@ from recollect.usecases.recall.lexical import lexical_leg
 
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue
+    from recollect.core.retry import RetryPolicy
     from recollect.ports.curation import CurationStore
     from recollect.ports.graph import FactReader
     from recollect.ports.language import AskedModel
@@ -79,27 +80,31 @@ def build_curation(context: Context, settings: Settings) -> CurationContext | No
         context.curation(),
         settings.curation,
         settings.curation_confidence,
-        build_curation_model(settings),
+        build_curation_model(settings) if settings.curation_calls else None,
         settings.curation_calls,
     )
 
 
 def build_curation_model(settings: Settings) -> AskedModel | None:
     """The language model that is asked about doubtful pairs, when one is configured."""
-    if not settings.curation_url and not settings.curation_command:
-        return None
-    from recollect.adapters.models.asked import choose_model
     from recollect.core.retry import CURATION_RETRIES
 
-    key = settings.curation_api_key
+    return build_language_model(settings, CURATION_RETRIES)
+
+
+def build_language_model(settings: Settings, retries: RetryPolicy) -> AskedModel | None:
+    if not settings.llm_url and not settings.llm_command:
+        return None
+    from recollect.adapters.models.asked import choose_model
+
+    key = settings.llm_api_key
     return choose_model(
-        "RECOLLECT_CURATION",
-        url=settings.curation_url,
-        model=settings.curation_model,
+        url=settings.llm_url,
+        model=settings.llm_model,
         key=key.get_secret_value() if key else None,
-        command=settings.curation_command,
+        command=settings.llm_command,
         egress=settings.egress,
-        retries=CURATION_RETRIES,
+        retries=retries,
     )
 
 
@@ -162,10 +167,10 @@ def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | 
         return nullcontext()
     from recollect.adapters.models.readers.compatible import compatible_reader
 
-    key = settings.graph_llm_api_key
+    key = settings.llm_api_key
     return compatible_reader(
-        settings.graph_llm_url,
-        settings.graph_llm_model,
+        settings.llm_url,
+        settings.llm_model,
         egress=settings.egress,
         key=key.get_secret_value() if key else None,
     )

@@ -61,19 +61,17 @@ def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
 
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
-    """What the configured language model, or command, finds worth keeping; nothing without one."""
-    from recollect.adapters.models.asked import choose_model
+    """What the configured language model, or command, finds worth keeping."""
     from recollect.adapters.models.extractors import extract
+    from recollect.core.errors import InvalidInput
     from recollect.core.retry import CAPTURE_RETRIES
+    from recollect.wiring.context import build_language_model
 
-    key = settings.capture_api_key
-    model = choose_model(
-        "RECOLLECT_CAPTURE",
-        url=settings.capture_url,
-        model=settings.capture_model,
-        key=key.get_secret_value() if key else None,
-        command=settings.capture_command,
-        egress=settings.egress,
-        retries=CAPTURE_RETRIES,
-    )
-    return [] if model is None else await extract(model, said)
+    model = build_language_model(settings, CAPTURE_RETRIES)
+    if model is None:
+        raise InvalidInput(
+            "RECOLLECT_CAPTURE=llm needs a language model, and none is set",
+            field="RECOLLECT_LLM_URL",
+            remedy="Set RECOLLECT_LLM_URL or RECOLLECT_LLM_COMMAND, or unset RECOLLECT_CAPTURE.",
+        )
+    return await extract(model, said)

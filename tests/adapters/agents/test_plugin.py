@@ -11,13 +11,12 @@ import pytest
 from jsonschema import ValidationError  # type: ignore[import-untyped]  # it carries no types
 from tests.adapters.agents import plugin_schemas
 from tests.shells.mcp.schemas import fits, is_sound
-from typer.core import TyperGroup
-from typer.main import get_command
 
 from recollect import __version__
 from recollect.adapters.agents.command import Command
 from recollect.adapters.agents.json_entries import with_hooks
-from recollect.main import build
+from recollect.shells.cli import app
+from recollect.shells.cli.framework.commands import Group
 from recollect.shells.mcp.tools import BY_NAME
 
 ROOT = Path(__file__).parents[3]
@@ -99,11 +98,11 @@ def test_every_command_line_is_one_that_there_is() -> None:
     lines.append(" ".join([server["command"], *server["args"]]))
     assert len(lines) == 5
     for line in lines:
-        command: Any = get_command(build())
+        command: Any = app.ROOT
         for word in line.split()[1:]:
-            assert isinstance(command, TyperGroup), line
-            assert word in command.commands, line
-            command = command.commands[word]
+            assert isinstance(command, Group), line
+            assert word in command.names(), line
+            command = command.find(word)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner, Result
+from tests.command_line import Result, run_command
 
 from recollect.core.errors import InvalidInput
-from recollect_bench.cli import data as cli_data
+from recollect.shells.cli.framework.exit import ExitCode
+from recollect_bench.cli.app import app
 from recollect_bench.data.convert import Converted, write_set
 from recollect_bench.data.datasets import (
     CORPUS,
@@ -213,9 +213,7 @@ def test_sessions_without_a_date_are_refused(published: Callable[[object], Path]
 
 
 def run(*arguments: object) -> Result:
-    app = typer.Typer()
-    cli_data.register(app)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return run_command([str(argument) for argument in arguments], app)
 
 
 def test_convert_prints_what_it_wrote(published: Callable[[object], Path], tmp_path: Path) -> None:
@@ -237,9 +235,9 @@ def test_a_folder_in_use_is_replaced_only_by_force(
     (out / "notes.txt").write_text("mine")
     arguments = ("convert", "locomo", published(LOCOMO), out)
     refused = run(*arguments)
-    assert isinstance(refused.exception, InvalidInput)
-    assert "not empty" in str(refused.exception)
-    assert "--force" in refused.exception.remedy
+    assert refused.exit_code == ExitCode.INVALID
+    assert "not empty" in refused.stderr
+    assert "--force" in refused.stderr
     assert [file.name for file in out.iterdir()] == ["notes.txt"]
     (out / QRELS).write_text("old")
     assert run(*arguments, "--force").exit_code == 0

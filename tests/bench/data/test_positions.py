@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.command_line import run_command
 
 from recollect.core.errors import InvalidInput
 from recollect_bench.cli.app import app
@@ -52,6 +52,6 @@ def test_a_set_without_single_answers_is_refused() -> None:
 def test_convert_positions_writes_a_set(tmp_path: Path) -> None:
     write_set(place_facts(synthetic_set(), 9, 1_000, seed=1), tmp_path / "source")
     folders = [str(tmp_path / name) for name in ("source", "out")]
-    told = CliRunner().invoke(app, ["convert", "positions", *folders, "--questions", "3"])
+    told = run_command(["convert", "positions", *folders, "--questions", "3"], app)
     assert told.exit_code == 0, told.output
     assert read_set(tmp_path / "out").questions

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from typer.testing import CliRunner
+from tests.command_line import run_command
 
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
@@ -31,7 +31,7 @@ def test_a_made_up_graph_follows_from_its_seed() -> None:
 def test_graph_speed_reports_every_size(tmp_path: Path) -> None:
     file = tmp_path / "speed.json"
     arguments = ["graph-speed", "--memories", "200,400", "--queries", "3", "--no-legs"]
-    told = CliRunner().invoke(app, [*arguments, "--json", str(file)])
+    told = run_command([*arguments, "--json", str(file)], app)
     assert told.exit_code == 0, told.output
     results = json.loads(file.read_text(encoding="utf-8"))["results"]
     assert [timing["memories"] for timing in results] == [200, 400]
@@ -80,4 +80,4 @@ async def test_graph_speed_times_the_graph_and_dense_legs(empty_database_url: st
 
 @pytest.mark.parametrize("sizes", ["400,200", "1", "many", ""])
 def test_graph_speed_rejects_sizes_that_do_not_ascend(sizes: str) -> None:
-    assert CliRunner().invoke(app, ["graph-speed", "--memories", sizes]).exit_code == 2
+    assert run_command(["graph-speed", "--memories", sizes], app).exit_code == 2

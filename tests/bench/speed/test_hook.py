@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import run_command
 from tests.processes import environment
-from typer.testing import CliRunner
 
 from recollect.settings import load
 from recollect.wiring import open_service
@@ -70,7 +70,7 @@ def test_every_state_is_measured(
     monkeypatch.setenv("RECOLLECT_HOOK_BUDGET_MS", "10000")
     report = tmp_path / "report.json"
     arguments = ["hook", "--calls", "1", "--rows", "20", "--json", str(report)]
-    result = CliRunner().invoke(app, arguments)
+    result = run_command(arguments, app)
     assert result.exit_code == 0, result.output
     states = {each["state"]: each for each in json.loads(report.read_text())["results"]}
     assert list(states) == ["cold", "warm", "resident", "server", "stopped", "stalled"]
@@ -114,9 +114,9 @@ def test_a_floor_is_judged_by_whom_it_helps_and_whom_it_disturbs() -> None:
 @pytest.mark.parametrize("options", [(), ("--stores-of", "10", "--stores", "2")])
 def test_floors_are_measured_on_any_set(tmp_path: Path, options: tuple[str, ...]) -> None:
     file, picture = tmp_path / "floor.json", tmp_path / "floor.png"
-    done = CliRunner().invoke(
-        app,
+    done = run_command(
         ["floor", "--no-dense", "--json", str(file), "--plot", str(picture), *options],
+        app,
         env={"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_BENCH_DATA": ""},
     )
     assert done.exit_code == 0, done.output

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.command_line import run_command
 from tests.waiting import wait_until
-from typer.testing import CliRunner
 
 from recollect_bench.cli.app import app
 from recollect_bench.speed.load import DEADLINE, LoadReport, Plan, Step, Tally
@@ -47,7 +47,7 @@ def test_a_server_that_has_ended_has_no_memory() -> None:
 def test_load_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     options = ["--clients", "1,2", "--seconds", "1", "--memories", "100", "--no-dense"]
-    run = CliRunner().invoke(app, ["load", *options, "--json", str(file)])
+    run = run_command(["load", *options, "--json", str(file)], app)
     assert run.exit_code == 0, run.output
     steps = json.loads(file.read_text())["steps"]
     assert [step["clients"] for step in steps] == [1, 2]

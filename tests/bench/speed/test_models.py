@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.command_line import run_command
 
 from recollect_bench.cli.app import app
 from recollect_bench.data.datasets import Document, EvaluationSet
@@ -39,7 +39,7 @@ def test_models_are_compared_by_cost_and_quality(
     monkeypatch.setenv("RECOLLECT_HOME", str(home_with_model))
     report = tmp_path / "report.json"
     arguments = ["models", "--data", str(tmp_path / "data"), "--models", "minilm"]
-    result = CliRunner().invoke(app, [*arguments, "--json", str(report)])
+    result = run_command([*arguments, "--json", str(report)], app)
     assert result.exit_code == 0, result.output
     document = json.loads(report.read_text())
     (quality,) = document["quality"]

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command_line import run_command
 from tests.processes import environment
-from typer.testing import CliRunner
 
 from recollect.core.errors import RecollectError
 from recollect_bench.cli.app import app
@@ -18,9 +18,7 @@ from recollect_bench.speed.startup import COMMANDS, measure
 @pytest.mark.slow
 def test_every_command_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "startup.json"
-    done = CliRunner().invoke(
-        app, ["startup", "--runs", "1", "--json", str(file)], env=environment()
-    )
+    done = run_command(["startup", "--runs", "1", "--json", str(file)], app, env=environment())
     assert done.exit_code == 0, done.output
     results = json.loads(file.read_text())["results"]
     assert [result["command"] for result in results] == [*COMMANDS]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.command_line import run_command
 
 from recollect_bench.cli.app import app
 from recollect_bench.speed.sync import SyncReport
@@ -23,9 +23,7 @@ def test_the_report_adds_up() -> None:
 @pytest.mark.slow
 def test_sync_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
-    run = CliRunner().invoke(
-        app, ["sync", "--writes", "250", "--straight", "5", "--json", str(file)]
-    )
+    run = run_command(["sync", "--writes", "250", "--straight", "5", "--json", str(file)], app)
     assert run.exit_code == 0, run.output
     told = json.loads(file.read_text())
     assert told["writes"] == 250

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.chat_loopback import ChatLoopback
-from typer.testing import CliRunner
+from tests.command_line import run_command
 
 from recollect.core.errors import InvalidInput
 from recollect_bench.cli.app import app
@@ -35,7 +35,7 @@ def test_curation_reports_pairs_and_the_order_before_and_after(tmp_path: Path) -
     _set(tmp_path / "sets" / "ports")
     report, sample = tmp_path / "report.json", tmp_path / "sample.tsv"
     arguments = ["curation", "--data", tmp_path / "sets", "--json", report, "--sample", sample]
-    result = CliRunner().invoke(app, list(map(str, arguments)))
+    result = run_command(list(map(str, arguments)), app)
     assert result.exit_code == 0, result.output
     assert "…" not in result.output, "the tables fit 80 columns"
     (found,) = json.loads(report.read_text())
@@ -74,10 +74,10 @@ def test_curation_reports_rules_alone_and_with_a_model(
         )
 
     with ChatLoopback(supersede) as chat:
-        monkeypatch.setenv("RECOLLECT_CURATION_URL", chat.url)
-        monkeypatch.setenv("RECOLLECT_CURATION_MODEL", "small")
+        monkeypatch.setenv("RECOLLECT_LLM_URL", chat.url)
+        monkeypatch.setenv("RECOLLECT_LLM_MODEL", "small")
         arguments = ["curation", "--data", tmp_path / "sets", "--json", report]
-        result = CliRunner().invoke(app, list(map(str, arguments)))
+        result = run_command(list(map(str, arguments)), app)
     assert result.exit_code == 0, result.output
     alone, with_model = json.loads(report.read_text())
     assert (alone["decided_by"], alone["asked"], alone["pairs_proposed"]) == ("rules", 0, 0)

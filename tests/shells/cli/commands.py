@@ -6,23 +6,14 @@ import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import structlog
+from tests.command_line import Result, run_command
 from tests.processes import COMMAND, environment
 from tests.serving import Running
 from tests.waiting import SECONDS
-from typer import testing
-from typer.main import get_command
-from typer.testing import CliRunner, Result
-
-from recollect.main import build
-
-# Building the parser takes longer than most commands.
-build_once = cache(build)
-testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # what the runner calls
 
 
 @dataclass(frozen=True)
@@ -39,7 +30,7 @@ class Cli:
     def __call__(self, *arguments: str, input: str | bytes | None = None) -> Result:
         logging_before = structlog.get_config()  # `worker` and `serve` change it for good
         try:
-            return CliRunner().invoke(build_once(), arguments, input=input, env=self.variables)
+            return run_command(arguments, input=input, env=self.variables)
         finally:
             structlog.configure(**logging_before)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.shells.cli.commands import Cli
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from recollect.main import build
-from recollect.shells.cli.framework.errors import MEANINGS, ExitCode
+from recollect.shells.cli.app import ROOT
+from recollect.shells.cli.framework.commands import Command, Group
+from recollect.shells.cli.framework.exit import MEANINGS, ExitCode
 from recollect_bench.cli.app import app as bench_app
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -22,41 +20,22 @@ PAGES = (PAGE, DOCS / "cli-admin.md", DOCS / "cli-bench.md")
 WITHOUT_JSON = {"mcp", "bench"}
 
 
-def _commands(group: TyperGroup, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    found: dict[tuple[str, ...], Any] = {}
-    for name, command in group.commands.items():
-        found[*path, name] = command
-        if isinstance(command, TyperGroup):
+def _commands(group: Group, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Command]:
+    found: dict[tuple[str, ...], Command] = {}
+    for name in group.names():
+        command = found[*path, name] = group.find(name)
+        if isinstance(command, Group):
             found |= _commands(command, (*path, name))
     return found
 
 
-def _all_commands() -> dict[tuple[str, ...], Any]:
-    group = get_command(build())
-    assert isinstance(group, TyperGroup)
-    return _commands(group)
-
-
-COMMANDS = _all_commands()
+COMMANDS = _commands(ROOT)
+BENCH_COMMANDS = {("bench",): bench_app, **_commands(bench_app, ("bench",))}
 _paths = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 
-def _bench_commands() -> dict[tuple[str, ...], Any]:
-    bench = get_command(bench_app)
-    assert isinstance(bench, TyperGroup)
-    return {("bench",): bench, **_commands(bench, ("bench",))}
-
-
-BENCH_COMMANDS = _bench_commands()
-
-
-def _options(command: Any) -> set[str]:
-    return {
-        option
-        for parameter in command.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-        if option.startswith("--")
-    } | {"--help"}
+def _options(command: Command) -> set[str]:
+    return {name for parameter in command.parameters for name in parameter.names} | {"--help"}
 
 
 @pytest.mark.parametrize("path", COMMANDS | BENCH_COMMANDS, ids=" ".join)
@@ -67,9 +46,8 @@ def test_a_page_names_every_command(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", COMMANDS | BENCH_COMMANDS, ids=" ".join)
 def test_help_explains_every_option(path: tuple[str, ...]) -> None:
-    for parameter in (COMMANDS | BENCH_COMMANDS)[path].params:
-        if any(option.startswith("--") for option in parameter.opts):
-            assert parameter.help, parameter.name
+    for parameter in (COMMANDS | BENCH_COMMANDS)[path].parameters:
+        assert parameter.declared.help, parameter.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -88,9 +66,9 @@ def test_the_pages_name_only_options_that_exist(page: Path) -> None:
         assert not path or named <= _options(commands[path]), words
 
 
-def _groups() -> dict[tuple[str, ...], TyperGroup]:
+def _groups() -> dict[tuple[str, ...], Group]:
     everything = COMMANDS | BENCH_COMMANDS
-    return {path: one for path, one in everything.items() if isinstance(one, TyperGroup)}
+    return {path: one for path, one in everything.items() if isinstance(one, Group)}
 
 
 GROUPS = _groups()
@@ -99,12 +77,10 @@ GROUPS = _groups()
 def test_every_group_is_known() -> None:
     names = {" ".join(path) for path in GROUPS}
     assert {"hook", "keys", "settings", "bench", "bench convert"} <= names
-    # Without a subcommand a group does what its help says, or shows its help.
-    assert all(one.invoke_without_command or one.no_args_is_help for one in GROUPS.values())
 
 
 @pytest.mark.parametrize(
-    "path", [path for path, one in GROUPS.items() if not one.invoke_without_command], ids=" ".join
+    "path", [path for path, one in GROUPS.items() if one.run is None], ids=" ".join
 )
 def test_a_group_without_a_subcommand_shows_its_help(path: tuple[str, ...], cli: Cli) -> None:
     asked = cli(*path, "--help")
@@ -134,11 +110,10 @@ def test_every_command_has_help(path: tuple[str, ...], cli: Cli) -> None:
 
 @_paths
 def test_every_command_speaks_json(path: tuple[str, ...]) -> None:
-    options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
     is_only_a_group = path in (("keys",), ("hook",), ("database",))
     is_for_agents = path[0] == "hook" and path != ("hook", "status")  # JSON unless --text is said
     speaks = path[0] not in WITHOUT_JSON and not is_only_a_group and not is_for_agents
-    assert ("--json" in options) == speaks
+    assert ("--json" in _options(COMMANDS[path])) == speaks
 
 
 def test_the_page_has_the_exit_codes() -> None:

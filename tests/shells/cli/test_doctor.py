@@ -13,7 +13,7 @@ from tests.serving import Running, running
 from tests.shells.cli.commands import Cli, client_of
 
 from recollect.core.admin.checks import Check
-from recollect.shells.cli.admin import health
+from recollect.shells.doctor import health
 
 MICROSECONDS = 1_000_000
 

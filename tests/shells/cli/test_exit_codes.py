@@ -9,7 +9,8 @@ from tests.shells.cli.commands import Cli
 
 from recollect.core import errors
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.shells.cli.framework.errors import MEANINGS, ExitCode, exit_code, guarded
+from recollect.shells.cli.framework.exit import MEANINGS, ExitCode, exit_code
+from recollect.shells.cli.framework.shell import guarded
 
 CODES = {
     errors.InvalidInput: 2,

@@ -131,6 +131,6 @@ def test_what_is_switched_off_is_not_read(admin: Cli, stored: list[str], databas
     assert (code, error["field"]) == (2, "RECOLLECT_GRAPH")
     llm = Cli(admin.home, {**admin.settings, "RECOLLECT_GRAPH": "llm"})
     code, error = llm.error("graph", "build")
-    assert (code, error["field"]) == (2, "RECOLLECT_GRAPH_LLM_URL")
+    assert (code, error["field"]) == (2, "RECOLLECT_LLM_URL")
     with psycopg.connect(database_url) as connection:
         assert connection.execute("select count(*) from concepts").fetchone() == (0,)

@@ -26,7 +26,7 @@ _OF_A_SERVER = {
     "tokenizers",
     "uvicorn",
 }
-_HEAVY = {*_OF_A_SERVER, "httpx", "pydantic", "pydantic_settings", "typer"}
+_HEAVY = {*_OF_A_SERVER, "httpx", "pydantic", "pydantic_settings"}
 _SCRIPT = """
 import atexit, pathlib, sys
 file, sys.argv = sys.argv[1], ["recollect", *sys.argv[2:]]
@@ -67,10 +67,8 @@ def test_the_version_imports_nothing(cli: Cli) -> None:
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("recall", "--help")])
 def test_help_imports_no_store_and_no_tables(cli: Cli, arguments: tuple[str, ...]) -> None:
-    allowed = {"typer"} if arguments != ("recall", "--help") else {"typer", "pydantic"}
     found = imported(cli, *arguments)
-    assert "typer" in found
-    assert found.isdisjoint({*_HEAVY, "rich", "asyncio", "sqlite3", "recollect.wiring"} - allowed)
+    assert found.isdisjoint({*_HEAVY, "rich", "asyncio", "sqlite3", "recollect.wiring"})
 
 
 def test_remember_imports_only_what_it_needs(filled: Cli) -> None:
@@ -113,4 +111,4 @@ def test_a_client_imports_nothing_of_a_server(
 ) -> None:
     cli = client_of(server, tmp_path / "home")
     cli.json("remember", "the ledger is deployed on Fridays")
-    assert imported(cli, *arguments).isdisjoint({*_OF_A_SERVER, "typer"})
+    assert imported(cli, *arguments).isdisjoint(_OF_A_SERVER)

@@ -94,7 +94,7 @@ def test_stdout_holds_the_same_bytes_as_a_file(tmp_path: Path) -> None:
     cli = filled(Cli(tmp_path / "home"))
     result = cli("export")
     assert result.exit_code == 0
-    assert result.stdout_bytes == exported(cli, tmp_path / "file.jsonl")
+    assert result.stdout.encode() == exported(cli, tmp_path / "file.jsonl")
     assert "left out 1 sensitive" in result.stderr
     header = json.loads(result.stdout.splitlines()[0])
     assert header == {"format": "recollect-export", "version": 1}

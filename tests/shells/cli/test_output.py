@@ -12,7 +12,7 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
-from recollect.shells.cli.framework.text import harmless, one_line
+from recollect.shells.cli.framework.output import harmless, one_line
 
 ESCAPE = "\x1b"
 

@@ -80,10 +80,14 @@ def test_a_configured_model_decides_what_the_rules_do_not(
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     monkeypatch.setenv("RECOLLECT_CURATION", "propose")
     with ChatLoopback(lambda _: json.dumps(answer)) as chat:
-        monkeypatch.setenv("RECOLLECT_CURATION_URL", chat.url)
-        monkeypatch.setenv("RECOLLECT_CURATION_MODEL", "small")
+        monkeypatch.setenv("RECOLLECT_LLM_URL", chat.url)
+        monkeypatch.setenv("RECOLLECT_LLM_MODEL", "small")
         cli("remember", old)
         cli("remember", new)
+        assert work(cli)["proposed"] == 0
+        assert chat.requests == []  # it may be there for other work
+        monkeypatch.setenv("RECOLLECT_CURATION_CALLS", "200")
+        cli("update", cli.json("list")["memories"][0]["id"], "--content", new + " Really.")
         assert work(cli)["proposed"] == 1
         assert chat.requests[0]["model"] == "small"
         (found,) = cli.json("proposals")["proposals"]

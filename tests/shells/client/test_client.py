@@ -281,7 +281,7 @@ def test_importing_the_package_costs_next_to_nothing() -> None:
         "import sys, recollect\n"
         "loaded = [name for name in sys.modules if name.startswith('recollect.')]\n"
         "assert loaded == [], loaded\n"
-        "assert not {'pydantic', 'asyncio', 'httpx', 'typer'} & set(sys.modules)\n"
+        "assert not {'pydantic', 'asyncio', 'httpx'} & set(sys.modules)\n"
         "from recollect import Client, NotFound\n"
         "assert 'recollect.shells.client.blocking' in sys.modules\n"
         "assert 'recollect.wiring' not in sys.modules\n"

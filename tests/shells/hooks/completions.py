@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 class Completions:
-    """`with Completions("text") as model:` then point RECOLLECT_CAPTURE_URL at `model.url`."""
+    """`with Completions("text") as model:` then point RECOLLECT_LLM_URL at `model.url`."""
 
     def __init__(self, answer: str) -> None:
         requests: list[dict[str, Any]] = []

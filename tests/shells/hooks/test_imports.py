@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-SLOW = ("asyncio", "pydantic", "httpx", "typer", "rich", "numpy", "logging", "http.client")
+SLOW = ("asyncio", "pydantic", "httpx", "rich", "numpy", "logging", "http.client")
 CODE = """
 import sys
 import recollect.main, recollect.shells.hooks.run, recollect.shells.hooks.events

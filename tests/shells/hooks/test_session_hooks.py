@@ -224,7 +224,11 @@ def test_a_model_on_this_machine_extracts_what_rules_cannot(agent: ScriptedAgent
         ]
     }
     with Completions(json.dumps(answer)) as model:
-        agent.settings |= {"RECOLLECT_CAPTURE_URL": model.url, "RECOLLECT_CAPTURE_MODEL": "small"}
+        agent.settings |= {
+            "RECOLLECT_CAPTURE": "llm",
+            "RECOLLECT_LLM_URL": model.url,
+            "RECOLLECT_LLM_MODEL": "small",
+        }
         agent.ask(
             "since the audit our invoices go to the eu-west bucket by the way\n"
             "<mail>\nPasswords were leaked to the press.\n</mail>"
@@ -240,7 +244,10 @@ def test_a_model_on_this_machine_extracts_what_rules_cannot(agent: ScriptedAgent
 def test_a_model_elsewhere_is_not_asked_unless_egress_is_opened(
     agent: ScriptedAgent, cli: Cli
 ) -> None:
-    agent.settings["RECOLLECT_CAPTURE_URL"] = "https://models.example.org/v1"
+    agent.settings |= {
+        "RECOLLECT_CAPTURE": "llm",
+        "RECOLLECT_LLM_URL": "https://models.example.org/v1",
+    }
     agent.ask("Remember that the invoices live in the eu-west bucket.")
     agent.answer("Fine.")
     assert contents(cli) == ["The invoices live in the eu-west bucket."]  # by rule
@@ -258,7 +265,7 @@ def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
         ' "category": "fact", "importance": 0.6}]}\'\n'
     )
     script.chmod(0o755)
-    agent.settings["RECOLLECT_CAPTURE_COMMAND"] = str(script)
+    agent.settings |= {"RECOLLECT_CAPTURE": "llm", "RECOLLECT_LLM_COMMAND": str(script)}
     agent.ask("since the audit our invoices go to the eu-west bucket by the way")
     agent.ask("sign in with ghp_0123456789abcdefghijABCDEFGHIJ012345 then")
     agent.answer("Noted.")
@@ -268,12 +275,20 @@ def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
     assert "ghp_" not in told
 
 
+def test_a_model_named_for_other_work_reads_no_conversation(agent: ScriptedAgent) -> None:
+    with Completions('{"memories": []}') as model:
+        agent.settings["RECOLLECT_LLM_URL"] = model.url
+        agent.ask("Remember that the invoices live in the eu-west bucket.")
+        agent.answer("Noted.")
+    assert model.requests == []
+
+
 @pytest.mark.parametrize("answer", ["nonsense", "", '{"memories": [1]}'])
 def test_a_model_that_talks_nonsense_changes_nothing(
     agent: ScriptedAgent, cli: Cli, answer: str
 ) -> None:
     with Completions(answer) as model:
-        agent.settings["RECOLLECT_CAPTURE_URL"] = model.url
+        agent.settings |= {"RECOLLECT_CAPTURE": "llm", "RECOLLECT_LLM_URL": model.url}
         agent.ask("Remember that the invoices live in the eu-west bucket.")
         agent.answer("Noted.")
     assert contents(cli) == ["The invoices live in the eu-west bucket."]

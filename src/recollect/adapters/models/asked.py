@@ -23,6 +23,7 @@ from recollect.ports.language import AskedModel
 
 SECONDS: Final = 60.0
 _MAX_ANSWER: Final = 200_000
+_REMEDY: Final = "Check RECOLLECT_LLM_COMMAND; until it works, the rules decide alone."
 # An agent's own command runs hooks, too: this tells them that no one is there.
 CAPTURING: Final = "RECOLLECT_CAPTURING"
 
@@ -50,9 +51,8 @@ class Command:
 
     is_here = False
 
-    def __init__(self, command: str, *, setting: str, seconds: float = SECONDS) -> None:
+    def __init__(self, command: str, *, seconds: float = SECONDS) -> None:
         self._command = command
-        self._setting = setting
         self._seconds = seconds
 
     @property
@@ -77,35 +77,32 @@ class Command:
                 env={**os.environ, CAPTURING: "1"},
             )
         except (OSError, ValueError, TypeError) as error:
-            raise self._unavailable(f"could not be started ({type(error).__name__})") from error
+            raise _unavailable(f"could not be started ({type(error).__name__})") from error
         try:
             async with asyncio.timeout(self._seconds):
                 out, _ = await process.communicate(prompt.encode("utf-8", "replace"))
         except TimeoutError as error:
             reason = f"did not answer within {self._seconds:g} s"
-            raise ModelSlow(self._message(reason), remedy=self._remedy) from error
+            raise ModelSlow(_message(reason), remedy=_REMEDY) from error
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
         if process.returncode:
-            raise self._unavailable(f"ended with status {process.returncode}")
+            raise _unavailable(f"ended with status {process.returncode}")
         return out[:_MAX_ANSWER].decode("utf-8", "replace")
 
-    def _unavailable(self, reason: str) -> ModelUnavailable:
-        return ModelUnavailable(self._message(reason), remedy=self._remedy)
 
-    def _message(self, reason: str) -> str:
-        return f"The command of {self._setting}_COMMAND {reason}."
+def _unavailable(reason: str) -> ModelUnavailable:
+    return ModelUnavailable(_message(reason), remedy=_REMEDY)
 
-    @property
-    def _remedy(self) -> str:
-        return f"Check {self._setting}_COMMAND; until it works, the rules decide alone."
+
+def _message(reason: str) -> str:
+    return f"The command of RECOLLECT_LLM_COMMAND {reason}."
 
 
 def choose_model(
-    setting: str,
     *,
     url: str | None,
     model: str,
@@ -114,10 +111,7 @@ def choose_model(
     egress: Egress,
     retries: RetryPolicy,
 ) -> AskedModel | None:
-    """The endpoint, or else the command, that the variables with this prefix describe; None if
-    they describe neither.
-    """
+    """The endpoint, or else the command; None if there is neither."""
     if url:
-        behind = LanguageModel(url, model, setting=setting, egress=egress, key=key, retries=retries)
-        return Endpoint(model, behind)
-    return Command(command, setting=setting) if command else None
+        return Endpoint(model, LanguageModel(url, model, egress=egress, key=key, retries=retries))
+    return Command(command) if command else None

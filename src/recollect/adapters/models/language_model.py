@@ -33,14 +33,13 @@ class Reply:
 
 
 class LanguageModel:
-    """Open it with `async with`. `setting` is the prefix of the variables that describe it."""
+    """Open it with `async with`."""
 
     def __init__(
         self,
         url: str,
         model: str,
         *,
-        setting: str,
         egress: Egress,
         key: str | None,
         retries: RetryPolicy,
@@ -54,11 +53,10 @@ class LanguageModel:
         )
         if key and not can_be_key(key):
             raise InvalidInput(
-                f"{setting}_API_KEY contains invalid characters.",
-                field=f"{setting}_API_KEY",
+                "RECOLLECT_LLM_API_KEY contains invalid characters.",
+                field="RECOLLECT_LLM_API_KEY",
                 remedy="Set the key again, without quotes or line breaks.",
             )
-        self._setting = setting
         self._model = model
         self._retries = retries
 
@@ -112,7 +110,7 @@ class LanguageModel:
             if len(answer) > MAX_ANSWER:
                 return Failure(
                     "sent an answer that does not end",
-                    f"Check that {self._setting}_URL is an OpenAI-compatible API whose model"
+                    "Check that RECOLLECT_LLM_URL is an OpenAI-compatible API whose model"
                     " answers in JSON.",
                 )
         return bytes(answer)

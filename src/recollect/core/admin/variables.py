@@ -87,15 +87,18 @@ def read(
         if setting.name in given or found:
             value = given[setting.name] if setting.name in given else found[0]
             try:
-                values[setting.name] = _within(
-                    _parsed(types[setting.name], value), setting.metadata
-                )
+                values[setting.name] = parse(types[setting.name], value, setting.metadata)
             except ValueError as error:
                 raise Unusable(setting.name, str(error)) from error
     for name in given:
         if name not in types:
             raise Unusable(name, "Extra inputs are not permitted")
     return declared(**values)
+
+
+def parse(type: Any, value: object, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # an annotation
+    """The value as its type; ValueError says what is expected."""
+    return _within(_parsed(type, value), limits)
 
 
 def _within(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # of any type

@@ -1,88 +1,96 @@
-"""The `recollect` command. Each command's module imports its dependencies late."""
+"""The commands of `recollect` and where they are: each is imported only when it runs."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+import gc
+from typing import Annotated, Final, NoReturn
 
 from recollect import __version__
-from recollect.shells.cli.admin import audit as auditing
-from recollect.shells.cli.admin import backup as backups
-from recollect.shells.cli.admin import database, doctor, embedding, keys
-from recollect.shells.cli.admin import erase as erasing
-from recollect.shells.cli.admin.entry_points import EntryPoints, add_commands
-from recollect.shells.cli.agents import install as installing
-from recollect.shells.cli.agents import memory_tool
-from recollect.shells.cli.framework.direct import load
-from recollect.shells.cli.framework.errors import ExitCode
-from recollect.shells.cli.framework.group import EXIT_CODES, Shell
-from recollect.shells.cli.framework.output import note, show
-from recollect.shells.cli.framework.typed import Commands
-from recollect.shells.cli.graph import commands as graph
-from recollect.shells.cli.memory import export as exporting
-from recollect.shells.cli.memory import import_ as importing
-from recollect.shells.cli.recall import settings as tuning
-from recollect.shells.cli.sync import sync as syncing
+from recollect.shells.cli.framework.commands import Command, Group, Option, Plugin
+from recollect.shells.cli.framework.exit import MEANINGS
+from recollect.shells.cli.framework.output import show
+from recollect.shells.cli.framework.parser import invoke, show_usage
+from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
+
+NAME: Final = "recollect"
+_COMMANDS: Final = {
+    "remember": "memory.memories:remember",
+    "recall": "recall.recall:recall",
+    "why": "recall.recall:why",
+    "list": "memory.listing:list_memories",
+    "show": "memory.memories:show_memory",
+    "update": "memory.memories:update",
+    "forget": "memory.memories:forget",
+    "link": "memory.link:link",
+    "unlink": "memory.link:unlink",
+    "history": "memory.history:history",
+    "review": "curation.review:review",
+    "proposals": "curation.review:proposals",
+    "undo": "curation.review:undo",
+    "audit": "admin.audit:audit",
+    "erase": "admin.erase:erase",
+    "backup": "admin.backup:backup",
+    "restore": "memory.history:restore",
+    "export": "memory.export:export",
+    "import": "memory.import_:import_memories",
+    "memory-tool": "agents.memory_tool:memory_tool",
+    "status": "admin.status:status",
+    "sync": "sync.sync:sync",
+    "doctor": "admin.status:doctor",
+    "install": "agents.install:install",
+    "reembed": "admin.embedding:reembed",
+    "serve": "admin.servers:serve",
+    "page": "admin.servers:page",
+    "worker": "admin.servers:worker",
+    "mcp": "admin.servers:mcp",
+    "conflicts": "sync.sync:conflicts_app",
+    "models": "admin.embedding:models_app",
+    "graph": "graph.commands:graph_app",
+    "settings": "recall.settings:settings_app",
+    "keys": "admin.keys:keys_app",
+    "database": "admin.servers:database_app",
+    "hook": "agents.hook:hook_app",
+}
 
 
-def build(entry_points: EntryPoints) -> typer.Typer:
-    """Build every command: those of this shell, and the entry points of the others."""
-    app = Commands(
-        name="recollect",
-        cls=Shell,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="Long-term memory for AI agents, in the local store or on the server set in "
-        "RECOLLECT_API_URL.",
-        epilog=EXIT_CODES,
-    )
-    app.callback(invoke_without_command=True)(_options)
-    app.command("remember")(load("remember"))
-    app.command("recall")(load("recall"))
-    app.command("why")(load("why"))
-    app.command("list")(load("list"))
-    app.command("show")(load("show"))
-    app.command("update")(load("update"))
-    app.command("forget")(load("forget"))
-    app.command("link")(load("link"))
-    app.command("unlink")(load("unlink"))
-    app.command("history")(load("history"))
-    app.command("review")(load("review"))
-    app.command("proposals")(load("proposals"))
-    app.command("undo")(load("undo"))
-    app.command("audit")(auditing.audit)
-    app.command("erase")(erasing.erase)
-    app.command("backup")(backups.backup)
-    app.command("restore")(load("restore"))
-    app.command("export")(exporting.export)
-    app.command("import")(importing.import_memories)
-    app.command("memory-tool")(memory_tool.memory_tool)
-    app.command("status")(load("status"))
-    app.command("sync")(syncing.sync)
-    app.add_typer(syncing.conflicts_app, name="conflicts")
-    app.command("doctor")(doctor.doctor)
-    app.command("install")(installing.install)
-    app.command("reembed")(embedding.reembed)
-    app.add_typer(embedding.models_app, name="models")
-    app.add_typer(graph.graph_app, name="graph")
-    app.add_typer(tuning.settings_app, name="settings")
-    app.add_typer(keys.keys_app, name="keys")
-    app.add_typer(database.database_app, name="database")
-    add_commands(app, entry_points)
-    return app
+def _load_bench() -> Command:
+    """The benchmark is a distribution of its own, which registers its command."""
+    from importlib.metadata import entry_points
+
+    from recollect.core.admin.extras import how_to_install
+    from recollect.core.errors import RecollectError
+
+    installed = [*entry_points(group="recollect.commands", name="bench")]
+    if not installed:
+        raise RecollectError("the benchmark is not installed", remedy=how_to_install("bench"))
+    gc.enable()
+    command: Command = installed[0].load()
+    return command
 
 
-def _options(
-    context: typer.Context,
+ROOT: Final = Group(
+    "Long-term memory for AI agents, in the local store or on the server set in RECOLLECT_API_URL.",
+    {
+        **{name: f"recollect.shells.cli.{place}" for name, place in _COMMANDS.items()},
+        "bench": Plugin(
+            "Measure recall quality and speed; see `recollect bench --help`.", _load_bench
+        ),
+    },
+    epilog="Exit codes:\n" + "\n".join(f"  {code:>3}  {text}" for code, text in MEANINGS.items()),
+)
+
+
+@ROOT.default
+def _start(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        show(f"recollect {__version__}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        note(context.get_help())
-        raise typer.Exit(ExitCode.INVALID)
+        show(f"{NAME} {__version__}")
+    else:
+        show_usage(ROOT, NAME)
+
+
+def run(arguments: list[str]) -> NoReturn:
+    survive_any_locale()
+    finish(lambda: invoke(ROOT, arguments, NAME), as_json=names(arguments, "--json"))

@@ -66,7 +66,7 @@ def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> s
 async def _extract(said: list[Said], settings: Settings) -> tuple[list[Statement], str]:
     """What rules find, and a model where one is configured; and a note if that failed."""
     found = [statement for text, at in said for statement in statements(text, at)]
-    if not said or not (settings.capture_url or settings.capture_command):
+    if not said or settings.capture != "llm":
         return found, ""
     try:
         extracted = await extract_statements([text for text, _ in said], settings)

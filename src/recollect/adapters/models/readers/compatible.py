@@ -48,7 +48,6 @@ class CompatibleReader:
         self._model = LanguageModel(
             url,
             model,
-            setting="RECOLLECT_GRAPH_LLM",
             egress=egress,
             key=key,
             retries=retries,
@@ -80,15 +79,15 @@ class CompatibleReader:
 
 
 def compatible_reader(
-    url: str | None, model: str | None, *, egress: Egress, key: str | None
+    url: str | None, model: str, *, egress: Egress, key: str | None
 ) -> CompatibleReader:
     """The reader that these settings name; InvalidInput if they name none."""
-    if not url or not model:
+    if not url:
         raise InvalidInput(
-            "RECOLLECT_GRAPH=llm needs a language model, and none is configured",
-            field="RECOLLECT_GRAPH_LLM_URL",
-            remedy="Set RECOLLECT_GRAPH_LLM_URL to an OpenAI-compatible address that ends in /v1, "
-            "and RECOLLECT_GRAPH_LLM_MODEL to a model it serves; or unset RECOLLECT_GRAPH.",
+            "RECOLLECT_GRAPH=llm needs the address of a language model, and none is set",
+            field="RECOLLECT_LLM_URL",
+            remedy="Set RECOLLECT_LLM_URL to an OpenAI-compatible address that ends in /v1, and "
+            "RECOLLECT_LLM_MODEL to a model it serves; or unset RECOLLECT_GRAPH.",
         )
     return CompatibleReader(url, model, egress=egress, key=key)
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
+from recollect.shells.cli.framework.commands import Option
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_duration
-from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.output import note, one_line, print_json, show, with_local_times
 from recollect.shells.cli.framework.shell import ask_server, run_async
-from recollect.shells.cli.framework.text import one_line, with_local_times
 
 if TYPE_CHECKING:
     from recollect.wiring import Server
@@ -27,19 +25,19 @@ def audit(
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help=f"Find only this kind; repeatable: {', '.join(KINDS)}."),
+        Option("--kind", help=f"Find only this kind; repeatable: {', '.join(KINDS)}."),
     ] = None,
     server: Annotated[
         bool,
-        typer.Option("--server", help="Audit the server's database, by meaning as well as words."),
+        Option("--server", help="Audit the server's database, by meaning as well as words."),
     ] = False,
     within: Annotated[
         str,
-        typer.Option("--within", help="Report memories that expire this soon, such as 30d."),
+        Option("--within", help="Report memories that expire this soon, such as 30d."),
     ] = "7d",
     owner: Annotated[
         str | None,
-        typer.Option("--owner", help="Owner whose memories to audit (default: RECOLLECT_OWNER)."),
+        Option("--owner", help="Owner whose memories to audit (default: RECOLLECT_OWNER)."),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recollect.core.text.analysis import counted
+from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import require_own_database, run_async
@@ -18,21 +17,19 @@ if TYPE_CHECKING:
 
 def backup(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Directory for backups; a new one is added.")
+        Path, Argument(metavar="DIR", help="Directory for backups; a new one is added.")
     ],
     *,
     verify: Annotated[
         bool,
-        typer.Option(
-            "--verify", help="Restore it into a throw-away database and compare every row."
-        ),
+        Option("--verify", help="Restore it into a throw-away database and compare every row."),
     ] = False,
     keep: Annotated[
         int | None,
-        typer.Option("--keep", min=1, help="Then remove all but the newest KEEP backups in DIR."),
+        Option("--keep", min=1, help="Then remove all but the newest KEEP backups in DIR."),
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="Back up the local store, not a server's database.")
+        bool, Option("--local", help="Back up the local store, not a server's database.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recollect.core.errors import InvalidInput, StoreError
 from recollect.core.text.analysis import counted
 from recollect.ports.embedding import VectorOutbox
+from recollect.shells.cli.framework.commands import Argument, Group, Option
 from recollect.shells.cli.framework.options import AsJson, Start
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_filled
-from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.recall.space import StoredSpace
@@ -23,10 +21,7 @@ if TYPE_CHECKING:
     from recollect.usecases.workers.reembed import SpaceStatus
     from recollect.wiring import Local, Server
 
-models_app = Commands(
-    invoke_without_command=True,
-    help="List and download the embedding models that this machine can run.",
-)
+models_app = Group("List and download the embedding models that this machine can run.")
 
 _COLUMNS = ("name", "model", "dimension", "download_mb", "built")
 
@@ -34,27 +29,23 @@ _COLUMNS = ("name", "model", "dimension", "download_mb", "built")
 def reembed(
     *,
     model: Annotated[
-        str | None, typer.Option("--model", help="Switch to this model, such as mpnet.")
+        str | None, Option("--model", help="Switch to this model, such as mpnet.")
     ] = None,
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Cancel the switch in progress.")
-    ] = False,
+    cancel: Annotated[bool, Option("--cancel", help="Cancel the switch in progress.")] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Switch back to the previous model.")
+        bool, Option("--rollback", help="Switch back to the previous model.")
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show all embedding spaces.")] = False,
+    status: Annotated[bool, Option("--status", help="Show all embedding spaces.")] = False,
     reindex: Annotated[
-        bool, typer.Option("--reindex", help="Send every vector to Qdrant again.")
+        bool, Option("--reindex", help="Send every vector to Qdrant again.")
     ] = False,
     leave_qdrant: Annotated[
         bool,
-        typer.Option(
-            "--leave-qdrant", help="Search in Postgres again, and delete the copy in Qdrant."
-        ),
+        Option("--leave-qdrant", help="Search in Postgres again, and delete the copy in Qdrant."),
     ] = False,
     accept_parked: Annotated[
         bool,
-        typer.Option("--accept-parked", help="Switch even if some memories could not be embedded."),
+        Option("--accept-parked", help="Switch even if some memories could not be embedded."),
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
@@ -88,12 +79,7 @@ def reembed(
         _say("active", ask_filled(change, start=start), as_json=as_json)
 
 
-@models_app.callback()
-def models(context: typer.Context, *, as_json: AsJson = False) -> None:
-    if context.invoked_subcommand is None:
-        list_models(as_json=as_json)
-
-
+@models_app.default
 @models_app.command("list")
 def list_models(*, as_json: AsJson = False) -> None:
     """List the models, and which of them are on this machine."""
@@ -122,13 +108,11 @@ def list_models(*, as_json: AsJson = False) -> None:
 
 @models_app.command("get")
 def get_model(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A model that `recollect models` lists.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="A model that `recollect models` lists.")],
     *,
     origin: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="DIR|FILE",
             help="Build it from files you have: the package, or the published files.",

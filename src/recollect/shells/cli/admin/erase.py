@@ -8,13 +8,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
-import typer
-
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.errors import ExitCode
-from recollect.shells.cli.framework.exit import Exit
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.exit import Exit, ExitCode
 from recollect.shells.cli.framework.options import AsJson, Start
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_server, note_write, prompt, run_async
@@ -29,20 +27,16 @@ def erase(
     *,
     owner: Annotated[
         str,
-        typer.Option(
-            "--owner", help="Owner whose memories to erase; in the local store this is `me`."
-        ),
+        Option("--owner", help="Owner whose memories to erase; in the local store this is `me`."),
     ],
     server: Annotated[
         bool,
-        typer.Option(
-            "--server", help="Erase from the server's database, not from the local store."
-        ),
+        Option("--server", help="Erase from the server's database, not from the local store."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count what would be erased, and change nothing.")
+        bool, Option("--dry-run", help="Count what would be erased, and change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     start: Start = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +56,7 @@ def erase(
     else:
         _report(report, dry_run=dry_run, is_server=server)
     if report.remains:
-        raise typer.Exit(ExitCode.UNEXPECTED)
+        raise Exit(ExitCode.UNEXPECTED)
 
 
 async def _erase_local(owner: str, *, dry_run: bool) -> ErasureReport:
@@ -99,7 +93,7 @@ def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bo
         show(*(f"erased {id}" for id in erased))
         _report_remains(searched, remains)
     if remains:
-        raise typer.Exit(ExitCode.UNEXPECTED)
+        raise Exit(ExitCode.UNEXPECTED)
 
 
 async def _search(marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:

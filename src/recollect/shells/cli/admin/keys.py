@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import typer
-
 from recollect.core.errors import InvalidInput
 from recollect.core.privacy.keys import ROLES, Key
+from recollect.shells.cli.framework.commands import Argument, Group, Option
 from recollect.shells.cli.framework.options import (
     AsJson,
     Start,
@@ -19,19 +18,17 @@ from recollect.shells.cli.framework.options import (
 )
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_part
-from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.ports.keys import Keys
     from recollect.wiring import Server
 
 Answer = TypeVar("Answer")
-Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
 
-keys_app = Commands(
-    no_args_is_help=True,
-    help="Manage the keys of a server: through its API with an admin key if "
-    "RECOLLECT_API_URL is set, otherwise in its database.",
+keys_app = Group(
+    "Manage the keys of a server: through its API with an admin key if RECOLLECT_API_URL is set, "
+    "otherwise in its database."
 )
 
 
@@ -40,24 +37,20 @@ def create_key(
     *,
     owner: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--owner",
             help="Owner whose memories the key opens (default: RECOLLECT_OWNER; through the "
             "API: the owner of the key in use).",
         ),
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="Who or what will use the key.")] = "",
-    role: Annotated[
-        str, typer.Option("--role", help=f"Role of the key: {', '.join(ROLES)}.")
-    ] = "member",
+    label: Annotated[str, Option("--label", help="Who or what will use the key.")] = "",
+    role: Annotated[str, Option("--role", help=f"Role of the key: {', '.join(ROLES)}.")] = "member",
     project: Annotated[
-        str | None, typer.Option("--project", help="Limit the key to this project.")
+        str | None, Option("--project", help="Limit the key to this project.")
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires", help="When the key expires: 2027-01-31, or after a time such as 90d."
-        ),
+        Option("--expires", help="When the key expires: 2027-01-31, or after a time such as 90d."),
     ] = None,
     start: Start = False,
     as_json: AsJson = False,
@@ -95,7 +88,7 @@ def rotate_key(
     id: Id,
     *,
     grace: Annotated[
-        str, typer.Option("--grace", help="How long the old key stays valid: 30m, 12h, 7d, or 0.")
+        str, Option("--grace", help="How long the old key stays valid: 30m, 12h, 7d, or 0.")
     ] = "0",
     start: Start = False,
     as_json: AsJson = False,
@@ -112,11 +105,11 @@ def rotate_key(
 @keys_app.command("revoke")
 def revoke_key(
     id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The key's id, or a unique prefix of it.")
+        str | None, Argument(metavar="[ID]", help="The key's id, or a unique prefix of it.")
     ] = None,
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="Revoke all keys, for example after restoring a backup.")
+        bool, Option("--all", help="Revoke all keys, for example after restoring a backup.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,

@@ -1,12 +1,16 @@
-"""The command that shows which store is in use, and how sync status is shown."""
+"""The commands that show which store is in use and what is wrong, and how sync status is shown."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from recollect import __version__
+from recollect.core.admin.checks import Check
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short
+from recollect.shells.cli.framework.commands import Option
+from recollect.shells.cli.framework.exit import Exit, ExitCode
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
 from recollect.shells.cli.framework.shell import ask
@@ -121,7 +125,7 @@ def status_fields(status: SyncStatus) -> dict[str, object]:
 
 
 def status_rows(status: SyncStatus) -> dict[str, str]:
-    from recollect.shells.cli.framework.text import zoned_time
+    from recollect.shells.cli.framework.output import zoned_time
 
     parked = [f"{short(write.id)}: {write.reason}\n→ {write.remedy}" for write in status.parked]
     held = f", {status.held} sensitive kept on this machine" if status.held else ""
@@ -133,3 +137,34 @@ def status_rows(status: SyncStatus) -> dict[str, str]:
         "parked": "\n".join(parked),
         "sync error": f"{status.last_error}\n→ {status.remedy}" if status.last_error else "",
     }
+
+
+def doctor(
+    *,
+    full: Annotated[
+        bool,
+        Option(
+            "--full",
+            help="Also install and probe the embedded Postgres if it is missing, and connect "
+            "to the server's database.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check this installation and suggest a fix for each problem."""
+    from recollect.settings import load
+    from recollect.shells.doctor.checks import examine
+
+    try:
+        done = list(examine(load(), full=full))
+    except InvalidInput as error:  # without settings there is nothing else to check
+        done = [Check("settings", "fail", str(error), error.remedy)]
+    healthy = all(check.status != "fail" for check in done)
+    if as_json:
+        print_json({"healthy": healthy, "checks": [asdict(check) for check in done]})
+    else:
+        from recollect.shells.cli.render.tables import checks
+
+        show(checks(done))
+    if not healthy:
+        raise Exit(ExitCode.UNEXPECTED)

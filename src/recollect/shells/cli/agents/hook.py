@@ -7,19 +7,14 @@ line.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-import typer
-
+from recollect.shells.cli.framework.commands import Command, Group, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import print_json, show
-from recollect.shells.cli.framework.typed import Commands
 
-AsText = Annotated[
-    bool, typer.Option("--text", help="Print plain text instead of the hook's JSON.")
-]
+AsText = Annotated[bool, Option("--text", help="Print plain text instead of the hook's JSON.")]
 _LINES: Final = 10
 _HELP: Final = {
     "recall": "Before each prompt: print the memories it needs, within the time budget.",
@@ -29,25 +24,22 @@ _HELP: Final = {
 }
 
 
-def build(door: Callable[[list[str]], object]) -> typer.Typer:
-    app = Commands(
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        help="Hooks for agents. Each reads an event as JSON from stdin and always exits with 0.",
-    )
+def _command(name: str, help: str) -> Command:
+    def run_hook(*, as_text: AsText = False) -> None:
+        from recollect.shells.hooks.run import run
 
-    def add(name: str, help: str) -> None:
-        @app.command(name, help=help)
-        def command(*, as_text: AsText = False) -> None:
-            door([name, "--text"] if as_text else [name])
+        run([name, "--text"] if as_text else [name])
 
-    for name, help in _HELP.items():
-        add(name, help)
-    app.command("status")(status)
-    return app
+    return Command(run_hook, help)
 
 
+hook_app = Group(
+    "Hooks for agents. Each reads an event as JSON from stdin and always exits with 0.",
+    {name: _command(name, help) for name, help in _HELP.items()},
+)
+
+
+@hook_app.command("status")
 def status(*, as_json: AsJson = False) -> None:
     """Show how many memories were captured today, the daily limit, and the end of the log."""
     from recollect.settings import load

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recollect.core.errors import RecollectError
+from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
 
@@ -18,28 +17,24 @@ if TYPE_CHECKING:
 def install(
     client: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[CLIENT]", help="The client to set up; omit it to list the clients."
-        ),
+        Argument(metavar="[CLIENT]", help="The client to set up; omit it to list the clients."),
     ] = None,
     *,
     print_only: Annotated[
-        bool, typer.Option("--print", help="Show what would be written, and write nothing.")
+        bool, Option("--print", help="Show what would be written, and write nothing.")
     ] = False,
     uninstall: Annotated[
-        bool, typer.Option("--uninstall", help="Remove Recollect from the client.")
+        bool, Option("--uninstall", help="Remove Recollect from the client.")
     ] = False,
     scope: Annotated[
         str,
-        typer.Option(
+        Option(
             "--scope", help="Which settings to change: user, or project for those of this folder."
         ),
     ] = "user",
     no_model: Annotated[
         bool,
-        typer.Option(
-            "--no-model", help="Do not download the embedding model: recall by words only."
-        ),
+        Option("--no-model", help="Do not download the embedding model: recall by words only."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

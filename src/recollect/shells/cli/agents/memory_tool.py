@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
-
 from recollect.core.errors import InvalidInput
+from recollect.shells.cli.framework.commands import Argument
 from recollect.shells.cli.framework.options import AsJson, Project, named_project
 from recollect.shells.cli.framework.output import print_json, print_text
 from recollect.shells.cli.framework.shell import ask, read_stdin
@@ -16,7 +15,7 @@ from recollect.shells.cli.framework.shell import ask, read_stdin
 def memory_tool(
     command: Annotated[
         str | None,
-        typer.Argument(metavar="[COMMAND]", help="The tool's input as JSON; omitted or -: stdin."),
+        Argument(metavar="[COMMAND]", help="The tool's input as JSON; omitted or -: stdin."),
     ] = None,
     *,
     project: Project = None,

@@ -9,11 +9,10 @@ from recollect.core.curation.pairs import KINDS
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.memory.ids import short, short_ids
 from recollect.settings import load
-from recollect.shells.cli.framework.declared import Argument, Option
+from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.output import note, one_line, print_json, show
 from recollect.shells.cli.framework.shell import ask, prompt
-from recollect.shells.cli.framework.text import one_line
 
 if TYPE_CHECKING:
     from recollect.core.curation.pairs import Kind

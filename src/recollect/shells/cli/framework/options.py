@@ -14,8 +14,8 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import CATEGORIES, Scope
 from recollect.core.memory.owner import check_owner
 from recollect.core.memory.project import scope_here
-from recollect.shells.cli.framework.declared import Option
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Option, option_group
+from recollect.shells.cli.framework.output import note, one_line
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
@@ -268,3 +268,19 @@ def parse_full_id(text: str, option: str) -> UUID:
             field=option,
             remedy=f"Pass --{option} a full id of 36 characters; `--json` shows it.",
         ) from error
+
+
+def report_scope(scope: Scope) -> None:
+    """Memories of one project must not pass for all memories."""
+    if where := in_scope(scope):
+        note(f"searched{where.removeprefix(' in')}{more_everywhere(scope)}")
+
+
+def in_scope(scope: Scope) -> str:
+    named = [] if scope.project is None else [one_line(scope.project)]
+    parts = [*named, *(["global memories"] if scope.with_global else [])]
+    return f" in {' and '.join(parts)}" if parts else ""
+
+
+def more_everywhere(scope: Scope) -> str:
+    return "; use --everywhere to search all projects" if in_scope(scope) else ""

@@ -1,4 +1,9 @@
-"""What every command does: read the settings, ask one question, end with an exit code."""
+"""What every command does: read the settings, ask one question, end with an exit code.
+
+An error is reported on stderr. A person gets two lines: what went wrong and what to do. With
+`--json` a script gets one JSON object with the same text. Tracebacks appear only with
+RECOLLECT_DEBUG.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,9 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
-from recollect.shells.cli.framework.errors import ExitCode, guarded
-from recollect.shells.cli.framework.output import note
+from recollect.core.privacy.redaction import safe_message, safe_traceback
+from recollect.shells.cli.framework.exit import Exit, ExitCode, exit_code
+from recollect.shells.cli.framework.output import note, one_line
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
@@ -40,6 +46,46 @@ def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
         code = ExitCode.UNEXPECTED
     _push_writes(quiet=as_json)
     sys.exit(code)
+
+
+def guarded(work: Callable[[], object], *, as_json: bool) -> int:
+    """Run a command and return its exit code; errors are reported on stderr."""
+    try:
+        result = work()
+    except RecollectError as error:
+        report(error, as_json=as_json)
+        return exit_code(error)
+    except Exit as end:
+        return end.exit_code
+    except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
+        unexpected = RecollectError(
+            f"unexpected {safe_message(error)}",
+            remedy="Run it again with RECOLLECT_DEBUG=1 to get a traceback, and report it.",
+        )
+        report(unexpected, as_json=as_json)
+        return ExitCode.UNEXPECTED
+    return result if isinstance(result, int) else ExitCode.OK
+
+
+def report(error: RecollectError, *, as_json: bool) -> None:
+    """Print on stderr what went wrong and what to do."""
+    if os.environ.get("RECOLLECT_DEBUG"):
+        note(safe_traceback(sys.exception() or error))
+    if as_json:
+        import json
+
+        note(json.dumps({"error": _problem(error)}))
+    else:
+        note(f"{one_line(str(error))}\n→ {one_line(error.remedy)}")
+
+
+def _problem(error: RecollectError) -> dict[str, object]:
+    """The error in the format of the REST API, which has no type for unexpected errors."""
+    from recollect.wire.problems import KINDS, URN, Problem
+
+    if not isinstance(error, tuple(KINDS)):
+        return {"type": URN + "unexpected", "detail": str(error), "remedy": error.remedy}
+    return Problem.from_error(error).model_dump(mode="json")
 
 
 def names(arguments: list[str], *options: str) -> bool:

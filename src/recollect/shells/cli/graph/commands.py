@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import typer
-
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.commands import Argument, Group, Option
+from recollect.shells.cli.framework.exit import Exit, ExitCode
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_moment
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask_filled, run_async
-from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
@@ -24,36 +22,25 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-graph_app = Commands(
-    invoke_without_command=True,
-    help="Show and edit the concept graph: what memories mention, and how it is connected.",
+graph_app = Group(
+    "Show and edit the concept graph: what memories mention, and how it is connected."
 )
 
 AsOf = Annotated[
     str | None,
-    typer.Option(
-        "--as-of", help="Show what was true at this time: 2026-01-31, or an age such as 30d."
-    ),
+    Option("--as-of", help="Show what was true at this time: 2026-01-31, or an age such as 30d."),
 ]
-Name = Annotated[str, typer.Argument(metavar="CONCEPT", help="A concept, named as in memories.")]
-
-
-@graph_app.callback()
-def graph(context: typer.Context, *, start: Start = False, as_json: AsJson = False) -> None:
-    if context.invoked_subcommand is None:
-        stats(start=start, as_json=as_json)
+Name = Annotated[str, Argument(metavar="CONCEPT", help="A concept, named as in memories.")]
 
 
 @graph_app.command("show")
 def show_concept(
     name: Name,
     *,
-    limit: Annotated[
-        int, typer.Option("--limit", help="Maximum number of each kind, 1 to 100.")
-    ] = 20,
+    limit: Annotated[int, Option("--limit", help="Maximum number of each kind, 1 to 100.")] = 20,
     as_of: AsOf = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Include what is no longer true or stated.")
+        bool, Option("--history", help="Include what is no longer true or stated.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
@@ -76,8 +63,8 @@ def show_concept(
 
 @graph_app.command("path")
 def path(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The concept to start from.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The concept to reach.")],
+    source: Annotated[str, Argument(metavar="FROM", help="The concept to start from.")],
+    target: Annotated[str, Argument(metavar="TO", help="The concept to reach.")],
     *,
     as_of: AsOf = None,
     start: Start = False,
@@ -99,6 +86,7 @@ def path(
     show(*path_lines(found, source, target))
 
 
+@graph_app.default
 @graph_app.command("stats")
 def stats(*, start: Start = False, as_json: AsJson = False) -> None:
     """Show the size of the graph."""
@@ -120,8 +108,8 @@ def stats(*, start: Start = False, as_json: AsJson = False) -> None:
 
 @graph_app.command("merge")
 def merge(
-    into: Annotated[str, typer.Argument(metavar="CONCEPT", help="The concept to keep.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="The concept to merge into it.")],
+    into: Annotated[str, Argument(metavar="CONCEPT", help="The concept to keep.")],
+    other: Annotated[str, Argument(metavar="OTHER", help="The concept to merge into it.")],
     *,
     start: Start = False,
     as_json: AsJson = False,
@@ -137,9 +125,7 @@ def merge(
 @graph_app.command("split")
 def split(
     concept: Name,
-    alias: Annotated[
-        str, typer.Argument(metavar="ALIAS", help="The name that means something else.")
-    ],
+    alias: Annotated[str, Argument(metavar="ALIAS", help="The name that means something else.")],
     *,
     start: Start = False,
     as_json: AsJson = False,
@@ -156,10 +142,10 @@ def split(
 def build(
     *,
     again: Annotated[
-        bool, typer.Option("--again", help="Read every memory again; imported facts stay.")
+        bool, Option("--again", help="Read every memory again; imported facts stay.")
     ] = False,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also retry what failed, even if it failed too often.")
+        bool, Option("--retry", help="Also retry what failed, even if it failed too often.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
@@ -180,23 +166,21 @@ def build(
 
 @graph_app.command("import")
 def import_file(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="File of JSON Lines; - reads stdin.")
-    ],
+    file: Annotated[Path, Argument(metavar="FILE", help="File of JSON Lines; - reads stdin.")],
     *,
     owner: Annotated[
         str | None,
-        typer.Option("--owner", help="Owner of the memories (default: RECOLLECT_OWNER)."),
+        Option("--owner", help="Owner of the memories (default: RECOLLECT_OWNER)."),
     ] = None,
     ids: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--ids",
             help='JSON Lines of {"doc": NAME, "memory": ID} that map FILE\'s names to memories.',
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the file and change nothing.")
+        bool, Option("--dry-run", help="Check the file and change nothing.")
     ] = False,
     start: Start = False,
     as_json: AsJson = False,
@@ -228,7 +212,7 @@ def import_file(
             f"{counted(done.facts, 'fact')}{less}"
         )
     if errors:
-        raise typer.Exit(ExitCode.INVALID)
+        raise Exit(ExitCode.INVALID)
 
 
 def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answer:

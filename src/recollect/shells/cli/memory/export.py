@@ -9,12 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Scope
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Argument, Option, option_group
 from recollect.shells.cli.framework.options import AsJson, scope
 from recollect.shells.cli.framework.output import note, print_json, show, write_error
 from recollect.shells.cli.framework.shell import run_async
@@ -28,25 +26,17 @@ _STDOUT: Final = "-"
 @option_group(where=scope)
 def export(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="File to write; omitted or -: stdout.")
+        str, Argument(metavar="[FILE]", help="File to write; omitted or -: stdout.")
     ] = _STDOUT,
     *,
     format: Annotated[
         str,
-        typer.Option(
-            "--format", help="jsonl, which can be imported again, or md for people to read."
-        ),
+        Option("--format", help="jsonl, which can be imported again, or md for people to read."),
     ] = "jsonl",
     where: Scope,
-    sensitive: Annotated[
-        bool, typer.Option("--sensitive", help="Include sensitive memories.")
-    ] = False,
-    forgotten: Annotated[
-        bool, typer.Option("--forgotten", help="Include forgotten memories.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the file if it exists.")
-    ] = False,
+    sensitive: Annotated[bool, Option("--sensitive", help="Include sensitive memories.")] = False,
+    forgotten: Annotated[bool, Option("--forgotten", help="Include forgotten memories.")] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite the file if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Export memories to a file: all of them, or those in a scope."""

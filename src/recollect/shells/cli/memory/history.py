@@ -9,11 +9,10 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import is_id, short
 from recollect.core.memory.memory import STATED_FIELDS, Memory
 from recollect.ports.service import Service
-from recollect.shells.cli.framework.declared import Argument, Option
+from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.output import harmless, one_line, print_json, show, zoned_time
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.framework.text import harmless, one_line, zoned_time
 from recollect.shells.cli.memory.link import describe_successor
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]

@@ -7,16 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from recollect.core.imports.formats import FORMATS
 from recollect.core.memory.project import project_to_store_in
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.errors import ExitCode
+from recollect.shells.cli.framework.commands import Argument, Option
+from recollect.shells.cli.framework.exit import Exit, ExitCode
 from recollect.shells.cli.framework.options import AsJson, named_project, resolve_project
-from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.output import note, one_line, print_json, show
 from recollect.shells.cli.framework.shell import note_write, run_async
-from recollect.shells.cli.framework.text import one_line
 
 if TYPE_CHECKING:
     from recollect.shells.transfer.importing import Failure, Imported
@@ -29,12 +27,12 @@ _MANY: Final = 50
 def import_memories(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files or folders to import; - reads stdin."),
+        Argument(metavar="FILE...", help="Files or folders to import; - reads stdin."),
     ],
     *,
     format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             help="Format of the files: "
             + ", ".join(FORMATS)
@@ -42,13 +40,13 @@ def import_memories(
         ),
     ] = None,
     project: Annotated[
-        str | None, typer.Option("--project", help="Project to store the memories in.")
+        str | None, Option("--project", help="Project to store the memories in.")
     ] = None,
     is_global: Annotated[
-        bool, typer.Option("--global", help="Store them in no project, whatever the files say.")
+        bool, Option("--global", help="Store them in no project, whatever the files say.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be imported, and change nothing.")
+        bool, Option("--dry-run", help="Show what would be imported, and change nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +61,7 @@ def import_memories(
         note_write()
     _report(done, as_json=as_json, dry_run=dry_run)
     if done.failures:
-        raise typer.Exit(ExitCode.INVALID)
+        raise Exit(ExitCode.INVALID)
 
 
 async def _import(

@@ -9,11 +9,10 @@ from recollect.core.memory.ids import short
 from recollect.core.memory.links import KINDS, SUPERSEDES, Link
 from recollect.core.memory.memory import Memory
 from recollect.ports.service import Service
-from recollect.shells.cli.framework.declared import Argument
+from recollect.shells.cli.framework.commands import Argument
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import print_json, show
+from recollect.shells.cli.framework.output import local_date, print_json, show
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.framework.text import local_date
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
 Kind = Annotated[str, Argument(metavar="KIND", help=f"Kind of link: {', '.join(KINDS)}.")]

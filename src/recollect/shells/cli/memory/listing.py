@@ -8,12 +8,17 @@ from uuid import UUID
 
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE, Page
-from recollect.shells.cli.framework.declared import Option
-from recollect.shells.cli.framework.option_groups import option_group
-from recollect.shells.cli.framework.options import AsJson, resolve_project, scope_of_folder
+from recollect.shells.cli.framework.commands import Option, option_group
+from recollect.shells.cli.framework.options import (
+    AsJson,
+    in_scope,
+    more_everywhere,
+    report_scope,
+    resolve_project,
+    scope_of_folder,
+)
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service

@@ -21,10 +21,8 @@ from recollect.core.memory.memory import (
 )
 from recollect.core.memory.project import project_to_store_in
 from recollect.ports.service import Service
-from recollect.shells.cli.framework.declared import Argument, Option
-from recollect.shells.cli.framework.errors import ExitCode, exit_code, report
-from recollect.shells.cli.framework.exit import Exit
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Argument, Option, option_group
+from recollect.shells.cli.framework.exit import Exit, ExitCode, exit_code
 from recollect.shells.cli.framework.options import (
     AsJson,
     Category,
@@ -42,9 +40,8 @@ from recollect.shells.cli.framework.options import (
     project_of_folder,
     resolve_project,
 )
-from recollect.shells.cli.framework.output import note, print_json, show
-from recollect.shells.cli.framework.shell import ask, prompt, read_stdin
-from recollect.shells.cli.framework.text import one_line
+from recollect.shells.cli.framework.output import note, one_line, print_json, show
+from recollect.shells.cli.framework.shell import ask, prompt, read_stdin, report
 from recollect.shells.cli.memory.link import describe_links, describe_successor
 
 if TYPE_CHECKING:

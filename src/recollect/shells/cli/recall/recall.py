@@ -22,18 +22,19 @@ from recollect.core.recall.request import (
     Recollection,
     SortBy,
 )
-from recollect.shells.cli.framework.declared import Argument, Option
-from recollect.shells.cli.framework.option_groups import option_group
+from recollect.shells.cli.framework.commands import Argument, Option, option_group
 from recollect.shells.cli.framework.options import (
     AsJson,
+    in_scope,
+    more_everywhere,
     parse_full_id,
     parse_moment,
+    report_scope,
     resolve_project,
     scope_of_folder,
 )
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.memory.scope_notes import in_scope, more_everywhere, report_scope
 
 if TYPE_CHECKING:
     from recollect.core.recall.explain import WhyReport

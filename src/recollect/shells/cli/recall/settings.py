@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from recollect.core.recall.settings import MAX_SETTINGS_LOG, RecallSettings
 from recollect.ports.service import Service
+from recollect.shells.cli.framework.commands import Argument, Group, Option
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import note, print_json, show
+from recollect.shells.cli.framework.output import note, print_json, setting_value, show
 from recollect.shells.cli.framework.shell import ask
-from recollect.shells.cli.framework.text import setting_value
-from recollect.shells.cli.framework.typed import Commands
 
 _LOG = 20
 
-settings_app = Commands(
-    invoke_without_command=True,
-    help="Show or change how recall ranks; changes apply from the next recall.",
-)
+settings_app = Group("Show or change how recall ranks; changes apply from the next recall.")
 
 
-@settings_app.callback()
-def show_settings(context: typer.Context, *, as_json: AsJson = False) -> None:
-    if context.invoked_subcommand is None:
-        _print_settings(ask(lambda recollect: recollect.settings()), as_json=as_json)
+@settings_app.default
+def show_settings(*, as_json: AsJson = False) -> None:
+    values = ask(lambda recollect: recollect.settings()).as_dict()
+    if as_json:
+        print_json(values)
+    else:
+        from recollect.shells.cli.render.tables import facts
+
+        show(facts({name: setting_value(value) for name, value in values.items()}))
 
 
 @settings_app.command("set")
 def set_setting(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A setting that `recollect settings` lists.")
+        str, Argument(metavar="NAME", help="A setting that `recollect settings` lists.")
     ],
     value: Annotated[
-        str, typer.Argument(metavar="VALUE", help="The new value: a number, a name, on or off.")
+        str, Argument(metavar="VALUE", help="The new value: a number, a name, on or off.")
     ],
     *,
     as_json: AsJson = False,
@@ -58,7 +57,7 @@ def set_setting(
 def show_log(
     *,
     limit: Annotated[
-        int, typer.Option("--limit", help=f"Maximum number of changes, 1 to {MAX_SETTINGS_LOG}.")
+        int, Option("--limit", help=f"Maximum number of changes, 1 to {MAX_SETTINGS_LOG}.")
     ] = _LOG,
     as_json: AsJson = False,
 ) -> None:
@@ -76,13 +75,3 @@ def show_log(
         show(settings_log(changes))
     else:
         note("no setting has been changed yet")
-
-
-def _print_settings(settings: RecallSettings, *, as_json: bool) -> None:
-    values = settings.as_dict()
-    if as_json:
-        print_json(values)
-    else:
-        from recollect.shells.cli.render.tables import facts
-
-        show(facts({name: setting_value(value) for name, value in values.items()}))

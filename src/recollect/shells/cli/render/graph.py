@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from recollect.core.graph.model import GraphPath, GraphStats, Neighbourhood, Relationship
 from recollect.core.memory.ids import short
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.text import harmless, local_time
+from recollect.shells.cli.framework.output import harmless, local_time
 from recollect.shells.cli.render.tables import facts, plain_table
 
 

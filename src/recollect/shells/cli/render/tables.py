@@ -25,7 +25,7 @@ from recollect.core.memory.memory import FIELDS, STATED_FIELDS
 from recollect.core.memory.project import short_names
 from recollect.core.recall.request import Passage
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.text import (
+from recollect.shells.cli.framework.output import (
     harmless,
     local_date,
     local_time,

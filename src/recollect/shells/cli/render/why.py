@@ -11,7 +11,7 @@ from rich.text import Text
 from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyLeg, WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
-from recollect.shells.cli.framework.text import (
+from recollect.shells.cli.framework.output import (
     harmless,
     local_time,
     one_line,

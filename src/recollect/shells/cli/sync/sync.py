@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short, short_ids
 from recollect.shells.cli.admin.status import status_fields, status_rows
+from recollect.shells.cli.framework.commands import Argument, Group, Option
 from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask, run_async
-from recollect.shells.cli.framework.typed import Commands
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
@@ -20,24 +18,20 @@ if TYPE_CHECKING:
 
 ConflictId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", help="The id of the conflict or of its memory, or a unique prefix."
-    ),
+    Argument(metavar="ID", help="The id of the conflict or of its memory, or a unique prefix."),
 ]
 
-conflicts_app = Commands(invoke_without_command=True, help="List, show and resolve sync conflicts.")
+conflicts_app = Group("List, show and resolve sync conflicts.")
 
 
 def sync(
     *,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Also retry writes that the server refused.")
+        bool, Option("--retry", help="Also retry writes that the server refused.")
     ] = False,
     relink: Annotated[
         bool,
-        typer.Option(
-            "--relink", help="Link this store to a different server and send everything to it."
-        ),
+        Option("--relink", help="Link this store to a different server and send everything to it."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,12 +64,7 @@ async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
             return await cached.run.run_to_end(retry=retry, relink=relink, on_step=on_step)
 
 
-@conflicts_app.callback()
-def conflicts(context: typer.Context, *, as_json: AsJson = False) -> None:
-    if context.invoked_subcommand is None:
-        list_conflicts(as_json=as_json)
-
-
+@conflicts_app.default
 @conflicts_app.command("list")
 def list_conflicts(*, as_json: AsJson = False) -> None:
     """List unresolved conflicts."""
@@ -132,9 +121,7 @@ def resolve_conflict(
     *,
     keep: Annotated[
         str,
-        typer.Option(
-            "--keep", help="Which side to keep: current, or other (the version that lost)."
-        ),
+        Option("--keep", help="Which side to keep: current, or other (the version that lost)."),
     ],
     as_json: AsJson = False,
 ) -> None:

@@ -25,8 +25,8 @@ from recollect.core.errors import RecollectError
 from recollect.core.text.analysis import counted
 from recollect.ports.embedding import VectorOutbox
 from recollect.settings import Settings
-from recollect.shells.cli.admin import health
-from recollect.shells.cli.admin.embedder_check import check_embedder
+from recollect.shells.doctor import health
+from recollect.shells.doctor.embedder import check_embedder
 
 _PYTHON_NEEDED = (3, 11)
 

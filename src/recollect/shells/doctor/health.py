@@ -26,7 +26,6 @@ from recollect.core.recall.request import RecallRequest
 from recollect.core.sync.model import SyncStatus
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
-from recollect.shells.cli.framework.text import zoned_time
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SKEW: Final = timedelta(minutes=5)
@@ -69,9 +68,9 @@ def check_clock(settings: Settings, now: datetime) -> Check:
     except (OSError, sqlite3.Error):  # faults of the store are reported by its own check
         newest = None
     if newest is not None and newest > now + _SKEW:
-        found = f"the clock says {zoned_time(now)}, but a memory is from {zoned_time(newest)}"
+        found = f"the clock says {_local_time(now)}, but a memory is from {_local_time(newest)}"
         return Check("clock", "warn", found, remedy)
-    return Check("clock", "ok", zoned_time(now))
+    return Check("clock", "ok", _local_time(now))
 
 
 def _newest(path: Path) -> datetime | None:
@@ -95,12 +94,16 @@ def check_key(settings: Settings) -> Check:
     return Check("key", "ok", "a key is set; the `server` check shows whether it is accepted")
 
 
+def _local_time(moment: datetime) -> str:
+    return moment.astimezone().isoformat(" ", "minutes")
+
+
 def check_sync(settings: Settings) -> Check:
     status = asyncio.run(_sync_status(settings))
     found = f"{counted(status.waiting, 'write')} waiting, "
     found += f"{counted(status.held, 'sensitive memory')} kept on this machine"
     last = status.last_sync_at
-    found += f"; last synced {zoned_time(last)}" if last else "; never synced yet"
+    found += f"; last synced {_local_time(last)}" if last else "; never synced yet"
     if status.last_error is not None:
         return Check("sync", "fail", f"{found}; {status.last_error}", status.remedy or "Try again.")
     if status.parked:

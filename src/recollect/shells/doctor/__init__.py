@@ -1,0 +1,1 @@
+"""What `doctor` examines, for the command line and the page."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 import pytest
 from tests.loopback import Api, Loopback
 from tests.privacy.canaries import canary
+from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.models.embedders.catalogue import HOSTED
@@ -72,7 +74,7 @@ async def test_hosted_models_are_refused_by_default(
             await embedders.embedder(NAMES[provider])
     assert refused.value.field == "RECOLLECT_EGRESS"
     assert "RECOLLECT_EGRESS=hosted" in refused.value.remedy
-    assert watched.received == b""
+    assert not watched.received, bytes(watched.received)
 
 
 @pytest.mark.parametrize("provider", HOSTED)
@@ -118,7 +120,7 @@ async def test_recall_continues_by_words_and_says_why(
     assert [hit.memory.content for hit in found.hits] == [f"the {canary('one')} sings"]
     assert found.degraded == ("dense",)
     assert "RECOLLECT_EGRESS=local keeps all text on this machine" in str(found.legs["dense"].note)
-    assert watched.received == b""
+    assert not watched.received, bytes(watched.received)
 
 
 @pytest.mark.parametrize("provider", HOSTED)
@@ -131,10 +133,32 @@ def test_the_doctor_says_why(provider: str, watched: Loopback, tmp_path: Path) -
     assert "RECOLLECT_EGRESS=local" in checks["embedder"]["detail"]
     assert "RECOLLECT_EGRESS=hosted" in checks["embedder"]["remedy"]
     assert asked.exit_code == 1
-    assert watched.received == b""
+    assert not watched.received, bytes(watched.received)
 
 
 def test_the_doctor_says_when_it_is_open(tmp_path: Path) -> None:
     asked = Cli(tmp_path, {"RECOLLECT_EGRESS": "hosted"})("doctor", "--json")
     checks = {check["name"]: check for check in json.loads(asked.stdout)["checks"]}
     assert checks["egress"]["detail"].startswith("hosted: queries")
+
+
+def test_the_runtime_of_the_models_reports_nothing(
+    home_with_model: Path, tmp_path: Path, real_processes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """onnxruntime first gives the machine an id, in the cache of the user. Where CI is set, it
+    reports nothing anyway.
+    """
+    user = tmp_path / "user"
+    monkeypatch.setenv("HOME", str(user))
+    for variable in ("CI", "TF_BUILD", "GITHUB_ACTIONS", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"):
+        monkeypatch.delenv(variable, raising=False)
+    for command in (["remember", "The spare key is under the mat"], ["recall", "how do I get in?"]):
+        done = subprocess.run(
+            [*COMMAND, *command],
+            env=environment(RECOLLECT_HOME=str(home_with_model)),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "under the mat" in done.stdout  # found by meaning: the model ran
+    assert not [*user.rglob("*")]

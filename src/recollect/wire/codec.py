@@ -41,20 +41,20 @@ class Codec(Generic[Value]):
         self._make = cache(make)
 
     @property
-    def shape(self) -> type[BaseModel]:
-        """The JSON of the type, for FastAPI and the documentation."""
+    def shape(self) -> type[Any]:
+        """The JSON of the type, a pydantic class, for FastAPI and the documentation."""
         return self._make()[0]
 
     def read(self, shape: BaseModel) -> Value:
         """The value of a validated shape."""
         return self._make()[1](shape)  # type: ignore[no-any-return]
 
-    def to_shape(self, value: Value) -> Any:  # noqa: ANN401  # a class that mypy cannot know
-        return self.shape.model_validate(value)
+    def to_shape(self, value: Value) -> BaseModel:
+        return self._make()[0].model_validate(value)
 
     def encode(self, value: Value) -> dict[str, Any]:
         """The value as JSON values."""
-        return self.to_shape(value).model_dump(mode="json")  # type: ignore[no-any-return]
+        return self.to_shape(value).model_dump(mode="json")
 
     def decode(self, text: bytes) -> Value:
         """The value of a JSON document; or pydantic's ValidationError."""

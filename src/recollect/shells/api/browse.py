@@ -10,6 +10,8 @@ from fastapi import APIRouter, Query
 
 from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
 from recollect.core.errors import Conflict
+from recollect.core.memory.listing import Table
+from recollect.core.memory.memory import Memory
 from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, Mine, Reference, TheKey, TheServer, TheShell
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
@@ -18,35 +20,24 @@ from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
 from recollect.usecases.memory.export import Taken, export_chosen
 from recollect.usecases.tasks import analyze_text
-from recollect.wire.answers import MemoryOut
-from recollect.wire.browse import (
-    DetailsOut,
-    ExportIn,
-    ExportOut,
-    GrowthOut,
-    InjectIn,
-    InjectOut,
-    TableIn,
-    TableOut,
-    WeekOut,
-)
+from recollect.wire.inputs import ExportIn, InjectIn, TableIn
+from recollect.wire.memory import MEMORY
+from recollect.wire.page import DETAILS, TABLE, ExportOut, GrowthOut, InjectOut, WeekOut
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
-_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
-_DETAILS: Final = DetailsOut(
-    memory=examples.LINKED,
-    history=[examples.MEMORY],
-    concepts=["staging database"],
-    vector="embedded",
-    parked=None,
+_TABLE: Final = TABLE.encode(Table((examples.A_MEMORY,), total=1))
+_DETAILS: Final = DETAILS.encode(
+    browse.Details(
+        examples.A_LINKED, (examples.A_MEMORY,), concepts=("staging database",), vector="embedded"
+    )
 )
-_EXPORT: Final = ExportOut.from_memories([examples.MEMORY.to_memory()], Taken(1))
+_EXPORT: Final = ExportOut.from_memories([examples.A_MEMORY], Taken(1))
 _GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])
 _INJECT: Final = InjectOut(
     text="<recollect-memories>…</recollect-memories>",
     tokens=120,
-    memories=[examples.MEMORY.id],
+    memories=[examples.A_MEMORY.id],
     found=3,
     sensitive=0,
     below=2,
@@ -61,16 +52,16 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="table_of_memories",
     **READ,
     summary="Filter and sort",
+    response_model=TABLE.shape,
     responses={200: examples.of(_TABLE, "The rows."), **problems(*SENT)},
 )
 async def table_of_memories(
     query: Annotated[TableIn, Query()], server: TheServer, key: TheKey
-) -> TableOut:
+) -> Table:
     """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
     rows; to read everything once, use the listing with its cursor.
     """
-    listing = query.to_listing()
-    return TableOut.from_table(await browse.table(server.context_for(key), key.owner, listing))
+    return await browse.table(server.context_for(key), key.owner, query.to_listing())
 
 
 @router.get(
@@ -78,14 +69,14 @@ async def table_of_memories(
     operation_id="memory_details",
     **READ,
     summary="Read with history",
+    response_model=DETAILS.shape,
     responses={200: examples.of(_DETAILS, "The memory."), **problems(*SENT, *REFERRED)},
 )
-async def memory_details(reference: Reference, server: TheServer, key: TheKey) -> DetailsOut:
+async def memory_details(reference: Reference, server: TheServer, key: TheKey) -> browse.Details:
     """One memory, forgotten or not, with its former versions, its concepts and the state of its
     vector.
     """
-    found = await browse.details(server.context_for(key), key.owner, reference)
-    return DetailsOut.from_details(found)
+    return await browse.details(server.context_for(key), key.owner, reference)
 
 
 @router.post(
@@ -93,6 +84,7 @@ async def memory_details(reference: Reference, server: TheServer, key: TheKey) -
     operation_id="restore_memory",
     **WRITE,
     summary="Restore",
+    response_model=MEMORY.shape,
     responses={
         200: examples.of(examples.MEMORY, "The memory, no longer forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
@@ -100,11 +92,10 @@ async def memory_details(reference: Reference, server: TheServer, key: TheKey) -
 )
 async def restore_memory(
     reference: Reference, server: TheServer, key: TheKey, shell: TheShell
-) -> MemoryOut:
+) -> Memory:
     """Undo forgetting a memory. One that was erased cannot be restored."""
     server.spend_writes(key)
-    memory = await browse.restore(server.context_for(key, shell), key.owner, reference)
-    return MemoryOut.from_memory(memory)
+    return await browse.restore(server.context_for(key, shell), key.owner, reference)
 
 
 @router.post(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from recollect.core.errors import Conflict
+from recollect.core.sync.model import ConflictReport
 from recollect.shells.api import examples
 from recollect.shells.api.context import READ, WRITE, Mine, Reference
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.api.sync_examples import CONFLICT, CONFLICTS
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.wire.conflicts import ConflictOut, ConflictsOut, ResolveIn
+from recollect.wire import sync as wire
 from recollect.wire.problems import KINDS
+from recollect.wire.sync import ResolveIn
 
 router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 
@@ -21,15 +23,15 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
     operation_id="list_conflicts",
     **READ,
     summary="List",
+    response_model=wire.CONFLICTS.shape,
     responses={
         200: examples.of(CONFLICTS, "The open conflicts."),
         **problems(*OWNED),
     },
 )
-async def list_conflicts(mine: Mine) -> ConflictsOut:
+async def list_conflicts(mine: Mine) -> list[ConflictReport]:
     """The unresolved conflicts, oldest first."""
-    reports = await mine.conflicts()
-    return ConflictsOut(conflicts=[ConflictOut.from_report(report) for report in reports])
+    return await mine.conflicts()
 
 
 @router.post(
@@ -37,14 +39,15 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
     operation_id="resolve_conflict",
     **WRITE,
     summary="Resolve",
+    response_model=wire.CONFLICT.shape,
     responses={
         200: examples.of(CONFLICT, "The conflict, resolved."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
-async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictOut:
+async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictReport:
     """Resolve a conflict. `current` leaves the memory unchanged; `other` gives it the values that
     were kept, as an ordinary change. Identified by its own id, or by the memory's if that has only
     one.
     """
-    return ConflictOut.from_report(await mine.resolve(reference, sent.keep))
+    return await mine.resolve(reference, sent.keep)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import InvalidInput
-from recollect.core.recall.settings import RecallSettings
-from recollect.wire.answers import (
-    EmbeddingOut,
-    ForgottenOut,
-    HealthOut,
-    HistoryOut,
-    MemoryOut,
-    PageOut,
-    StatsOut,
-)
-from recollect.wire.batch import BatchItemOut, BatchOut
-from recollect.wire.problems import Problem
+from recollect.core.memory.batch import Remembered
+from recollect.core.memory.links import Link
+from recollect.core.memory.memory import Memory
+from recollect.core.memory.paging import Page
+from recollect.core.recall.settings import RecallSettings, SettingChange
+from recollect.core.recall.space import EmbeddingStats
+from recollect.wire import admin, memory, stats
 from recollect.wire.recall import (
     ExplanationOut,
     HitOut,
@@ -28,79 +26,53 @@ from recollect.wire.recall import (
     LegReportOut,
     RecollectionOut,
 )
-from recollect.wire.settings import SettingChangeOut, SettingsLogOut, SettingsOut
-from recollect.wire.values import LinkOut
 from recollect.wire.why import ObstacleOut, WhyLegOut, WhyOut
 
 _NOW: Final = datetime(2026, 3, 6, 9, 30, 12, 345678, UTC)
 _FUSED: Final = 1.0 + RecallSettings().vote  # alone in its leg, with its vote
 _PRIOR: Final = 0.7 + 0.3 * 0.7
 
-MEMORY: Final = MemoryOut(
+A_MEMORY: Final = Memory(
     id=UUID("019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"),
     owner="me",
     content="The staging database is read-only on Fridays.",
-    category="fact",
-    tags=["staging", "database"],
-    expanded_keywords=["postgres", "maintenance window"],
+    tags=("staging", "database"),
+    expanded_keywords=("postgres", "maintenance window"),
     importance=0.7,
-    is_sensitive=False,
     project="shop",
-    session=None,
-    version=1,
     created_at=_NOW,
     updated_at=_NOW,
 )
-LINKED: Final = MEMORY.model_copy(
-    update={
-        "links": [
-            LinkOut(kind="supersedes", target=UUID("019cb1f0-7c1e-7d3a-9a55-2f0e6b7c8d9e")),
-        ],
-        "version": 2,
-    }
+A_LINKED: Final = replace(
+    A_MEMORY,
+    links=(Link("supersedes", UUID("019cb1f0-7c1e-7d3a-9a55-2f0e6b7c8d9e")),),
+    version=2,
 )
-HISTORY: Final = HistoryOut(versions=[LINKED, MEMORY])
-PAGE: Final = PageOut(memories=[MEMORY], next_cursor=None)
-BATCH: Final = BatchOut(
-    stored=1,
-    present=0,
-    refused=1,
-    results=[
-        BatchItemOut(id=MEMORY.id, outcome="stored"),
-        BatchItemOut(
-            id=None,
-            outcome="refused",
-            problem=Problem.from_error(
-                InvalidInput(
-                    "the content is empty",
-                    field="content",
-                    remedy="Write what should be remembered, as one self-contained statement.",
-                )
-            ),
-        ),
-    ],
+_REFUSED: Final = InvalidInput(
+    "the content is empty",
+    field="content",
+    remedy="Write what should be remembered, as one self-contained statement.",
 )
-FORGOTTEN: Final = ForgottenOut(id=MEMORY.id, forever=False)
-STATS: Final = StatsOut(
-    memories=1,
-    forgotten=0,
-    sensitive=0,
-    by_category={"fact": 1},
-    by_project={"shop": 1},
-    embedding=EmbeddingOut(
-        space="all-MiniLM-L6-v2@53aa51172d14.int8-1/384",
-        embedded=1,
-        waiting=0,
-        parked=0,
-        last_error=None,
-    ),
+_EMBEDDING: Final = EmbeddingStats(
+    space="all-MiniLM-L6-v2@53aa51172d14.int8-1/384", embedded=1, waiting=0, parked=0
 )
-HEALTH: Final = HealthOut(status="ok")
-SETTINGS: Final = SettingsOut.from_settings(RecallSettings())
+MEMORY: Final = memory.MEMORY.encode(A_MEMORY)
+LINKED: Final = memory.MEMORY.encode(A_LINKED)
+HISTORY: Final = memory.HISTORY.encode([A_LINKED, A_MEMORY])
+PAGE: Final = memory.PAGE.encode(Page((A_MEMORY,), None))
+BATCH: Final = memory.BATCH.encode(
+    memory.Batch.of([Remembered(A_MEMORY.id, "stored"), Remembered(None, "refused", _REFUSED)])
+)
+FORGOTTEN: Final = memory.FORGOTTEN.encode(memory.Forgotten(A_MEMORY.id, forever=False))
+STATS: Final = stats.STATS.encode(
+    Stats(1, 0, 0, by_category={"fact": 1}, by_project={"shop": 1}, embedding=_EMBEDDING)
+)
+HEALTH: Final = stats.HealthOut(status="ok")
+SETTINGS: Final = admin.SETTINGS.encode(RecallSettings())
 RECOLLECTION: Final = RecollectionOut(
     hits=[
         HitOut(
-            memory=MEMORY,
+            memory=A_MEMORY,
             score=_FUSED * _PRIOR,
             explanation=ExplanationOut(
                 fused=_FUSED,
@@ -118,14 +90,14 @@ RECOLLECTION: Final = RecollectionOut(
     legs={
         "lexical": LegReportOut(status="ran", weight=1.0, found=1, took_ms=2.1, note=None),
         "dense": LegReportOut(
-            status="absent", weight=SETTINGS.dense_weight, found=0, took_ms=0.0, note=None
+            status="absent", weight=RecallSettings().dense_weight, found=0, took_ms=0.0, note=None
         ),
         "graph": LegReportOut(status="absent", weight=1.5, found=0, took_ms=0.0, note=None),
     },
     rerank=None,
 )
-SETTINGS_LOG: Final = SettingsLogOut(
-    changes=[SettingChangeOut(name="dense_weight", old=None, new=0.5, by="me", at=_NOW)]
+SETTINGS_LOG: Final = admin.SETTINGS_LOG.encode(
+    [SettingChange(name="dense_weight", old=None, new=0.5, by="me", at=_NOW)]
 )
 _BELOW: Final = ObstacleOut(
     kind="below_depth",
@@ -134,7 +106,7 @@ _BELOW: Final = ObstacleOut(
     leg="lexical",
 )
 WHY: Final = WhyOut(
-    memory=MEMORY,
+    memory=A_MEMORY,
     recalled=False,
     place=None,
     limit=10,
@@ -158,12 +130,10 @@ WHY: Final = WhyOut(
 )
 
 
-def of(example: BaseModel, description: str) -> dict[str, Any]:
+def of(example: BaseModel | Mapping[str, Any], description: str) -> dict[str, Any]:
     """A response that shows this example."""
-    return {
-        "description": description,
-        "content": {"application/json": {"example": example.model_dump(mode="json")}},
-    }
+    shown = example.model_dump(mode="json") if isinstance(example, BaseModel) else example
+    return {"description": description, "content": {"application/json": {"example": shown}}}
 
 
 LINKS: Final = {

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path
 
+from recollect.core.privacy.keys import Key
 from recollect.ports.keys import Keys
 from recollect.shells.api import examples
 from recollect.shells.api.context import ADMIN, TheKey, TheServer
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
-from recollect.wire.keys import KeyIn, KeyOut, KeysOut, NewKeyOut, RevokedOut, RotateIn
+from recollect.wire.admin import (
+    KEYS,
+    NEW_KEY,
+    REVOKED,
+    KeyIn,
+    NewKey,
+    Revoked,
+    RotateIn,
+)
 
-_KEY: Final = KeyOut(
+_KEY: Final = Key(
     id=UUID("019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"),
     owner="ana",
+    digest=b"",
     label="ana's laptop",
     role="member",
     project=None,
@@ -27,9 +38,7 @@ _KEY: Final = KeyOut(
     last_used_at=datetime(2026, 3, 9, 17, 2, tzinfo=UTC),
     revoked_at=None,
 )
-_NEW: Final = NewKeyOut(
-    **_KEY.model_copy(update={"last_used_at": None}).model_dump(), key="rk_shown-this-once"
-)
+_NEW: Final = NEW_KEY.encode(NewKey(replace(_KEY, last_used_at=None), "rk_shown-this-once"))
 
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
@@ -54,13 +63,14 @@ Reference = Annotated[
     operation_id="list_keys",
     **ADMIN,
     summary="List",
-    responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
+    response_model=KEYS.shape,
+    responses={200: examples.of(KEYS.encode([_KEY]), "The keys."), **problems(*OWNED)},
 )
-async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
+async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     """All keys of the server, oldest first, without their text."""
     if server.key_uses is not None:
         await server.key_uses.write()  # the caller's own key was just used
-    return KeysOut(keys=[KeyOut.from_key(key) for key in await keys.list()])
+    return [*await keys.list()]
 
 
 @router.post(
@@ -68,13 +78,14 @@ async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
     operation_id="create_key",
     **ADMIN,
     summary="Create",
+    response_model=NEW_KEY.shape,
     status_code=201,
     responses={
         201: examples.of(_NEW, "The key, with its text."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
+async def create_key(sent: KeyIn, keys: TheKeys) -> NewKey:
     """Create a key. Its text is in this answer and nowhere else."""
     made = await keys.create(
         sent.owner,
@@ -83,7 +94,7 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
         project=sent.project,
         expires_at=sent.expires_at,
     )
-    return NewKeyOut.from_new(*made)
+    return NewKey(*made)
 
 
 @router.post(
@@ -91,17 +102,18 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
     operation_id="rotate_key",
     **ADMIN,
     summary="Rotate",
+    response_model=NEW_KEY.shape,
     status_code=201,
     responses={
         201: examples.of(_NEW, "The new key, with its text."),
         **problems(*SENT, MALFORMED, *REFERRED),
     },
 )
-async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKeyOut:
+async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKey:
     """Create a key like this one and revoke this one, immediately or after a grace period. A key
     that expires gets as long a lifetime as the old one had.
     """
-    return NewKeyOut.from_new(*await keys.rotate(reference, sent.to_grace()))
+    return NewKey(*await keys.rotate(reference, sent.to_grace()))
 
 
 @router.delete(
@@ -109,11 +121,12 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
     operation_id="revoke_key",
     **ADMIN,
     summary="Revoke",
+    response_model=REVOKED.shape,
     responses={
-        200: examples.of(RevokedOut(revoked=_KEY.id), "The key that was revoked."),
+        200: examples.of(REVOKED.encode(Revoked(_KEY.id)), "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )
-async def revoke_key(reference: Reference, keys: TheKeys) -> RevokedOut:
+async def revoke_key(reference: Reference, keys: TheKeys) -> Revoked:
     """Revoke a key, immediately and permanently."""
-    return RevokedOut(revoked=await keys.revoke(reference))
+    return Revoked(await keys.revoke(reference))

@@ -7,9 +7,8 @@ from fastapi import APIRouter
 from recollect.core.errors import Conflict
 from recollect.core.sync.model import ConflictReport
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
-from recollect.shells.api.sync_examples import CONFLICT, CONFLICTS
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire import sync as wire
 from recollect.wire.problems import KINDS
@@ -21,11 +20,11 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 @router.get(
     "/conflicts",
     operation_id="list_conflicts",
-    **READ,
+    **needs("conflicts"),
     summary="List",
     response_model=wire.CONFLICTS.shape,
     responses={
-        200: examples.of(CONFLICTS, "The open conflicts."),
+        200: examples.of("conflicts", "The open conflicts."),
         **problems(*OWNED),
     },
 )
@@ -37,11 +36,11 @@ async def list_conflicts(mine: Mine) -> list[ConflictReport]:
 @router.post(
     "/conflicts/{reference}/resolve",
     operation_id="resolve_conflict",
-    **WRITE,
+    **needs("resolve"),
     summary="Resolve",
     response_model=wire.CONFLICT.shape,
     responses={
-        200: examples.of(CONFLICT, "The conflict, resolved."),
+        200: examples.of("conflict", "The conflict, resolved."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Annotated, Final
-from uuid import UUID
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
 from recollect.core.privacy.keys import Key
 from recollect.ports.keys import Keys
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, TheKey, TheServer
+from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
@@ -26,25 +23,11 @@ from recollect.wire.admin import (
     RotateIn,
 )
 
-_KEY: Final = Key(
-    id=UUID("019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"),
-    owner="ana",
-    digest=b"",
-    label="ana's laptop",
-    role="member",
-    project=None,
-    created_at=datetime(2026, 3, 6, 9, 30, tzinfo=UTC),
-    expires_at=datetime(2026, 6, 4, 9, 30, tzinfo=UTC),
-    last_used_at=datetime(2026, 3, 9, 17, 2, tzinfo=UTC),
-    revoked_at=None,
-)
-_NEW: Final = NEW_KEY.encode(NewKey(replace(_KEY, last_used_at=None), "rk_shown-this-once"))
-
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
 
-def _keys(server: TheServer, key: TheKey) -> Keys:
-    return OwnKeys(server.keys, server.context, key.owner)
+async def _keys(server: TheServer, mine: Mine) -> Keys:
+    return OwnKeys(server.keys, mine.context_for("manage_keys"), mine.owner)
 
 
 TheKeys = Annotated[Keys, Depends(_keys)]
@@ -52,7 +35,7 @@ Reference = Annotated[
     str,
     Path(
         description="A key's id, or a unique prefix of at least 4 digits.",
-        examples=[str(_KEY.id)],
+        examples=["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
     ),
 ]
@@ -61,10 +44,10 @@ Reference = Annotated[
 @router.get(
     "/keys",
     operation_id="list_keys",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="List",
     response_model=KEYS.shape,
-    responses={200: examples.of(KEYS.encode([_KEY]), "The keys."), **problems(*OWNED)},
+    responses={200: examples.of("keys", "The keys."), **problems(*OWNED)},
 )
 async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     """All keys of the server, oldest first, without their text."""
@@ -76,12 +59,12 @@ async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
 @router.post(
     "/keys",
     operation_id="create_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Create",
     response_model=NEW_KEY.shape,
     status_code=201,
     responses={
-        201: examples.of(_NEW, "The key, with its text."),
+        201: examples.of("new_key", "The key, with its text."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -100,12 +83,12 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKey:
 @router.post(
     "/keys/{reference}/rotate",
     operation_id="rotate_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Rotate",
     response_model=NEW_KEY.shape,
     status_code=201,
     responses={
-        201: examples.of(_NEW, "The new key, with its text."),
+        201: examples.of("new_key", "The new key, with its text."),
         **problems(*SENT, MALFORMED, *REFERRED),
     },
 )
@@ -119,11 +102,11 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
 @router.delete(
     "/keys/{reference}",
     operation_id="revoke_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Revoke",
     response_model=REVOKED.shape,
     responses={
-        200: examples.of(REVOKED.encode(Revoked(_KEY.id)), "The key that was revoked."),
+        200: examples.of("revoked", "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )

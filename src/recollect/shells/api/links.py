@@ -10,7 +10,7 @@ from recollect.core.errors import Conflict
 from recollect.core.memory.links import KINDS
 from recollect.core.memory.memory import Memory
 from recollect.shells.api import examples
-from recollect.shells.api.context import WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.wire.memory import MEMORY
 from recollect.wire.problems import KINDS as PROBLEMS
@@ -32,10 +32,10 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.put(
     _PATH,
     operation_id="link_memory",
-    **WRITE,
+    **needs("link"),
     summary="Link",
     response_model=MEMORY.shape,
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> Memory:
     """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
@@ -47,10 +47,10 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
 @router.delete(
     _PATH,
     operation_id="unlink_memory",
-    **WRITE,
+    **needs("unlink"),
     summary="Remove a link",
     response_model=MEMORY.shape,
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def unlink_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> Memory:
     """Remove a link, even if its target no longer exists."""

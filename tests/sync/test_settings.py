@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.sync.model import ChangePage
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.usecases.sync.sync import sync
-from recollect.wire.sync import ChangesOut
+from recollect.wire.sync import CHANGES
 from recollect.wiring import Cached
 
 pytestmark = pytest.mark.anyio
@@ -118,10 +119,11 @@ async def test_settings_of_another_version(
                 self, store: UUID, cursor: int, limit: int, *, count: bool
             ) -> ChangePage:
                 page = await one.server.pull(store, cursor, limit, count=count)
-                sent = ChangesOut.from_page(page).model_dump(mode="json")
+                sent = CHANGES.encode(page)
                 del sent["settings"]
                 told = sent if said is None else {**sent, "settings": said}
-                return ChangesOut.model_validate(told).to_page("me")
+                heard = CHANGES.decode(json.dumps(told).encode())
+                return replace(page, settings=heard.settings)
 
         await sync(one.sync, cast("SyncServer", OfAnotherVersion()), one.clock)
         assert await here(one) == replace(DEFAULT_SETTINGS, **expected)

@@ -2,128 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from recollect.core.curation.pairs import Kind
-from recollect.core.curation.proposals import Addition, JournalEntry, Proposal, State
-from recollect.wire.values import REFERENCE, Input, Moment, Shape
+from recollect.core.curation.proposals import JournalEntry, Proposal
+from recollect.wire.codec import codec, listing
+from recollect.wire.values import REFERENCE, Input
 
-
-class ProposalOut(Shape):
+PROPOSAL: Final = codec(
+    Proposal,
+    "ProposalOut",
     """What the newer of two memories is to the older one, with the versions that were compared and
     a quote of each. `decided_by`: the rules, or the name of a model.
-    """
-
-    id: UUID
-    kind: Kind
-    newer: UUID
-    older: UUID
-    newer_version: int
-    older_version: int
-    newer_quote: str
-    older_quote: str
-    reason: str
-    confidence: float = Field(description="From 0 to 1.")
-    decided_by: str
-    created_at: Moment
-    state: State
-    project: str | None
-
-    @classmethod
-    def from_proposal(cls, proposal: Proposal) -> ProposalOut:
-        return cls(**{name: getattr(proposal, name) for name in cls.model_fields})
-
-    def to_proposal(self) -> Proposal:
-        return Proposal(**dict(self))
-
-
-class ProposalsOut(Shape):
-    """The proposals that wait for a decision, oldest first."""
-
-    proposals: list[ProposalOut]
-
-
-class JournalEntryOut(Shape):
+    """,
+    confidence={"description": "From 0 to 1."},
+)
+PROPOSALS: Final = listing(
+    PROPOSAL,
+    "proposals",
+    "ProposalsOut",
+    """The proposals that wait for a decision, oldest first.""",
+)
+JOURNAL_ENTRY: Final = codec(
+    JournalEntry,
+    "JournalEntryOut",
     """An accepted proposal. `survivor` supersedes `superseded`; besides the link it gained these
     tags and keywords, and its importance changed from the first number to the second.
-    """
-
-    id: UUID
-    proposal: UUID
-    kind: Kind
-    survivor: UUID
-    superseded: UUID
-    tags: list[str]
-    expanded_keywords: list[str]
-    importance: tuple[float, float] | None
-    by: str = Field(description="The owner, or `curator` if it was applied by itself.")
-    at: Moment
-    undone_at: Moment | None
-    project: str | None
-
-    @classmethod
-    def from_entry(cls, entry: JournalEntry) -> JournalEntryOut:
-        return cls(
-            id=entry.id,
-            proposal=entry.proposal,
-            kind=entry.kind,
-            survivor=entry.survivor,
-            superseded=entry.superseded,
-            tags=[*entry.addition.tags],
-            expanded_keywords=[*entry.addition.expanded_keywords],
-            importance=entry.addition.importance,
-            by=entry.by,
-            at=entry.at,
-            undone_at=entry.undone_at,
-            project=entry.project,
-        )
-
-    def to_entry(self) -> JournalEntry:
-        return JournalEntry(
-            self.id,
-            self.proposal,
-            self.kind,
-            self.survivor,
-            self.superseded,
-            Addition(tuple(self.tags), tuple(self.expanded_keywords), self.importance),
-            self.by,
-            self.at,
-            self.undone_at,
-            self.project,
-        )
+    """,
+    flat=("addition",),
+    by={"description": "The owner, or `curator` if it was applied by itself."},
+)
+JOURNAL: Final = listing(
+    JOURNAL_ENTRY,
+    "entries",
+    "JournalOut",
+    """Accepted proposals that were not undone, newest first.""",
+)
+PAIR: Final = codec(
+    Proposal,
+    "PairOut",
+    """A proposal as an agent puts it to its user.""",
+    only=("id", "kind", "newer", "older", "newer_quote", "older_quote", "reason"),
+)
 
 
-class JournalOut(Shape):
-    """Accepted proposals that were not undone, newest first."""
+class Review(NamedTuple):
+    """What waits after a decision, and which acceptance that made or reverted."""
 
-    entries: list[JournalEntryOut]
-
-
-class PairOut(Shape):
-    """A proposal as an agent puts it to its user."""
-
-    id: UUID
-    kind: Kind
-    newer: UUID
-    older: UUID
-    newer_quote: str
-    older_quote: str
-    reason: str
-
-    @classmethod
-    def from_proposal(cls, proposal: Proposal) -> PairOut:
-        return cls(**{name: getattr(proposal, name) for name in cls.model_fields})
-
-
-class ReviewOut(Shape):
-    """What waits after this. `accepted` or `undone`: the acceptance that was made or reverted."""
-
-    proposals: list[PairOut]
+    proposals: tuple[Proposal, ...]
     accepted: UUID | None = None
     undone: UUID | None = None
+
+
+REVIEW: Final = codec(
+    Review,
+    "ReviewOut",
+    """What waits after this. `accepted` or `undone`: the acceptance that was made or reverted.""",
+    later=("accepted", "undone"),
+    proposals={"of": PAIR},
+)
 
 
 class AcceptIn(Input):

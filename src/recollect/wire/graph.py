@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
-from uuid import UUID
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field
 
@@ -16,81 +15,26 @@ from recollect.core.graph.model import (
     PathStep,
     Relationship,
 )
-from recollect.wire.values import NOT_BLANK, Input, Moment, Shape
+from recollect.wire.codec import Codec, codec
+from recollect.wire.values import NOT_BLANK, Input, Shape
 
 ConceptName = Annotated[
     str, Field(json_schema_extra={"minLength": 1, "maxLength": 200, "pattern": NOT_BLANK})
 ]
-
-
-class ConceptOut(Shape):
-    """A concept: its name, its other names, and how many memories mention it."""
-
-    id: UUID
-    key: str
-    name: str
-    kind: str
-    aliases: list[str]
-    mentions: int
-
-    @classmethod
-    def from_concept(cls, concept: Concept) -> ConceptOut:
-        return cls(**asdict(concept))
-
-    def to_concept(self) -> Concept:
-        return Concept(**(dict(self) | {"aliases": tuple(self.aliases)}))
-
-
-class RelationshipOut(Shape):
+CONCEPT: Final = codec(
+    Concept,
+    "ConceptOut",
+    """A concept: its name, its other names, and how many memories mention it.""",
+)
+RELATIONSHIP: Final = codec(
+    Relationship,
+    "RelationshipOut",
     """A relationship with its dates and the memories that state it. It was true from `valid_from`
     until `valid_to`, and believed from `learned_at` until `known_until`.
-    """
-
-    id: UUID
-    source: UUID
-    source_name: str
-    relation: str
-    target: UUID
-    target_name: str
-    weight: float
-    learned_at: Moment
-    valid_from: Moment
-    valid_to: Moment | None
-    known_until: Moment | None
-    evidence: list[UUID]
-
-    @classmethod
-    def from_relationship(
-        cls, relationship: Relationship, labels: dict[UUID, str]
-    ) -> RelationshipOut:
-        return cls(
-            id=relationship.id,
-            source=relationship.source,
-            source_name=labels[relationship.source],
-            relation=relationship.relation,
-            target=relationship.target,
-            target_name=labels[relationship.target],
-            weight=relationship.weight,
-            learned_at=relationship.learned_at,
-            valid_from=relationship.valid_from,
-            valid_to=relationship.valid_to,
-            known_until=relationship.known_until,
-            evidence=list(relationship.evidence),
-        )
-
-    def to_relationship(self) -> Relationship:
-        return Relationship(
-            id=self.id,
-            source=self.source,
-            target=self.target,
-            relation=self.relation,
-            weight=self.weight,
-            learned_at=self.learned_at,
-            valid_from=self.valid_from,
-            valid_to=self.valid_to,
-            known_until=self.known_until,
-            evidence=tuple(self.evidence),
-        )
+    """,
+    source_name={"type": str},
+    target_name={"type": str},
+)
 
 
 class NearOut(Shape):
@@ -107,106 +51,62 @@ class TogetherOut(Shape):
     memories: int
 
 
-class NeighbourhoodOut(Shape):
-    """A concept and its neighbours."""
-
-    concept: ConceptOut
-    relationships: list[RelationshipOut]
-    near: list[NearOut]
-    together: list[TogetherOut]
-    memories: list[UUID]
-
-    @classmethod
-    def from_neighbourhood(cls, found: Neighbourhood) -> NeighbourhoodOut:
-        return cls(
-            concept=ConceptOut.from_concept(found.concept),
-            relationships=[
-                RelationshipOut.from_relationship(relationship, found.labels)
-                for relationship in found.relationships
-            ],
-            near=[NearOut(name=name, similarity=near) for name, near in found.near],
-            together=[TogetherOut(name=name, memories=many) for name, many in found.together],
-            memories=list(found.memories),
-        )
-
-    def to_neighbourhood(self) -> Neighbourhood:
-        labels = {
-            relationship.source: relationship.source_name for relationship in self.relationships
-        }
-        labels |= {
-            relationship.target: relationship.target_name for relationship in self.relationships
-        }
-        return Neighbourhood(
-            concept=self.concept.to_concept(),
-            relationships=tuple(
-                relationship.to_relationship() for relationship in self.relationships
-            ),
-            labels=labels,
-            near=tuple((near_name.name, near_name.similarity) for near_name in self.near),
-            together=tuple((neighbour.name, neighbour.memories) for neighbour in self.together),
-            memories=tuple(self.memories),
-        )
+def _write_neighbourhood(found: Neighbourhood) -> dict[str, object]:
+    return {
+        "concept": found.concept,
+        "relationships": [
+            {
+                **asdict(each),
+                "source_name": found.labels[each.source],
+                "target_name": found.labels[each.target],
+            }
+            for each in found.relationships
+        ],
+        "near": [NearOut(name=name, similarity=near) for name, near in found.near],
+        "together": [TogetherOut(name=name, memories=many) for name, many in found.together],
+        "memories": found.memories,
+    }
 
 
-class StepOut(Shape):
-    """One step of a path, as stated, with memories that state it."""
-
-    source: UUID
-    source_label: str
-    relation: str
-    target: UUID
-    target_label: str
-    evidence: list[UUID]
-
-    @classmethod
-    def from_step(cls, step: PathStep) -> StepOut:
-        return cls(**asdict(step))
-
-    def to_step(self) -> PathStep:
-        return PathStep(**(dict(self) | {"evidence": tuple(self.evidence)}))
+def _read_neighbourhood(found: Any, values: dict[str, Any]) -> Neighbourhood:  # noqa: ANN401  # its shape
+    sources = {each.source: each.source_name for each in found.relationships}
+    targets = {each.target: each.target_name for each in found.relationships}
+    values["labels"] = sources | targets
+    values["near"] = tuple((each.name, each.similarity) for each in found.near)
+    values["together"] = tuple((each.name, each.memories) for each in found.together)
+    return Neighbourhood(**values)
 
 
-class PathOut(Shape):
-    """How two concepts connect; `connected` is false if there is no path."""
-
-    connected: bool
-    steps: list[StepOut]
-
-    @classmethod
-    def from_path(cls, path: GraphPath | None) -> PathOut:
-        steps = () if path is None else path.steps
-        return cls(connected=path is not None, steps=[StepOut.from_step(step) for step in steps])
-
-    def to_path(self) -> GraphPath | None:
-        if not self.connected:
-            return None
-        return GraphPath(tuple(step.to_step() for step in self.steps))
-
-
-class GraphStatsOut(Shape):
+NEIGHBOURHOOD: Final = codec(
+    Neighbourhood,
+    "NeighbourhoodOut",
+    """A concept and its neighbours.""",
+    without={"labels": {}},
+    write=_write_neighbourhood,
+    read=_read_neighbourhood,
+    near={"type": list[NearOut]},
+    together={"type": list[TogetherOut]},
+)
+STEP: Final = codec(
+    PathStep,
+    "StepOut",
+    """One step of a path, as stated, with memories that state it.""",
+)
+PATH: Final[Codec[GraphPath | None]] = codec(
+    GraphPath,
+    "PathOut",
+    """How two concepts connect; `connected` is false if there is no path.""",
+    write=lambda path: {"connected": path is not None, "steps": () if path is None else path.steps},
+    read=lambda found, values: GraphPath(**values) if found.connected else None,
+    connected={"type": bool},
+)
+GRAPH_STATS: Final = codec(
+    GraphStats,
+    "GraphStatsOut",
     """A graph in numbers. Of the relationships, `ended` are no longer true and `withdrawn` are no
     longer stated by any text.
-    """
-
-    version: int
-    memories: int
-    concepts: int
-    aliases: int
-    mentions: int
-    relationships: int
-    ended: int
-    withdrawn: int
-    near: int
-    by_kind: dict[str, int]
-    by_relation: dict[str, int]
-    most_mentioned: dict[str, int]
-
-    @classmethod
-    def from_stats(cls, stats: GraphStats) -> GraphStatsOut:
-        return cls(**asdict(stats))
-
-    def to_stats(self) -> GraphStats:
-        return GraphStats(**dict(self))
+    """,
+)
 
 
 class MergeIn(Input):

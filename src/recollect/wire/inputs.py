@@ -1,32 +1,34 @@
-"""Inputs: drafts, changes, scopes.
-
-The `from_…` constructors skip pydantic's checks on purpose: what they build is sent to a server,
-which rejects it with the messages of `core`.
-"""
+"""Inputs about memories: drafts, changes, scopes, and what pages and tables are asked for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Final, cast
+from typing import Any, Final, Literal, cast
 
-from pydantic import ConfigDict, Strict
+from pydantic import ConfigDict, ValidationError
 from pydantic import Field as ShapeField
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.core.errors import InvalidInput
+from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.fields import Field, fields_of
-from recollect.core.memory.links import Link
+from recollect.core.memory.listing import MAX_OFFSET, MAX_WORDS, Listing, Order, SortBy
 from recollect.core.memory.memory import EPISODE, FIELDS, Changes, Draft, Scope
 from recollect.core.memory.paging import MAX_PAGE
-from recollect.wire.fields import INPUTS, WORDS, or_default, or_unset, shape_of, values_of
+from recollect.wire.codec import build, read_set
+from recollect.wire.fields import DESCRIPTIONS, INPUTS, or_default, or_unset, shape_of
+from recollect.wire.problems import refusal
 from recollect.wire.values import (
     NOT_BLANK,
     PROJECT,
     WITH_GLOBAL,
     Category,
+    Id,
     Input,
-    LinkIn,
     Moment,
     Name,
+    QueryBool,
+    QueryInt,
     Whole,
 )
 
@@ -42,7 +44,7 @@ _EPISODES_HAVE_A_SESSION: dict[str, Any] = {
 
 _DRAFT: Final = fields_of(Draft)
 _OF_A_DRAFT: Final = {
-    **WORDS,
+    **DESCRIPTIONS,
     "tags": "Labels for filtering.",
     "expanded_keywords": "Extra words to find the memory by.",
     "is_sensitive": "Never embedded, extracted from, or sent to another machine. If unset, a text "
@@ -80,19 +82,12 @@ class DraftIn(_DraftIn, Input):  # type: ignore[misc]  # derived
         }
     )
 
-    @classmethod
-    def from_draft(cls, draft: Draft) -> DraftIn:
-        # Unset values are left out: servers of earlier versions may not know their names.
-        values = {field.name: _sent(getattr(draft, field.name)) for field in _DRAFT}
-        given = {name: value for name, value in values.items() if value not in (None, [])}
-        return cls.model_construct(**given)
-
     def to_draft(self) -> Draft:
-        return Draft(**values_of(self, _DRAFT))
+        return build(Draft, self)
 
 
 _CHANGES: Final = tuple(FIELDS[name] for name in Changes.__annotations__)
-_OF_A_CHANGE: Final = {**WORDS, "links": "All links of the memory from now on."}
+_OF_A_CHANGE: Final = {**DESCRIPTIONS, "links": "All links of the memory from now on."}
 
 
 _ChangesIn: Any = shape_of(Input, _CHANGES, INPUTS, or_unset, _OF_A_CHANGE)
@@ -115,21 +110,8 @@ class ChangesIn(_ChangesIn, Input):  # type: ignore[misc]  # derived
         default=None, description="The version that the change is based on."
     )
 
-    @classmethod
-    def from_changes(cls, changes: Changes, based_on: int | None) -> ChangesIn:
-        named = {name: _sent(value) for name, value in changes.items()}
-        return cls.model_construct(**named, based_on=based_on)
-
     def to_changes(self) -> Changes:
-        given = (field for field in _CHANGES if field.name in self.model_fields_set)
-        return cast("Changes", values_of(self, given))
-
-
-def _sent(value: Any) -> Any:  # noqa: ANN401  # of any kind
-    """As JSON has it: lists, and links as shapes."""
-    if isinstance(value, tuple):
-        return [LinkIn.from_link(item) if isinstance(item, Link) else item for item in value]
-    return value
+        return cast("Changes", read_set(Changes, self))
 
 
 class ScopeIn(Input):
@@ -145,30 +127,8 @@ class ScopeIn(Input):
     until: Moment | None = None
     with_global: bool = ShapeField(default=False, description=WITH_GLOBAL)
 
-    @classmethod
-    def from_scope(cls, scope: Scope) -> ScopeIn:
-        # Unset values are left out: servers of earlier versions do not know them.
-        newer: dict[str, Any] = {"with_global": True} if scope.with_global else {}
-        return cls.model_construct(
-            project=scope.project,
-            sessions=[*scope.sessions],
-            categories=[*scope.categories],
-            tags=[*scope.tags],
-            since=scope.since,
-            until=scope.until,
-            **newer,
-        )
-
     def to_scope(self) -> Scope:
-        return Scope(
-            project=self.project,
-            sessions=tuple(self.sessions),
-            categories=tuple(self.categories),
-            tags=tuple(self.tags),
-            since=self.since,
-            until=self.until,
-            with_global=self.with_global,
-        )
+        return build(Scope, self)
 
 
 class ListIn(ScopeIn):
@@ -177,20 +137,114 @@ class ListIn(ScopeIn):
     project: Name | SkipJsonSchema[None] = ShapeField(default=None, description=PROJECT)
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
-    with_global: Annotated[bool, Strict(strict=False)] = ShapeField(
-        default=False, description=WITH_GLOBAL
-    )
-    forgotten: Annotated[bool, Strict(strict=False)] = ShapeField(
-        default=False, description="Include forgotten memories."
-    )
+    with_global: QueryBool = ShapeField(default=False, description=WITH_GLOBAL)
+    forgotten: QueryBool = ShapeField(default=False, description="Include forgotten memories.")
     cursor: str | SkipJsonSchema[None] = ShapeField(
         default=None,
         description="`next_cursor` of the previous page.",
         json_schema_extra={"format": "cursor"},
     )
-    limit: Annotated[int, Strict(strict=False)] = ShapeField(
+    limit: QueryInt = ShapeField(
         default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
     )
 
-    def to_scope(self) -> Scope:
-        return replace(super().to_scope(), forgotten=self.forgotten)
+
+class TableIn(ScopeIn):
+    """The rows of a table, as query parameters."""
+
+    project: Name | SkipJsonSchema[None] = ShapeField(default=None, description=PROJECT)
+    since: Moment | SkipJsonSchema[None] = None
+    until: Moment | SkipJsonSchema[None] = None
+    with_global: QueryBool = ShapeField(default=False, description=WITH_GLOBAL)
+    words: list[Name] = ShapeField(
+        default=[],
+        description="Only texts that contain each of these, in any case.",
+        json_schema_extra={"maxItems": MAX_WORDS},
+    )
+    is_sensitive: QueryBool | SkipJsonSchema[None] = ShapeField(
+        default=None, description="Only sensitive memories, or only others."
+    )
+    expires_after: Moment | SkipJsonSchema[None] = ShapeField(
+        default=None, description="Only memories that expire later than this."
+    )
+    expires_by: Moment | SkipJsonSchema[None] = ShapeField(
+        default=None, description="Only memories that expire by then."
+    )
+    state: Literal["current", "forgotten", "all"] = "current"
+    sort_by: SortBy = "created"
+    order: Order = "desc"
+    offset: QueryInt = ShapeField(
+        default=0, json_schema_extra={"minimum": 0, "maximum": MAX_OFFSET}
+    )
+    limit: QueryInt = ShapeField(
+        default=DEFAULT_PAGE, json_schema_extra={"minimum": 1, "maximum": MAX_PAGE}
+    )
+
+    def to_listing(self) -> Listing:
+        scope = replace(self.to_scope(), forgotten=self.state != "current")
+        return build(Listing, self, scope=scope, only_forgotten=self.state == "forgotten")
+
+
+def read_draft(values: object) -> Draft:
+    """Read a draft; or InvalidInput."""
+    try:
+        return DraftIn.model_validate(values).to_draft()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise refusal(first, first["loc"] or ("memory",)) from error
+
+
+def read_item(values: object) -> BatchItem:
+    """Read a draft, or the reason why it is invalid."""
+    try:
+        return read_draft(values)
+    except InvalidInput as error:
+        return error
+
+
+class BatchIn(Input):
+    """Memories to store together. Each is checked separately: an invalid one is refused, and the
+    others are stored.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "memories": [
+                        {"content": "Nadia prefers small pull requests.", "category": "preference"},
+                        {"content": "Releases go out on Tuesdays.", "tags": ["release"]},
+                    ]
+                }
+            ]
+        }
+    )
+
+    memories: list[dict[str, Any]] = ShapeField(
+        description="In the order they were said. With your own ids, repeating the request is "
+        "safe.",
+        json_schema_extra={"maxItems": MAX_BATCH},
+    )
+
+    def to_batch(self) -> list[BatchItem]:
+        return [read_item(memory) for memory in self.memories]
+
+
+class ExportIn(Input):
+    """Which memories to export."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"ids": ["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"]}]}
+    )
+
+    ids: list[Id] = ShapeField(json_schema_extra={"maxItems": MAX_PAGE})
+    sensitive: bool = ShapeField(default=False, description="Include sensitive memories.")
+
+
+class InjectIn(Input):
+    """A prompt, as an agent's hook would see it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"prompt": "When can I deploy?"}]})
+
+    prompt: str
+    project: Name | None = ShapeField(default=None, description=PROJECT)

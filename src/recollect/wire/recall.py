@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from pydantic import Field
@@ -26,8 +27,14 @@ from recollect.core.recall.request import (
     StageStatus,
     WordMatch,
 )
-from recollect.wire.answers import MemoryOut
+from recollect.wire.codec import Codec
+from recollect.wire.memory import MEMORY
 from recollect.wire.values import WITH_GLOBAL, Shape
+
+if TYPE_CHECKING:
+    MemoryOut = Any
+else:
+    MemoryOut = MEMORY.shape
 
 
 class LegPlaceOut(Shape):
@@ -189,12 +196,12 @@ class HitOut(Shape):
             rerank=None if hit.rerank is None else RerankPlaceOut.from_place(hit.rerank),
         )
         return cls(
-            memory=MemoryOut.from_memory(hit.memory),
+            memory=MEMORY.to_shape(hit.memory),
             score=hit.score,
             explanation=explanation if explain else None,
             stands_for=[*hit.stands_for],
             ranked_as=hit.ranked_as,
-            attached=[MemoryOut.from_memory(memory) for memory in hit.attached],
+            attached=[MEMORY.to_shape(memory) for memory in hit.attached],
             pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
             duplicates=[*hit.duplicates],
             passage=None if hit.passage is None else PassageOut(**asdict(hit.passage)),
@@ -205,7 +212,7 @@ class HitOut(Shape):
     def to_hit(self) -> Hit:
         why = self.explanation or ExplanationOut(fused=self.score, prior=1.0, legs={}, rerank=None)
         return Hit(
-            memory=self.memory.to_memory(),
+            memory=MEMORY.read(self.memory),
             score=self.score,
             fused=why.fused,
             prior=why.prior,
@@ -222,7 +229,7 @@ class HitOut(Shape):
             rerank=None if why.rerank is None else why.rerank.to_place(),
             stands_for=tuple(self.stands_for),
             ranked_as=self.ranked_as,
-            attached=tuple(memory.to_memory() for memory in self.attached),
+            attached=tuple(MEMORY.read(memory) for memory in self.attached),
             pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
             duplicates=tuple(self.duplicates),
             passage=None if self.passage is None else Passage(**dict(self.passage)),
@@ -304,3 +311,8 @@ class RecollectionOut(Shape):
             is_weak=self.is_weak,
             scope=Scope(project=self.project, with_global=self.with_global),
         )
+
+
+RECOLLECTION: Final[Codec[Recollection]] = Codec(
+    lambda: (RecollectionOut, RecollectionOut.to_recollection)
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.core.memory.memory import EPISODE, Scope, checked_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text.analysis import MAX_QUERY_CHARS
+from recollect.wire.codec import build
 from recollect.wire.inputs import ScopeIn
 from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Text, Weight, Whole
 
@@ -48,34 +49,8 @@ class QuestionIn(Input):
         description="Recall what was known at this time, as worded then; searches by words.",
     )
 
-    @classmethod
-    def from_request(cls, request: RecallRequest) -> Self:
-        # Unset values are left out: servers of earlier versions only know the present.
-        then: dict[str, Any] = {} if request.as_of is None else {"as_of": request.as_of}
-        return cls.model_construct(
-            query=request.query,
-            expanded_query=request.expanded_query,
-            limit=request.limit,
-            sort_by=request.sort_by,
-            scope=ScopeIn.from_scope(request.scope),
-            exclude=sorted(request.exclude),
-            weights=dict(request.weights),
-            is_sensitive=request.is_sensitive,
-            **then,
-        )
-
     def to_request(self) -> RecallRequest:
-        return RecallRequest(
-            query=self.query,
-            expanded_query=self.expanded_query,
-            limit=self.limit,
-            sort_by=self.sort_by,
-            scope=self.scope.to_scope(),
-            exclude=frozenset(self.exclude),
-            weights=self.weights,
-            is_sensitive=self.is_sensitive,
-            as_of=self.as_of,
-        )
+        return build(RecallRequest, self)
 
 
 class RecallIn(QuestionIn):

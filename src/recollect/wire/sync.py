@@ -1,4 +1,4 @@
-"""What the local store and the server exchange, and conflicts as people see them.
+"""What a local store and its server send each other, and conflicts as people see them.
 
 A memory's fields travel as one flat object. Unknown names are kept and returned unchanged: the
 other side may be newer.
@@ -6,29 +6,29 @@ other side may be newer.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
-from uuid import UUID
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, Strict
+from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.core.memory.fields import iso
 from recollect.core.memory.memory import FIELDS, Memory
 from recollect.core.sync.model import (
     PROTOCOL,
     SYNCED,
     Answer,
     ChangePage,
+    ConflictReport,
     Outgoing,
-    Peer,
     Pushed,
     Refusal,
     Remote,
+    RemoteRevision,
     Revision,
     State,
 )
-from recollect.wire.fields import OUTPUTS, or_default_if_later, shape_of, values_of
-from recollect.wire.revisions import FieldsIn, RevisionIn, RevisionOut, revision_body
-from recollect.wire.values import Id, Input, Moment, Shape, Whole
+from recollect.wire.codec import build, codec, listing, read_set
+from recollect.wire.fields import TYPES, or_unset, shape_of
+from recollect.wire.memory import ADDED
+from recollect.wire.values import Id, Input, Moment, QueryBool, QueryInt, Shape, Whole
 
 MAX_POSITION = 2**63 - 1
 Position = Annotated[Whole, Field(ge=0, le=MAX_POSITION)]
@@ -38,27 +38,76 @@ Version = Annotated[
     Field(ge=0, le=_LAST_VERSION, json_schema_extra={"minimum": 0, "maximum": _LAST_VERSION}),
 ]
 
-
-_KEPT: Final = tuple(FIELDS[name] for name in ("id", "version", "created_at", "updated_at"))
-_STATE: Final = (*_KEPT, *SYNCED.values(), FIELDS["changed_by"])
+_STATE: Final = {"id", "version", "created_at", "updated_at", "changed_by", *SYNCED}
 
 
-_StateShape: Any = shape_of(Shape, _STATE, OUTPUTS, or_default_if_later)
+class _OpenShape(Shape):
+    model_config = ConfigDict(extra="allow")
 
 
-class StateShape(_StateShape, Shape):  # type: ignore[misc]  # derived
-    """A memory as the server has it, including unknown fields."""
+def _write_state(state: State) -> dict[str, object]:
+    return {**state.extra, **{name: getattr(state.memory, name) for name in _STATE}}
 
-    model_config = ConfigDict(frozen=True, extra="allow")
 
-    @classmethod
-    def from_state(cls, state: State) -> StateShape:
-        known = {field.name: getattr(state.memory, field.name) for field in _STATE}
-        return cls.model_validate({**state.extra, **known}, from_attributes=True)
+def _read_state(found: Any, values: dict[str, Any]) -> State:  # noqa: ANN401  # its shape
+    return State(values["memory"], dict(found.model_extra))
 
-    def to_state(self, owner: str) -> State:
-        memory = Memory(owner=owner, **values_of(self, _STATE))
-        return State(memory, dict(self.model_extra or {}))
+
+STATE: Final = codec(
+    State,
+    "StateShape",
+    """A memory as the server has it, including unknown fields.""",
+    base=_OpenShape,
+    flat=("memory",),
+    # A server does not say whose memory it is: the client may know its owner by another name.
+    without={
+        "extra": {},
+        **{f"memory.{name}": FIELDS[name].default for name in FIELDS.keys() - _STATE},
+        "memory.owner": "",
+    },
+    later=ADDED - {"deleted_at"},
+    write=_write_state,
+    read=_read_state,
+)
+
+
+_FieldsIn: Any = shape_of(BaseModel, SYNCED.values(), TYPES, or_unset, {})
+
+
+class FieldsIn(_FieldsIn, BaseModel):  # type: ignore[misc]  # derived
+    """Some or all fields of a memory. Unknown ones are kept for versions that know them. Values are
+    validated write by write, so that one bad write does not block the others.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+    def to_fields(self) -> dict[str, object]:
+        values = read_set(Memory, self)
+        known = {name: FIELDS[name].to_json(value) for name, value in values.items()}
+        return {**(self.model_extra or {}), **known}
+
+
+class RevisionIn(Input):
+    """The losing side of a conflict. Unknown kinds are kept for versions that know them."""
+
+    id: Id
+    memory_id: Id
+    kind: Annotated[str, Field(max_length=40, examples=["edit"])]
+    fields: FieldsIn
+    made_at: Moment
+    resolved_at: Moment | None = None
+
+    def to_revision(self) -> Revision:
+        return build(Revision, self, fields=self.fields.to_fields())
+
+
+REVISION: Final = codec(
+    RemoteRevision,
+    "RevisionOut",
+    """A revision and the position of its last change.""",
+    flat=("revision",),
+    kind={"type": str},
+)
 
 
 class OutgoingIn(Input):
@@ -77,7 +126,7 @@ class OutgoingIn(Input):
 
     def to_outgoing(self) -> Outgoing:
         fields = None if self.fields is None else self.fields.to_fields()
-        return Outgoing(**{**dict(self), "fields": fields})
+        return build(Outgoing, self, fields=fields)
 
 
 _MAX_ITEMS: dict[str, Any] = {"maxItems": 500}
@@ -120,203 +169,72 @@ class PushIn(Input):
     sensitive: bool = False
 
 
-def push_body(
-    store: UUID,
-    items: list[Outgoing],
-    revisions: list[Revision],
-    *,
-    sensitive: bool,
-    epoch: UUID | None,
-    protocol: int,
-) -> dict[str, object]:
-    """A push as the client sends it; the server validates it."""
-    return {
-        "protocol": protocol,
-        "store": str(store),
-        "epoch": None if epoch is None else str(epoch),
-        "sensitive": sensitive,
-        "memories": [outgoing_body(item) for item in items],
-        "revisions": [revision_body(revision) for revision in revisions],
-    }
-
-
-def outgoing_body(item: Outgoing) -> dict[str, object]:
-    return {
-        "id": str(item.id),
-        "edit": str(item.edit),
-        "based_on": item.based_on,
-        "version": item.version,
-        "fields": None if item.fields is None else dict(item.fields),
-        "created_at": iso(item.created_at),
-        "updated_at": iso(item.updated_at),
-        "earlier": None if item.earlier is None else str(item.earlier),
-    }
-
-
 class PullIn(Input):
     """Where to continue, as query parameters."""
 
-    protocol: Annotated[int, Strict(strict=False)] = Field(json_schema_extra={"const": PROTOCOL})
+    protocol: QueryInt = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
-    cursor: Annotated[int, Strict(strict=False), Field(ge=0, le=MAX_POSITION)] = 0
-    limit: Annotated[int, Strict(strict=False)] = Field(
-        default=200, json_schema_extra={"minimum": 1, "maximum": 500}
-    )
-    sensitive: Annotated[bool, Strict(strict=False)] = False
-    count: Annotated[bool, Strict(strict=False)] = False
+    cursor: Annotated[QueryInt, Field(ge=0, le=MAX_POSITION)] = 0
+    limit: QueryInt = Field(default=200, json_schema_extra={"minimum": 1, "maximum": 500})
+    sensitive: QueryBool = False
+    count: QueryBool = False
 
 
-class RemoteOut(Shape):
+REMOTE: Final = codec(
+    Remote,
+    "RemoteOut",
     """What the server has of one memory: its state, or `erased`; neither if it is sensitive and
     stays there. `edit` is the last edit of the requesting store in it.
-    """
-
-    id: UUID
-    change: int
-    version: int
-    erased: bool
-    deleted_at: Moment | None
-    edit: UUID | None
-    edit_version: int
-    memory: StateShape | None
-
-    @classmethod
-    def from_remote(cls, remote: Remote) -> RemoteOut:
-        return cls(
-            id=remote.id,
-            change=remote.change,
-            version=remote.version,
-            erased=remote.is_erased,
-            deleted_at=remote.deleted_at,
-            edit=remote.edit,
-            edit_version=remote.edit_version,
-            memory=None if remote.state is None else StateShape.from_state(remote.state),
-        )
-
-    def to_remote(self, owner: str) -> Remote:
-        return Remote(
-            self.id,
-            self.change,
-            self.version,
-            None if self.memory is None else self.memory.to_state(owner),
-            self.erased,
-            self.deleted_at,
-            self.edit,
-            self.edit_version,
-        )
-
-
-class RefusalOut(Shape):
-    """Why a write will never be accepted."""
-
-    reason: str
-    remedy: str
-
-
-class AnswerOut(Shape):
-    """The outcome of one write: the current state, or why it was refused."""
-
-    id: UUID
-    current: RemoteOut | None
-    refused: RefusalOut | None
-
-    @classmethod
-    def from_answer(cls, answer: Answer) -> AnswerOut:
-        refused = answer.refused
-        return cls(
-            id=answer.id,
-            current=None if answer.remote is None else RemoteOut.from_remote(answer.remote),
-            refused=None
-            if refused is None
-            else RefusalOut(reason=refused.reason, remedy=refused.remedy),
-        )
-
-    def to_answer(self, owner: str) -> Answer:
-        return Answer(
-            self.id,
-            None if self.current is None else self.current.to_remote(owner),
-            None if self.refused is None else Refusal(self.refused.reason, self.refused.remedy),
-        )
-
-
-class PeerOut(Shape):
-    """The answering server, and the owner it answers for. A server restored from a backup is in
-    another `epoch`.
-    """
-
-    protocol: int
-    server: UUID
-    owner: str
-    epoch: UUID
-
-    def to_peer(self) -> Peer:
-        return Peer(self.server, self.owner, self.epoch)
-
-
-class PushedOut(PeerOut):
-    """An answer for each write, in the order sent."""
-
-    answers: list[AnswerOut]
-    revisions: list[RevisionOut]
-
-    @classmethod
-    def from_pushed(cls, pushed: Pushed) -> PushedOut:
-        return cls(
-            protocol=PROTOCOL,
-            server=pushed.peer.server,
-            owner=pushed.peer.owner,
-            epoch=pushed.peer.epoch,
-            answers=[AnswerOut.from_answer(answer) for answer in pushed.answers],
-            revisions=[RevisionOut.from_remote(revision) for revision in pushed.revisions],
-        )
-
-    def to_pushed(self, owner: str) -> Pushed:
-        return Pushed(
-            self.to_peer(),
-            tuple(answer.to_answer(owner) for answer in self.answers),
-            tuple(revision.to_remote() for revision in self.revisions),
-        )
-
-
-class ChangesOut(PeerOut):
+    """,
+    memory={"path": "state"},
+    erased={"path": "is_erased"},
+)
+REFUSAL: Final = codec(
+    Refusal,
+    "RefusalOut",
+    """Why a write will never be accepted.""",
+)
+ANSWER: Final = codec(
+    Answer,
+    "AnswerOut",
+    """The outcome of one write: the current state, or why it was refused.""",
+    current={"path": "remote"},
+)
+PUSHED: Final = codec(
+    Pushed,
+    "PushedOut",
+    """An answer for each write, in the order sent.""",
+    flat=("peer",),
+)
+CHANGES: Final = codec(
+    ChangePage,
+    "ChangesOut",
     """One page of changes; continue from `cursor` while there is more. `reset`: the cursor is ahead
     of the server, which was restored; compare everything again. `settings` are how recall ranks
     here.
-    """
+    """,
+    flat=("peer",),
+    later=("settings",),
+    reset={"path": "is_reset"},
+)
+CONFLICT: Final = codec(
+    ConflictReport,
+    "ConflictOut",
+    """A conflict: what was kept of the losing side, and the current memory.""",
+    flat=("revision",),
+    kind={"type": str},
+)
+CONFLICTS: Final = listing(
+    CONFLICT,
+    "conflicts",
+    "ConflictsOut",
+    """The open conflicts, oldest first.""",
+)
 
-    memories: list[RemoteOut]
-    revisions: list[RevisionOut]
-    cursor: int
-    has_more: bool
-    remaining: int | None
-    reset: bool
-    # May include those of a newer server: what cannot be used is ignored, not rejected.
-    settings: dict[str, Any] | None = None
 
-    @classmethod
-    def from_page(cls, page: ChangePage) -> ChangesOut:
-        return cls(
-            protocol=PROTOCOL,
-            server=page.peer.server,
-            owner=page.peer.owner,
-            epoch=page.peer.epoch,
-            memories=[RemoteOut.from_remote(memory) for memory in page.memories],
-            revisions=[RevisionOut.from_remote(revision) for revision in page.revisions],
-            cursor=page.cursor,
-            has_more=page.has_more,
-            remaining=page.remaining,
-            reset=page.is_reset,
-            settings=None if page.settings is None else dict(page.settings),
-        )
+class ResolveIn(Input):
+    """Which side to keep: the `current` one, or the `other` one that was kept."""
 
-    def to_page(self, owner: str) -> ChangePage:
-        return ChangePage(
-            self.to_peer(),
-            tuple(memory.to_remote(owner) for memory in self.memories),
-            tuple(revision.to_remote() for revision in self.revisions),
-            self.cursor,
-            self.has_more,
-            self.remaining,
-            self.reset,
-            self.settings,
-        )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"keep": "current"}]})
+
+    keep: Literal["current", "other"]

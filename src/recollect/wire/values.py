@@ -22,7 +22,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from recollect.core.memory.links import KINDS, MAX_LINKS, Link
+from recollect.core.memory.links import KINDS, MAX_LINKS
 from recollect.core.memory.memory import CATEGORIES, Limits, repaired
 from recollect.core.recall.request import MAX_WEIGHT
 
@@ -67,6 +67,8 @@ Text = Annotated[str, BeforeValidator(_repaired)]
 """Any text: JSON may hold halves of surrogate pairs."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+QueryBool = Annotated[bool, Strict(strict=False)]
+QueryInt = Annotated[int, Strict(strict=False)]
 Moment = Annotated[
     AwareDatetime,
     Strict(strict=False),
@@ -113,7 +115,8 @@ Weight = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": MAX_
 class Shape(BaseModel):
     """An outgoing object. Readers skip unknown fields: the writer may be newer."""
 
-    model_config = ConfigDict(frozen=True)
+    # Values are read by attribute, where a field of JSON may have a path; JSON is read by name.
+    model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
 
 class Input(BaseModel):
@@ -131,27 +134,6 @@ class LinkIn(Input):
         json_schema_extra={"enum": [*KINDS]},
     )
     target: Id = Field(description="The full id of the other memory.")
-
-    @classmethod
-    def from_link(cls, link: Link) -> LinkIn:
-        return cls(kind=link.kind, target=link.target)
-
-    def to_link(self) -> Link:
-        return Link(self.kind, self.target)
-
-
-class LinkOut(Shape):
-    """A link to another memory. Keep unknown kinds, but do not follow them."""
-
-    kind: str
-    target: UUID
-
-    @classmethod
-    def from_link(cls, link: Link) -> LinkOut:
-        return cls(kind=link.kind, target=link.target)
-
-    def to_link(self) -> Link:
-        return Link(self.kind, self.target)
 
 
 Links = Annotated[list[LinkIn], Field(json_schema_extra={"maxItems": MAX_LINKS})]

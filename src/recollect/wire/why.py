@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Final
 from uuid import UUID
 
 from pydantic import Field
 
 from recollect.core.recall.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
 from recollect.core.recall.request import LegName, LegStatus, Reason, RerankReport
-from recollect.wire.answers import MemoryOut
-from recollect.wire.recall import RerankPlaceOut, RerankReportOut
+from recollect.wire.codec import Codec
+from recollect.wire.memory import MEMORY
+from recollect.wire.recall import MemoryOut, RerankPlaceOut, RerankReportOut
 from recollect.wire.values import Shape
 
 
@@ -118,7 +120,7 @@ class WhyOut(Shape):
     def from_report(cls, report: WhyReport) -> WhyOut:
         judged, stage = report.rerank, report.second_stage
         return cls(
-            memory=MemoryOut.from_memory(report.memory),
+            memory=MEMORY.to_shape(report.memory),
             recalled=report.recalled,
             place=report.place,
             limit=report.limit,
@@ -137,7 +139,7 @@ class WhyOut(Shape):
 
     def to_report(self) -> WhyReport:
         return WhyReport(
-            memory=self.memory.to_memory(),
+            memory=MEMORY.read(self.memory),
             recalled=self.recalled,
             place=self.place,
             limit=self.limit,
@@ -155,3 +157,6 @@ class WhyOut(Shape):
             moved=self.moved,
             note=self.note,
         )
+
+
+WHY: Final[Codec[WhyReport]] = Codec(lambda: (WhyOut, WhyOut.to_report))

@@ -5,6 +5,7 @@ server's alone.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import time
@@ -149,12 +150,11 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
     ):
         return None
     from recollect.adapters.resident.client import send_question
-    from recollect.wire.recall import RecollectionOut
-    from recollect.wire.recall_inputs import RecallIn, ResidentIn
+    from recollect.wire.plain import to_plain
+    from recollect.wire.recall import RECOLLECTION
 
-    recall = RecallIn.from_request(request.checked())
-    question = ResidentIn.model_construct(owner=settings.owner, recall=recall)
-    line = question.model_dump_json(exclude_unset=True).encode() + b"\n"
+    question = {"owner": settings.owner, "recall": to_plain(request.checked())}
+    line = json.dumps(question).encode() + b"\n"
 
     def ask() -> bytes | None:
         until = time.monotonic() + settings.timeouts.resident
@@ -166,11 +166,7 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
 
     answer = await asyncio.to_thread(ask)
     try:
-        return (
-            None
-            if answer is None
-            else RecollectionOut.model_validate_json(answer).to_recollection()
-        )
+        return None if answer is None else RECOLLECTION.decode(answer)
     except ValueError:
         return None
 

@@ -19,10 +19,10 @@ from recollect.core import errors
 from recollect.core.errors import RecollectError
 from recollect.core.memory.memory import Changes, Draft
 from recollect.core.recall.settings import RecallSettings
-from recollect.wire.answers import MemoryOut
+from recollect.wire.admin import SETTINGS, SettingsIn
 from recollect.wire.inputs import ChangesIn, DraftIn
+from recollect.wire.memory import MEMORY
 from recollect.wire.problems import KINDS
-from recollect.wire.settings import SettingsIn, SettingsOut
 
 HOOKS = Path(__file__).parent
 
@@ -79,7 +79,7 @@ def test_the_examples_of_answers_have_the_shapes_of_answers(document: dict[str, 
 
 def test_the_examples_show_the_default_settings(document: dict[str, Any]) -> None:
     answer = document["paths"]["/api/v1/settings"]["get"]["responses"]["200"]
-    shown = SettingsOut.from_settings(RecallSettings()).model_dump(exclude_none=True)
+    shown = SETTINGS.encode(RecallSettings())
     assert answer["content"]["application/json"]["example"] == shown
 
 
@@ -119,10 +119,10 @@ def test_the_shapes_have_the_fields_of_the_domain() -> None:
     from recollect.core.memory.memory import Memory
 
     settings = {field.name for field in fields(RecallSettings)}
-    assert {*MemoryOut.model_fields, "was_known"} == {field.name for field in fields(Memory)}
+    assert {*MEMORY.shape.model_fields, "was_known"} == {field.name for field in fields(Memory)}
     assert set(DraftIn.model_fields) == {field.name for field in fields(Draft)}
     assert set(ChangesIn.model_fields) == {*Changes.__annotations__, "based_on"}
-    assert set(SettingsOut.model_fields) == set(SettingsIn.model_fields) == settings
+    assert set(SETTINGS.shape.model_fields) == set(SettingsIn.model_fields) == settings
 
 
 def test_every_error_has_a_status_and_a_type_of_its_own() -> None:

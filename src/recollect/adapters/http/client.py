@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
@@ -26,6 +26,7 @@ from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
+from recollect.wire.plain import to_plain
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from recollect.core.recall.settings import RecallSettings, SettingChange
     from recollect.core.sync.model import ConflictReport, Keep
     from recollect.core.text.secret import Secret
+    from recollect.wire.codec import Codec
 
 _LAST_PORT: Final = 65535
 # A server ends an idle connection after five seconds; one that is used just then is lost.
@@ -59,7 +61,7 @@ _TEXTS: Final = {"content", "tags", "expanded_keywords"}
 _BATCH: Final = "/memories:batch"
 # A server takes a body of a megabyte.
 _MAX_BYTES: Final = 900_000
-Answer = TypeVar("Answer", bound=BaseModel)
+Answer = TypeVar("Answer")
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -105,16 +107,14 @@ class RemoteService:
 
     async def remember(self, draft: Draft) -> Memory:
         from recollect.core.privacy.sensitivity import secret_in_draft
-        from recollect.wire.inputs import DraftIn
-        from recollect.wire.writes import WrittenOut
+        from recollect.wire.memory import WRITTEN
 
         self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
-        answer = await self.ask(WrittenOut, "POST", "memories", body=DraftIn.from_draft(draft))
-        return answer.to_memory()
+        return (await self.ask(WRITTEN, "POST", "memories", body=to_plain(draft))).memory
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
         from recollect.core.memory.batch import Remembered, check_batch_size
-        from recollect.wire.batch import BatchOut
+        from recollect.wire.memory import BATCH
 
         check_batch_size(batch)
         results: dict[int, Remembered] = {}
@@ -126,33 +126,29 @@ class RemoteService:
                 id = None if isinstance(item, InvalidInput) else item.id
                 results[place] = Remembered(id, "refused", error)
         for part in _requests(sent):
-            body = {"memories": [values for _, _, values in part]}
-            answer = await self.ask(BatchOut, "POST", _BATCH, body=body)
-            for (place, draft, _), result in zip(part, answer.results, strict=True):
-                results[place] = result.to_result(draft)
+            body = {"memories": [values for _, values in part]}
+            answer = await self.ask(BATCH, "POST", _BATCH, body=body)
+            for (place, _), result in zip(part, answer.results, strict=True):
+                results[place] = result
         return [results[place] for place in range(len(batch))]
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        from recollect.wire.recall import RecollectionOut
-        from recollect.wire.recall_inputs import RecallIn
+        from recollect.wire.recall import RECOLLECTION
 
-        question = RecallIn.from_request(self._may_leave(request))
-        question = question.model_copy(update={"explain": True})
-        answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
-        return answer.to_recollection()
+        body = {**to_plain(self._may_leave(request)), "explain": True}
+        return await self.ask(RECOLLECTION, "POST", "recall", body=body)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        from recollect.wire.recall_inputs import WhyIn
-        from recollect.wire.why import WhyOut
+        from recollect.wire.why import WHY
 
         id = IdPrefix.parse(reference).text
-        question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
-        return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
+        body = {**to_plain(self._may_leave(request)), "id": id}
+        return await self.ask(WHY, "POST", "why", body=body)
 
     async def get(self, reference: str) -> Memory:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
-        return (await self.ask(MemoryOut, "GET", _path(reference), is_short=True)).to_memory()
+        return await self.ask(MEMORY, "GET", _path(reference), is_short=True)
 
     async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
         """These differ from each other; to compare them with the whole store would take a request
@@ -163,22 +159,19 @@ class RemoteService:
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.memory import checked_scope
         from recollect.core.memory.paging import check_page_size
-        from recollect.wire.answers import PageOut
-        from recollect.wire.inputs import ScopeIn
+        from recollect.wire.memory import PAGE
 
         check_page_size(limit)
-        asked = ScopeIn.from_scope(checked_scope(scope)).model_dump(mode="json", exclude_none=True)
-        query = {**asked, "limit": limit, **({"cursor": cursor} if cursor else {})}
-        if scope.forgotten:
-            query["forgotten"] = True
-        return (await self.ask(PageOut, "GET", "memories", query=query, is_short=True)).to_page()
+        query = {**to_plain(checked_scope(scope)), "limit": limit}
+        if cursor:
+            query["cursor"] = cursor
+        return await self.ask(PAGE, "GET", "memories", query=query, is_short=True)
 
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
         from recollect.core.privacy.sensitivity import secret_in_changes
-        from recollect.wire.answers import MemoryOut
-        from recollect.wire.inputs import ChangesIn
+        from recollect.wire.memory import MEMORY
 
         if not self.is_here:
             has_text = bool(changes.keys() & _TEXTS)
@@ -186,39 +179,37 @@ class RemoteService:
             self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
             if has_text and said is None:  # a sensitive memory stays one, and so does its new text
                 self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
-        body = ChangesIn.from_changes(changes, based_on)
-        return (await self.ask(MemoryOut, "PATCH", _path(reference), body=body)).to_memory()
+        body = {**to_plain(changes), "based_on": based_on}
+        return await self.ask(MEMORY, "PATCH", _path(reference), body=body)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
         path = _link_path(reference, kind, target)
-        return (await self.ask(MemoryOut, "PUT", path)).to_memory()
+        return await self.ask(MEMORY, "PUT", path)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
         path = _link_path(reference, kind, target)
-        return (await self.ask(MemoryOut, "DELETE", path)).to_memory()
+        return await self.ask(MEMORY, "DELETE", path)
 
     async def history(self, reference: str) -> list[Memory]:
-        from recollect.wire.answers import HistoryOut
+        from recollect.wire.memory import HISTORY
 
-        path = f"{_path(reference)}/versions"
-        found = await self.ask(HistoryOut, "GET", path, is_short=True)
-        return [memory.to_memory() for memory in found.versions]
+        return await self.ask(HISTORY, "GET", f"{_path(reference)}/versions", is_short=True)
 
     async def restore(self, reference: str, version: int) -> Memory:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
         path = f"{_path(reference)}/versions/{version}/restore"
-        return (await self.ask(MemoryOut, "POST", path)).to_memory()
+        return await self.ask(MEMORY, "POST", path)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
-        from recollect.wire.answers import ForgottenOut
+        from recollect.wire.memory import FORGOTTEN
 
         query = {"forever": forever}
-        return (await self.ask(ForgottenOut, "DELETE", _path(reference), query=query)).id
+        return (await self.ask(FORGOTTEN, "DELETE", _path(reference), query=query)).id
 
     async def resolve_project(self, name: str, here: str | None = None) -> str:
         from recollect.core.memory.project import is_whole, resolve_project
@@ -228,86 +219,80 @@ class RemoteService:
         return resolve_project(name.strip(), (await self.stats()).by_project, here)
 
     async def stats(self) -> Stats:
-        from recollect.wire.answers import StatsOut
+        from recollect.wire.stats import STATS
 
-        return (await self.ask(StatsOut, "GET", "stats", is_short=True)).to_stats()
+        return await self.ask(STATS, "GET", "stats", is_short=True)
 
     async def settings(self) -> RecallSettings:
-        from recollect.wire.settings import SettingsSaid
+        from recollect.wire.admin import SETTINGS_SAID
 
-        return (await self.ask(SettingsSaid, "GET", "settings", is_short=True)).to_settings()
+        return await self.ask(SETTINGS_SAID, "GET", "settings", is_short=True)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
-        from recollect.wire.settings import SettingsSaid
+        from recollect.wire.admin import SETTINGS_SAID
 
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        answer = await self.ask(SettingsSaid, "PATCH", "settings", body=body, is_short=True)
-        return answer.to_settings()
+        return await self.ask(SETTINGS_SAID, "PATCH", "settings", body=body, is_short=True)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.core.recall.settings import check_log_limit
-        from recollect.wire.settings import SettingsLogOut
+        from recollect.wire.admin import SETTINGS_LOG
 
         check_log_limit(limit)
         query = {"limit": limit}
-        answer = await self.ask(SettingsLogOut, "GET", "settings/audit", query=query, is_short=True)
-        return [change.to_change() for change in answer.changes]
+        return await self.ask(SETTINGS_LOG, "GET", "settings/audit", query=query, is_short=True)
 
     async def conflicts(self) -> list[ConflictReport]:
-        from recollect.wire.conflicts import ConflictsOut
+        from recollect.wire.sync import CONFLICTS
 
-        answer = await self.ask(ConflictsOut, "GET", "conflicts", is_short=True)
-        return [conflict.to_report() for conflict in answer.conflicts]
+        return await self.ask(CONFLICTS, "GET", "conflicts", is_short=True)
 
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
-        from recollect.wire.conflicts import ConflictOut
+        from recollect.wire.sync import CONFLICT
 
         path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
-        return (await self.ask(ConflictOut, "POST", path, body={"keep": keep})).to_report()
+        return await self.ask(CONFLICT, "POST", path, body={"keep": keep})
 
     async def proposals(self) -> list[Proposal]:
-        from recollect.wire.curation import ProposalsOut
+        from recollect.wire.curation import PROPOSALS
 
-        answer = await self.ask(ProposalsOut, "GET", "proposals", is_short=True)
-        return [proposal.to_proposal() for proposal in answer.proposals]
+        return await self.ask(PROPOSALS, "GET", "proposals", is_short=True)
 
     async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
-        from recollect.wire.curation import JournalEntryOut
+        from recollect.wire.curation import JOURNAL_ENTRY
 
         path = f"proposals/{IdPrefix.parse(reference).text}/accept"
-        return (await self.ask(JournalEntryOut, "POST", path, body={"keep": keep})).to_entry()
+        return await self.ask(JOURNAL_ENTRY, "POST", path, body={"keep": keep})
 
     async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
-        from recollect.wire.curation import ProposalOut
+        from recollect.wire.curation import PROPOSAL
 
         step = "reject" if verdict == "rejected" else "later"
         path = f"proposals/{IdPrefix.parse(reference).text}/{step}"
-        return (await self.ask(ProposalOut, "POST", path)).to_proposal()
+        return await self.ask(PROPOSAL, "POST", path)
 
     async def curation_counts(self) -> CurationCounts | None:
         return (await self.stats()).curation
 
     async def journal(self, limit: int = 20) -> list[JournalEntry]:
-        from recollect.wire.curation import JournalOut
+        from recollect.wire.curation import JOURNAL
 
-        query = {"limit": limit}
-        answer = await self.ask(JournalOut, "GET", "journal", query=query, is_short=True)
-        return [entry.to_entry() for entry in answer.entries]
+        return await self.ask(JOURNAL, "GET", "journal", query={"limit": limit}, is_short=True)
 
     async def undo(self, reference: str | None = None) -> JournalEntry:
-        from recollect.wire.curation import JournalEntryOut
+        from recollect.wire.curation import JOURNAL_ENTRY
 
         body = {} if reference is None else {"id": reference}
-        return (await self.ask(JournalEntryOut, "POST", "undo", body=body)).to_entry()
+        return await self.ask(JOURNAL_ENTRY, "POST", "undo", body=body)
 
     async def erase_owner(self, owner: str) -> ErasureReport:
         """All that the key's owner has on the server; he must be named."""
-        from recollect.wire.erasure import ErasedOut
+        from recollect.wire.admin import ERASED
 
-        return (await self.ask(ErasedOut, "POST", "erase", body={"owner": owner})).to_report()
+        return await self.ask(ERASED, "POST", "erase", body={"owner": owner})
 
     def _sendable(self, item: BatchItem) -> Draft:
         if isinstance(item, InvalidInput):
@@ -345,12 +330,12 @@ class RemoteService:
 
     async def ask(
         self,
-        shape: type[Answer],
+        codec: Codec[Answer],
         method: str,
         path: str,
         *,
         query: Mapping[str, Any] | None = None,
-        body: BaseModel | Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
         is_short: bool = False,
     ) -> Answer:
         """One request of the API, also for what has an adapter of its own. `is_short`: no model is
@@ -386,7 +371,7 @@ class RemoteService:
             await self._sleep(seconds)
             waited, attempt = waited + seconds, attempt + 1
         try:
-            return shape.model_validate_json(response.content)
+            return codec.decode(response.content)
         except ValidationError as error:
             raise self._not_recollect(response) from error
 
@@ -442,36 +427,25 @@ def _link_path(reference: str, kind: str, target: str) -> str:
 
 def _requests(
     drafts: Iterable[tuple[int, Draft]],
-) -> Iterator[list[tuple[int, Draft, dict[str, Any]]]]:
-    """Drafts, each with its place and its JSON values, in requests that a server accepts."""
-    from recollect.wire.inputs import DraftIn
-
-    part: list[tuple[int, Draft, dict[str, Any]]] = []
+) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    """The JSON values of drafts, each with its place, in requests that a server accepts."""
+    part: list[tuple[int, dict[str, Any]]] = []
     size = 0
     for place, draft in drafts:
-        values = DraftIn.from_draft(draft).model_dump(exclude_unset=True)
+        values = to_plain(draft)
         length = len(_json(values) or b"")
         if part and size + length > _MAX_BYTES:
             yield part
             part, size = [], 0
-        part.append((place, draft, values))
+        part.append((place, values))
         size += length + 2
     if part:
         yield part
 
 
-def _json(body: BaseModel | Mapping[str, object] | None) -> bytes | None:
-    """ASCII JSON, which can also carry what is not valid text, for the server to refuse in words.
-    Of a model only what was set, since an unnamed field is not a change.
-    """
-    if body is None:
-        return None
-    values = body.model_dump(exclude_unset=True) if isinstance(body, BaseModel) else body
-    return json.dumps(values, default=_as_text).encode("ascii")
-
-
-def _as_text(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+def _json(body: Mapping[str, object] | None) -> bytes | None:
+    """ASCII JSON: it also carries what is not valid text, for the server to refuse in words."""
+    return None if body is None else json.dumps(body, default=str).encode("ascii")
 
 
 # What a server prints beside its own address, and what is easily taken for it.

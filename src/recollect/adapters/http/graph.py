@@ -7,7 +7,7 @@ from datetime import datetime
 
 from recollect.adapters.http.client import RemoteService
 from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
-from recollect.wire.graph import ConceptOut, GraphStatsOut, NeighbourhoodOut, PathOut
+from recollect.wire.graph import CONCEPT, GRAPH_STATS, NEIGHBOURHOOD, PATH
 
 
 class RemoteGraph:
@@ -20,25 +20,24 @@ class RemoteGraph:
         self, name: str, *, limit: int = 20, as_of: datetime | None = None, history: bool = False
     ) -> Neighbourhood:
         query = {"name": name, "limit": limit, "history": history, **_at(as_of)}
-        answer = await self._ask(NeighbourhoodOut, "GET", "graph/concept", query=query)
-        return answer.to_neighbourhood()
+        return await self._ask(NEIGHBOURHOOD, "GET", "graph/concept", query=query)
 
     async def path(
         self, source: str, target: str, *, as_of: datetime | None = None
     ) -> GraphPath | None:
         query = {"source": source, "target": target, **_at(as_of)}
-        return (await self._ask(PathOut, "GET", "graph/path", query=query)).to_path()
+        return await self._ask(PATH, "GET", "graph/path", query=query)
 
     async def stats(self) -> GraphStats:
-        return (await self._ask(GraphStatsOut, "GET", "graph/stats")).to_stats()
+        return await self._ask(GRAPH_STATS, "GET", "graph/stats")
 
     async def merge(self, into: str, other: str) -> Concept:
         body = {"into": into, "other": other}
-        return (await self._ask(ConceptOut, "POST", "graph/merge", body=body)).to_concept()
+        return await self._ask(CONCEPT, "POST", "graph/merge", body=body)
 
     async def split(self, concept: str, alias: str) -> Concept:
         body = {"concept": concept, "alias": alias}
-        return (await self._ask(ConceptOut, "POST", "graph/split", body=body)).to_concept()
+        return await self._ask(CONCEPT, "POST", "graph/split", body=body)
 
 
 def _at(as_of: datetime | None) -> Mapping[str, str]:

@@ -9,7 +9,8 @@ from uuid import UUID
 from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.privacy.keys import Key
-from recollect.wire.keys import KeyIn, KeysOut, NewKeyOut, RevokedOut, RotateIn
+from recollect.wire.admin import KEYS, NEW_KEY, REVOKED
+from recollect.wire.plain import to_plain
 
 
 class RemoteKeys:
@@ -19,7 +20,7 @@ class RemoteKeys:
         self._ask = server.ask
 
     async def list(self) -> Sequence[Key]:
-        return [key.to_key() for key in (await self._ask(KeysOut, "GET", "keys")).keys]
+        return await self._ask(KEYS, "GET", "keys")
 
     async def create(
         self,
@@ -30,17 +31,21 @@ class RemoteKeys:
         project: str | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[Key, str]:
-        body = KeyIn(owner=owner, label=label, role=role, project=project, expires_at=expires_at)
-        made = await self._ask(NewKeyOut, "POST", "keys", body=body)
-        return made.to_key(), made.key
+        body = {
+            "owner": owner,
+            "label": label,
+            "role": role,
+            "project": project,
+            "expires_at": to_plain(expires_at),
+        }
+        return await self._ask(NEW_KEY, "POST", "keys", body=body)
 
     async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
-        body = RotateIn(grace_seconds=int(grace.total_seconds()))
-        made = await self._ask(NewKeyOut, "POST", f"{_path(reference)}/rotate", body=body)
-        return made.to_key(), made.key
+        body = {"grace_seconds": int(grace.total_seconds())}
+        return await self._ask(NEW_KEY, "POST", f"{_path(reference)}/rotate", body=body)
 
     async def revoke(self, reference: str) -> UUID:
-        return (await self._ask(RevokedOut, "DELETE", _path(reference))).revoked
+        return (await self._ask(REVOKED, "DELETE", _path(reference))).revoked
 
 
 def _path(reference: str) -> str:

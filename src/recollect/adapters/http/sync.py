@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from recollect.adapters.http.client import RemoteService
@@ -12,10 +13,12 @@ from recollect.core.sync.model import (
     ChangePage,
     Outgoing,
     Pushed,
+    Remote,
     Revision,
     check_protocol,
 )
-from recollect.wire.sync import ChangesOut, PushedOut, push_body
+from recollect.wire.plain import to_plain
+from recollect.wire.sync import CHANGES, PUSHED
 
 
 class RemoteSync(RemoteService):
@@ -44,17 +47,21 @@ class RemoteSync(RemoteService):
         revisions: Sequence[Revision],
         epoch: UUID | None = None,
     ) -> Pushed:
-        body = push_body(
-            store,
-            [*items],
-            [*revisions],
-            sensitive=self._sensitive,
-            epoch=epoch,
-            protocol=self.protocol,
-        )
-        answer = await self.ask(PushedOut, "POST", "sync/push", body=body)
-        check_protocol(answer.protocol, by="server")
-        return answer.to_pushed(self._owner)
+        body = {
+            "protocol": self.protocol,
+            "store": store,
+            "epoch": epoch,
+            "sensitive": self._sensitive,
+            "memories": to_plain(items),
+            "revisions": to_plain(revisions),
+        }
+        pushed = await self.ask(PUSHED, "POST", "sync/push", body=body)
+        check_protocol(pushed.peer.protocol, by="server")
+        answers = [
+            replace(answer, remote=answer.remote and self._own(answer.remote))
+            for answer in pushed.answers
+        ]
+        return replace(pushed, answers=tuple(answers))
 
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage:
         query = {
@@ -65,6 +72,13 @@ class RemoteSync(RemoteService):
             "sensitive": self._sensitive,
             "count": count,
         }
-        answer = await self.ask(ChangesOut, "GET", "sync/pull", query=query)
-        check_protocol(answer.protocol, by="server")
-        return answer.to_page(self._owner)
+        page = await self.ask(CHANGES, "GET", "sync/pull", query=query)
+        check_protocol(page.peer.protocol, by="server")
+        return replace(page, memories=tuple(map(self._own, page.memories)))
+
+    def _own(self, remote: Remote) -> Remote:
+        """With the memory's owner on this machine, whom the server may call otherwise."""
+        if remote.state is None:
+            return remote
+        memory = replace(remote.state.memory, owner=self._owner)
+        return replace(remote, state=replace(remote.state, memory=memory))

@@ -152,6 +152,7 @@ class Peer:
     server: UUID
     owner: str
     epoch: UUID
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)

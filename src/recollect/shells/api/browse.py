@@ -9,6 +9,8 @@ from fastapi import APIRouter, Query
 
 from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
 from recollect.core.errors import Conflict
+from recollect.core.memory.listing import Table
+from recollect.core.memory.memory import Memory
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
@@ -17,18 +19,9 @@ from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
 from recollect.usecases.memory.export import export_chosen
 from recollect.usecases.tasks import analyze_text
-from recollect.wire.answers import MemoryOut
-from recollect.wire.browse import (
-    DetailsOut,
-    ExportIn,
-    ExportOut,
-    GrowthOut,
-    InjectIn,
-    InjectOut,
-    TableIn,
-    TableOut,
-    WeekOut,
-)
+from recollect.wire.inputs import ExportIn, InjectIn, TableIn
+from recollect.wire.memory import MEMORY
+from recollect.wire.page import DETAILS, TABLE, ExportOut, GrowthOut, InjectOut, WeekOut
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
@@ -41,14 +34,14 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="table_of_memories",
     **needs("table"),
     summary="Filter and sort",
+    response_model=TABLE.shape,
     responses={200: examples.of("table", "The rows."), **problems(*SENT)},
 )
-async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> TableOut:
+async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> Table:
     """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
     rows; to read everything once, use the listing with its cursor.
     """
-    listing = query.to_listing()
-    return TableOut.from_table(await browse.table(mine.context_for("table"), mine.owner, listing))
+    return await browse.table(mine.context_for("table"), mine.owner, query.to_listing())
 
 
 @router.get(
@@ -56,14 +49,14 @@ async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> T
     operation_id="memory_details",
     **needs("details"),
     summary="Read with history",
+    response_model=DETAILS.shape,
     responses={200: examples.of("details", "The memory."), **problems(*SENT, *REFERRED)},
 )
-async def memory_details(reference: Reference, mine: Mine) -> DetailsOut:
+async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
     """One memory, forgotten or not, with its former versions, its concepts and the state of its
     vector.
     """
-    found = await browse.details(mine.context_for("details"), mine.owner, reference)
-    return DetailsOut.from_details(found)
+    return await browse.details(mine.context_for("details"), mine.owner, reference)
 
 
 @router.post(
@@ -71,16 +64,15 @@ async def memory_details(reference: Reference, mine: Mine) -> DetailsOut:
     operation_id="restore_memory",
     **needs("restore_forgotten"),
     summary="Restore",
+    response_model=MEMORY.shape,
     responses={
         200: examples.of("memory", "The memory, no longer forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
-async def restore_memory(reference: Reference, mine: Mine) -> MemoryOut:
+async def restore_memory(reference: Reference, mine: Mine) -> Memory:
     """Undo forgetting a memory. One that was erased cannot be restored."""
-    context = mine.context_for("restore_forgotten")
-    memory = await browse.restore(context, mine.owner, reference)
-    return MemoryOut.from_memory(memory)
+    return await browse.restore(mine.context_for("restore_forgotten"), mine.owner, reference)
 
 
 @router.post(

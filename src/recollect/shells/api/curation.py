@@ -6,19 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from recollect.core.curation.proposals import JournalEntry, Proposal
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.wire.curation import (
-    AcceptIn,
-    JournalEntryOut,
-    JournalOut,
-    ProposalOut,
-    ProposalsOut,
-    UndoIn,
-)
+from recollect.wire import curation as wire
+from recollect.wire.curation import AcceptIn, UndoIn
 from recollect.wire.problems import KINDS
 
 router = APIRouter(prefix=PREFIX, tags=["Curation"])
@@ -29,14 +24,14 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
     operation_id="list_proposals",
     **needs("proposals"),
     summary="List",
+    response_model=wire.PROPOSALS.shape,
     responses={200: examples.of("proposals", "The proposals."), **problems(*OWNED)},
 )
-async def list_proposals(mine: Mine) -> ProposalsOut:
+async def list_proposals(mine: Mine) -> list[Proposal]:
     """The proposals that wait for a decision, oldest first. Those about memories that changed since
     are left out.
     """
-    found = await mine.proposals()
-    return ProposalsOut(proposals=[ProposalOut.from_proposal(each) for each in found])
+    return await mine.proposals()
 
 
 @router.post(
@@ -44,16 +39,17 @@ async def list_proposals(mine: Mine) -> ProposalsOut:
     operation_id="accept_proposal",
     **needs("accept_proposal"),
     summary="Accept",
+    response_model=wire.JOURNAL_ENTRY.shape,
     responses={
         200: examples.of("journal_entry", "The acceptance."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
-async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> JournalEntryOut:
+async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> JournalEntry:
     """Link the memory to keep to the other one as its successor. Of a duplicate or a refinement it
     also takes over tags, keywords and the higher importance. Nothing is deleted.
     """
-    return JournalEntryOut.from_entry(await mine.accept_proposal(reference, sent.keep))
+    return await mine.accept_proposal(reference, sent.keep)
 
 
 @router.post(
@@ -61,14 +57,15 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
     operation_id="reject_proposal",
     **needs("decide_proposal"),
     summary="Reject",
+    response_model=wire.PROPOSAL.shape,
     responses={
         200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
-async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
+async def reject_proposal(reference: Reference, mine: Mine) -> Proposal:
     """The pair is not proposed again until one of its memories changes."""
-    return ProposalOut.from_proposal(await mine.decide_proposal(reference, "rejected"))
+    return await mine.decide_proposal(reference, "rejected")
 
 
 @router.post(
@@ -76,14 +73,15 @@ async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
     operation_id="postpone_proposal",
     **needs("decide_proposal"),
     summary="Decide later",
+    response_model=wire.PROPOSAL.shape,
     responses={
         200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
-async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
+async def postpone_proposal(reference: Reference, mine: Mine) -> Proposal:
     """The proposal stays in the list, marked `later`; a rejected one returns to it."""
-    return ProposalOut.from_proposal(await mine.decide_proposal(reference, "later"))
+    return await mine.decide_proposal(reference, "later")
 
 
 @router.get(
@@ -91,6 +89,7 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
     operation_id="list_journal",
     **needs("journal"),
     summary="List acceptances",
+    response_model=wire.JOURNAL.shape,
     responses={
         200: examples.of("journal", "The acceptances."),
         **problems(*OWNED, KINDS[InvalidInput]),
@@ -99,10 +98,9 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
 async def list_journal(
     mine: Mine,
     limit: Annotated[int, Query(ge=1, le=1_000, description="At most so many.")] = 20,
-) -> JournalOut:
+) -> list[JournalEntry]:
     """Accepted proposals that were not undone, newest first."""
-    found = await mine.journal(limit)
-    return JournalOut(entries=[JournalEntryOut.from_entry(entry) for entry in found])
+    return await mine.journal(limit)
 
 
 @router.post(
@@ -110,13 +108,14 @@ async def list_journal(
     operation_id="undo_acceptance",
     **needs("undo"),
     summary="Undo",
+    response_model=wire.JOURNAL_ENTRY.shape,
     responses={
         200: examples.of("journal_entry", "The acceptance that was undone."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
-async def undo_acceptance(sent: UndoIn, mine: Mine) -> JournalEntryOut:
+async def undo_acceptance(sent: UndoIn, mine: Mine) -> JournalEntry:
     """Revert an accepted proposal: the link and what came with it are removed, later edits stay.
     Its pair counts as rejected.
     """
-    return JournalEntryOut.from_entry(await mine.undo(sent.id))
+    return await mine.undo(sent.id)

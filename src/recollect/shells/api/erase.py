@@ -5,12 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from recollect.core.errors import Forbidden
+from recollect.core.privacy.erasure import ErasureReport
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.erase import erase_owner
-from recollect.wire.erasure import ErasedOut, EraseIn
+from recollect.wire.admin import ERASED, EraseIn
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -20,12 +21,13 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="erase_owner",
     **needs("erase_owner"),
     summary="Erase everything",
+    response_model=ERASED.shape,
     responses={
         200: examples.of("erased", "What was erased, and what a search found afterwards."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def erase(sent: EraseIn, server: TheServer, mine: Mine) -> ErasedOut:
+async def erase(sent: EraseIn, server: TheServer, mine: Mine) -> ErasureReport:
     """Erase all memories of the key's owner, who must be named, and search the database for
     anything that remains. Synced clients are notified. The database files may still contain the
     bytes: `unsearched` says so, and which command of the operator removes them.
@@ -37,5 +39,4 @@ async def erase(sent: EraseIn, server: TheServer, mine: Mine) -> ErasedOut:
             "runs `recollect erase --server`.",
         )
     store = mine.context_for("erase_owner").store
-    report = await erase_owner(store, server.light_eraser, mine.owner)
-    return ErasedOut.from_report(report)
+    return await erase_owner(store, server.light_eraser, mine.owner)

@@ -22,8 +22,7 @@ from recollect.shells.asgi.problems import (
     problem,
     problem_response,
 )
-from recollect.wire.problems import Problem
-from recollect.wire.refusals import refusal
+from recollect.wire.problems import Problem, refusal
 
 _SEE_DOCS = f"See {PREFIX}/docs for what each request accepts."
 

@@ -7,20 +7,14 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query
 
 from recollect.core.errors import NotFound
+from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
 from recollect.ports.graph import Graph
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.wire.graph import (
-    ConceptName,
-    ConceptOut,
-    GraphStatsOut,
-    MergeIn,
-    NeighbourhoodOut,
-    PathOut,
-    SplitIn,
-)
+from recollect.wire import graph as wire
+from recollect.wire.graph import ConceptName, MergeIn, SplitIn
 from recollect.wire.problems import KINDS
 from recollect.wire.values import Moment
 
@@ -43,14 +37,15 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
     operation_id="graph_stats",
     **needs("read_graph"),
     summary="Count",
+    response_model=wire.GRAPH_STATS.shape,
     responses={
         200: examples.of("graph_stats", "The statistics."),
         **problems(*OWNED),
     },
 )
-async def graph_stats(graph: MyGraph) -> GraphStatsOut:
+async def graph_stats(graph: MyGraph) -> GraphStats:
     """The concept graph of the key's owner, in numbers."""
-    return GraphStatsOut.from_stats(await graph.stats())
+    return await graph.stats()
 
 
 @router.get(
@@ -58,6 +53,7 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
     operation_id="graph_concept",
     **needs("read_graph"),
     summary="Show a concept",
+    response_model=wire.NEIGHBOURHOOD.shape,
     responses={
         200: examples.of("neighbourhood", "The concept and its neighbours."),
         **problems(*_NAMED),
@@ -72,12 +68,11 @@ async def graph_concept(
     history: Annotated[
         bool, Query(description="Include what is no longer true or stated.")
     ] = False,
-) -> NeighbourhoodOut:
+) -> Neighbourhood:
     """A concept, its relationships with their dates and evidence, near synonyms, concepts mentioned
     with it, and the latest memories that mention it.
     """
-    found = await graph.show(name, limit=limit, as_of=as_of, history=history)
-    return NeighbourhoodOut.from_neighbourhood(found)
+    return await graph.show(name, limit=limit, as_of=as_of, history=history)
 
 
 @router.get(
@@ -85,6 +80,7 @@ async def graph_concept(
     operation_id="graph_path",
     **needs("read_graph"),
     summary="Connect two concepts",
+    response_model=wire.PATH.shape,
     responses={200: examples.of("path", "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
@@ -92,9 +88,9 @@ async def graph_path(
     source: Annotated[ConceptName, Query(description="The concept to start from.")],
     target: Annotated[ConceptName, Query(description="The concept to reach.")],
     as_of: AsOf = None,
-) -> PathOut:
+) -> GraphPath | None:
     """How two concepts connect, in at most six steps, and which memories say so."""
-    return PathOut.from_path(await graph.path(source, target, as_of=as_of))
+    return await graph.path(source, target, as_of=as_of)
 
 
 @router.post(
@@ -102,15 +98,16 @@ async def graph_path(
     operation_id="graph_merge",
     **needs("edit_graph"),
     summary="Merge two concepts",
+    response_model=wire.CONCEPT.shape,
     responses={
         200: examples.of("concept", "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> ConceptOut:
+async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> Concept:
     """From now on, names of the other concept mean this one, whatever is read later."""
     mine.context_for("edit_graph")
-    return ConceptOut.from_concept(await graph.merge(sent.into, sent.other))
+    return await graph.merge(sent.into, sent.other)
 
 
 @router.post(
@@ -118,12 +115,13 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> ConceptOut:
     operation_id="graph_split",
     **needs("edit_graph"),
     summary="Split a concept",
+    response_model=wire.CONCEPT.shape,
     responses={
         200: examples.of("concept", "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_split(graph: MyGraph, sent: SplitIn, mine: Mine) -> ConceptOut:
+async def graph_split(graph: MyGraph, sent: SplitIn, mine: Mine) -> Concept:
     """One of a concept's names becomes its own concept, whatever is read later."""
     mine.context_for("edit_graph")
-    return ConceptOut.from_concept(await graph.split(sent.concept, sent.alias))
+    return await graph.split(sent.concept, sent.alias)

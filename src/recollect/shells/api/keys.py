@@ -6,13 +6,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from recollect.core.privacy.keys import Key
 from recollect.ports.keys import Keys
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
-from recollect.wire.keys import KeyIn, KeyOut, KeysOut, NewKeyOut, RevokedOut, RotateIn
+from recollect.wire.admin import (
+    KEYS,
+    NEW_KEY,
+    REVOKED,
+    KeyIn,
+    NewKey,
+    Revoked,
+    RotateIn,
+)
 
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
@@ -37,13 +46,14 @@ Reference = Annotated[
     operation_id="list_keys",
     **needs("manage_keys"),
     summary="List",
+    response_model=KEYS.shape,
     responses={200: examples.of("keys", "The keys."), **problems(*OWNED)},
 )
-async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
+async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     """All keys of the server, oldest first, without their text."""
     if server.key_uses is not None:
         await server.key_uses.write()  # the caller's own key was just used
-    return KeysOut(keys=[KeyOut.from_key(key) for key in await keys.list()])
+    return [*await keys.list()]
 
 
 @router.post(
@@ -51,13 +61,14 @@ async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
     operation_id="create_key",
     **needs("manage_keys"),
     summary="Create",
+    response_model=NEW_KEY.shape,
     status_code=201,
     responses={
         201: examples.of("new_key", "The key, with its text."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
+async def create_key(sent: KeyIn, keys: TheKeys) -> NewKey:
     """Create a key. Its text is in this answer and nowhere else."""
     made = await keys.create(
         sent.owner,
@@ -66,7 +77,7 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
         project=sent.project,
         expires_at=sent.expires_at,
     )
-    return NewKeyOut.from_new(*made)
+    return NewKey(*made)
 
 
 @router.post(
@@ -74,17 +85,18 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
     operation_id="rotate_key",
     **needs("manage_keys"),
     summary="Rotate",
+    response_model=NEW_KEY.shape,
     status_code=201,
     responses={
         201: examples.of("new_key", "The new key, with its text."),
         **problems(*SENT, MALFORMED, *REFERRED),
     },
 )
-async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKeyOut:
+async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> NewKey:
     """Create a key like this one and revoke this one, immediately or after a grace period. A key
     that expires gets as long a lifetime as the old one had.
     """
-    return NewKeyOut.from_new(*await keys.rotate(reference, sent.to_grace()))
+    return NewKey(*await keys.rotate(reference, sent.to_grace()))
 
 
 @router.delete(
@@ -92,11 +104,12 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
     operation_id="revoke_key",
     **needs("manage_keys"),
     summary="Revoke",
+    response_model=REVOKED.shape,
     responses={
         200: examples.of("revoked", "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )
-async def revoke_key(reference: Reference, keys: TheKeys) -> RevokedOut:
+async def revoke_key(reference: Reference, keys: TheKeys) -> Revoked:
     """Revoke a key, immediately and permanently."""
-    return RevokedOut(revoked=await keys.revoke(reference))
+    return Revoked(await keys.revoke(reference))

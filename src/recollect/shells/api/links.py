@@ -8,10 +8,11 @@ from fastapi import APIRouter, Path
 
 from recollect.core.errors import Conflict
 from recollect.core.memory.links import KINDS
+from recollect.core.memory.memory import Memory
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
-from recollect.wire.answers import MemoryOut
+from recollect.wire.memory import MEMORY
 from recollect.wire.problems import KINDS as PROBLEMS
 
 _PROBLEMS: Final = problems(*SENT, *REFERRED, PROBLEMS[Conflict])
@@ -33,13 +34,14 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="link_memory",
     **needs("link"),
     summary="Link",
+    response_model=MEMORY.shape,
     responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
-async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> MemoryOut:
+async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> Memory:
     """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
     the request changes nothing.
     """
-    return MemoryOut.from_memory(await mine.link(reference, kind, target))
+    return await mine.link(reference, kind, target)
 
 
 @router.delete(
@@ -47,10 +49,9 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
     operation_id="unlink_memory",
     **needs("unlink"),
     summary="Remove a link",
+    response_model=MEMORY.shape,
     responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
-async def unlink_memory(
-    reference: Reference, kind: Kind, target: Reference, mine: Mine
-) -> MemoryOut:
+async def unlink_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> Memory:
     """Remove a link, even if its target no longer exists."""
-    return MemoryOut.from_memory(await mine.unlink(reference, kind, target))
+    return await mine.unlink(reference, kind, target)

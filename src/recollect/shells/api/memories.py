@@ -7,16 +7,26 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from recollect.core.errors import Conflict
+from recollect.core.memory.memory import Memory
+from recollect.core.memory.paging import Page
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.tasks import analyze_text
-from recollect.wire.answers import ForgottenOut, HistoryOut, MemoryOut, PageOut
-from recollect.wire.batch import BatchIn, BatchOut
-from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
+from recollect.wire.inputs import BatchIn, ChangesIn, DraftIn, ListIn
+from recollect.wire.memory import (
+    BATCH,
+    FORGOTTEN,
+    HISTORY,
+    MEMORY,
+    PAGE,
+    WRITTEN,
+    Batch,
+    Forgotten,
+    Written,
+)
 from recollect.wire.problems import KINDS
-from recollect.wire.writes import WrittenOut
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -26,6 +36,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     operation_id="remember",
     **needs("remember"),
     summary="Remember",
+    response_model=WRITTEN.shape,
     status_code=201,
     responses={
         200: examples.of("memory", "The memory that already has this text."),
@@ -42,7 +53,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
         **problems(*SENT, MALFORMED, KINDS[Conflict]),
     },
 )
-async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
+async def remember(sent: DraftIn, mine: Mine, response: Response) -> Written:
     """Store a memory. Sending the same draft with the same id again returns the same memory; a
     different draft under that id is a conflict, and so is the same one once the memory has been
     changed or forgotten. A text that is already stored in its project stays one memory: without an
@@ -55,7 +66,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     if memory.was_known:
         response.status_code = 200
     response.headers["Location"] = f"{PREFIX}/memories/{memory.id}"
-    return await analyze_text(len(draft.content), WrittenOut.of_draft, memory, draft)
+    return await analyze_text(len(draft.content), Written.of_draft, memory, draft)
 
 
 @router.post(
@@ -63,17 +74,18 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
     operation_id="remember_many",
     **needs("remember_many"),
     summary="Remember many",
+    response_model=BATCH.shape,
     responses={
         200: examples.of("batch", "The outcome for each memory, in the order sent."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
+async def remember_many(sent: BatchIn, mine: Mine) -> Batch:
     """Store up to 500 memories, the new ones in one transaction. Each is checked separately: an
     invalid one is refused with a problem, and the others are stored. If the request itself fails,
     none is. Sending the same memories again answers `present`, with or without ids.
     """
-    return BatchOut.from_results(await mine.remember_many(sent.to_batch()))
+    return Batch.of(await mine.remember_many(sent.to_batch()))
 
 
 @router.get(
@@ -81,11 +93,12 @@ async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
     operation_id="list_memories",
     **needs("page"),
     summary="List",
+    response_model=PAGE.shape,
     responses={200: examples.of("page", "A page, newest first."), **problems(*SENT)},
 )
-async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
+async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
     """One page of the memories in a scope. Concurrent writes do not shift pages."""
-    return PageOut.from_page(await mine.page(query.to_scope(), query.cursor, query.limit))
+    return await mine.page(query.to_scope(), query.cursor, query.limit)
 
 
 @router.get(
@@ -93,11 +106,12 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
     operation_id="get_memory",
     **needs("get"),
     summary="Read",
+    response_model=MEMORY.shape,
     responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
-async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
+async def get_memory(reference: Reference, mine: Mine) -> Memory:
     """One memory, by its id or a prefix of it."""
-    return MemoryOut.from_memory(await mine.get(reference))
+    return await mine.get(reference)
 
 
 @router.patch(
@@ -105,18 +119,19 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     operation_id="update_memory",
     **needs("update"),
     summary="Change",
+    response_model=WRITTEN.shape,
     responses={
         200: examples.of("memory", "The updated memory."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
-async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> WrittenOut:
+async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Written:
     """Change the given fields. `based_on` prevents overwriting someone else's change. A new text
     that looks like a credential makes the memory sensitive, as for a new memory.
     """
     changes = sent.to_changes()
     memory = await mine.update(reference, changes, based_on=sent.based_on)
-    return await analyze_text(len(memory.content), WrittenOut.of_changes, memory, changes)
+    return await analyze_text(len(memory.content), Written.of_changes, memory, changes)
 
 
 @router.get(
@@ -124,14 +139,14 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     operation_id="memory_history",
     **needs("history"),
     summary="History",
+    response_model=HISTORY.shape,
     responses={200: examples.of("history", "Its versions."), **problems(*SENT, *REFERRED)},
 )
-async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
+async def memory_history(reference: Reference, mine: Mine) -> list[Memory]:
     """The versions of a memory, forgotten or not, newest first: the current one and up to 100
     before it.
     """
-    versions = await mine.history(reference)
-    return HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions])
+    return await mine.history(reference)
 
 
 @router.post(
@@ -139,6 +154,7 @@ async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
     operation_id="restore_version",
     **needs("restore"),
     summary="Restore",
+    response_model=MEMORY.shape,
     responses={
         200: examples.of("memory", "The restored memory."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
@@ -148,11 +164,11 @@ async def restore_version(
     reference: Reference,
     version: Annotated[int, Path(ge=1, description="The version to restore.")],
     mine: Mine,
-) -> MemoryOut:
+) -> Memory:
     """Give a memory the fields of a former version, as a new version. A memory that is sensitive
     stays so; one that was forgotten no longer is.
     """
-    return MemoryOut.from_memory(await mine.restore(reference, version))
+    return await mine.restore(reference, version)
 
 
 @router.delete(
@@ -160,6 +176,7 @@ async def restore_version(
     operation_id="forget_memory",
     **needs("forget"),
     summary="Forget",
+    response_model=FORGOTTEN.shape,
     responses={
         200: examples.of("forgotten", "The memory that was forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
@@ -173,7 +190,6 @@ async def forget_memory(
         bool,
         Query(description="Erase it permanently instead of hiding it from recall and listings."),
     ] = False,
-) -> ForgottenOut:
+) -> Forgotten:
     """Hide a memory, or erase it permanently, even if it was hidden before."""
-    id = await mine.forget(reference, forever=forever)
-    return ForgottenOut(id=id, forever=forever)
+    return Forgotten(await mine.forget(reference, forever=forever), forever)

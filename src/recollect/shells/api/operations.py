@@ -7,13 +7,14 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from recollect.core.admin.stats import Stats
 from recollect.core.errors import StoreError, StoreUnavailable
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheLoadProbe, TheMetrics, TheProbe, needs
 from recollect.shells.api.metrics import CONTENT_TYPE
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
-from recollect.wire.answers import HealthOut, StatsOut
 from recollect.wire.problems import KINDS
+from recollect.wire.stats import STATS, HealthOut
 
 OPEN: Final = ("health/live", "health/ready", "metrics")
 
@@ -26,14 +27,15 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     operation_id="stats",
     **needs("stats"),
     summary="Count",
+    response_model=STATS.shape,
     responses={
         200: examples.of("stats", "The statistics."),
         **problems(*OWNED),
     },
 )
-async def stats(mine: Mine) -> StatsOut:
+async def stats(mine: Mine) -> Stats:
     """What the key's owner has stored, in numbers."""
-    return StatsOut.from_stats(await mine.stats())
+    return await mine.stats()
 
 
 @open.get(

@@ -11,6 +11,7 @@ from recollect.core.errors import (
     AmbiguousId,
     NotFound,
 )
+from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.core.text.analysis import clean_query
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
@@ -18,16 +19,10 @@ from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.recall.hits import count_chars
 from recollect.usecases.tasks import analyze_text
+from recollect.wire.admin import SETTINGS, SETTINGS_LOG, SettingsIn, SettingsLogIn
 from recollect.wire.problems import KINDS
 from recollect.wire.recall import RecollectionOut
 from recollect.wire.recall_inputs import EpisodesIn, RecallIn, WhyIn
-from recollect.wire.settings import (
-    SettingChangeOut,
-    SettingsIn,
-    SettingsLogIn,
-    SettingsLogOut,
-    SettingsOut,
-)
 from recollect.wire.why import WhyOut
 
 _BODY: Final = (*SENT, MALFORMED)
@@ -100,11 +95,12 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     operation_id="get_settings",
     **needs("settings"),
     summary="Read the settings",
+    response_model=SETTINGS.shape,
     responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
 )
-async def get_settings(mine: Mine) -> SettingsOut:
+async def get_settings(mine: Mine) -> RecallSettings:
     """How recall ranks now."""
-    return SettingsOut.from_settings(await mine.settings())
+    return await mine.settings()
 
 
 @router.patch(
@@ -112,14 +108,15 @@ async def get_settings(mine: Mine) -> SettingsOut:
     operation_id="change_settings",
     **needs("change_settings"),
     summary="Change the settings",
+    response_model=SETTINGS.shape,
     responses={
         200: examples.of("settings", "The current settings."),
         **problems(*_BODY),
     },
 )
-async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
+async def change_settings(changes: SettingsIn, mine: Mine) -> RecallSettings:
     """Change how recall ranks for every key of this server, starting with the next request."""
-    return SettingsOut.from_settings(await mine.change_settings(changes.to_changes()))
+    return await mine.change_settings(changes.to_changes())
 
 
 @router.get(
@@ -127,14 +124,16 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
     operation_id="settings_audit",
     **needs("settings_log"),
     summary="Who changed the settings",
+    response_model=SETTINGS_LOG.shape,
     responses={
         200: examples.of("settings_log", "The latest changes, newest first."),
         **problems(*SENT),
     },
 )
-async def settings_audit(query: Annotated[SettingsLogIn, Query()], mine: Mine) -> SettingsLogOut:
+async def settings_audit(
+    query: Annotated[SettingsLogIn, Query()], mine: Mine
+) -> list[SettingChange]:
     """Who changed which setting, from what to what, and when. Settings are shared, and so is this
     log: it names owners, but nothing they stored.
     """
-    changes = await mine.settings_log(query.limit)
-    return SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])
+    return await mine.settings_log(query.limit)

@@ -7,17 +7,12 @@ import asyncio
 from fastapi import APIRouter
 
 from recollect import __version__
+from recollect.core.admin.checks import Check
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheDoctor, TheKey, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.usecases.admin.findings import find_problems
-from recollect.wire.status import (
-    CheckOut,
-    DoctorOut,
-    MachineOut,
-    SpaceOut,
-    StatusOut,
-)
+from recollect.wire.page import DOCTOR, STATUS, SpaceProgress, Status
 
 router = APIRouter(prefix=PREFIX, tags=["Operations"])
 
@@ -27,9 +22,10 @@ router = APIRouter(prefix=PREFIX, tags=["Operations"])
     operation_id="status",
     **needs("status"),
     summary="Models and findings",
+    response_model=STATUS.shape,
     responses={200: examples.of("status", "The status."), **problems(*OWNED)},
 )
-async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
+async def status(server: TheServer, key: TheKey, mine: Mine) -> Status:
     """The embedding models with their progress, and what needs attention. An admin key also sees
     what the machine records: storage, the last backup, recalls by hooks, the last benchmark and
     what waits for sync. Needs a key that is not limited to a project.
@@ -41,18 +37,18 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
         machine = await server.machine()
     sync = None if machine is None else machine.sync
     notes = {"vectors": server.vector_note, "row-level security": server.barrier_note}
-    return StatusOut(
+    return Status(
         version=__version__,
         database=server.database,
-        spaces=[
-            SpaceOut.from_space(space, await queue.progress(space, key.owner))
-            for space in spaces
-            if queue is not None
-        ],
-        checks=[
-            CheckOut.from_check(check) for check in find_problems(await mine.stats(), notes, sync)
-        ],
-        machine=None if machine is None else MachineOut.from_machine(machine),
+        spaces=tuple(
+            [
+                SpaceProgress(space, await queue.progress(space, key.owner))
+                for space in spaces
+                if queue is not None
+            ]
+        ),
+        checks=tuple(find_problems(await mine.stats(), notes, sync)),
+        machine=machine,
     )
 
 
@@ -61,9 +57,9 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
     operation_id="doctor",
     **needs("doctor"),
     summary="Check the installation",
+    response_model=DOCTOR.shape,
     responses={200: examples.of("doctor", "The findings."), **problems(*OWNED)},
 )
-async def doctor(examine: TheDoctor) -> DoctorOut:
+async def doctor(examine: TheDoctor) -> list[Check]:
     """Run the checks of `recollect doctor` on the server's machine. It takes a few seconds."""
-    found = await asyncio.to_thread(examine)
-    return DoctorOut(checks=[CheckOut.from_check(check) for check in found])
+    return await asyncio.to_thread(examine)

@@ -6,14 +6,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from recollect.core.sync.model import check_protocol
+from recollect.core.sync.model import ChangePage, Pushed, check_protocol
 from recollect.shells.api import examples
 from recollect.shells.api.context import TheKey, TheServer, needs
 from recollect.shells.api.openapi import PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.sync.pull import pull
 from recollect.usecases.sync.push import check_push_size, push
-from recollect.wire.sync import ChangesOut, PullIn, PushedOut, PushIn
+from recollect.wire import sync as wire
+from recollect.wire.sync import PullIn, PushIn
 
 router = APIRouter(prefix=PREFIX, tags=["Sync"])
 
@@ -23,12 +24,13 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
     operation_id="sync_push",
     **needs("push"),
     summary="Push",
+    response_model=wire.PUSHED.shape,
     responses={
         200: examples.of("pushed", "An answer for each write."),
         **problems(*SENT, MALFORMED),
     },
 )
-async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
+async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> Pushed:
     """Apply each write that is based on the current version, and answer each with the current
     state. Sending the same push again has no further effect. A write that can never be accepted is
     refused with the reason; the others are applied.
@@ -36,7 +38,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     check_protocol(sent.protocol, by="client")
     check_push_size(len(sent.memories), len(sent.revisions))  # refused writes are not counted
     mine = server.for_key(key, "sync")
-    pushed = await push(
+    return await push(
         mine.context_for("push", writes=len(sent.memories) + len(sent.revisions)),
         server.changes_for(key),
         mine.owner,
@@ -46,7 +48,6 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
         sensitive=sent.sensitive,
         epoch=sent.epoch,
     )
-    return PushedOut.from_pushed(pushed)
 
 
 @router.get(
@@ -54,18 +55,19 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     operation_id="sync_pull",
     **needs("pull"),
     summary="Pull",
+    response_model=wire.CHANGES.shape,
     responses={200: examples.of("changes", "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey
-) -> ChangesOut:
+) -> ChangePage:
     """What changed after a cursor, including erased and forgotten memories. No change is ever
     skipped, however long its transaction took. Sensitive memories come without text unless
     requested.
     """
     check_protocol(query.protocol, by="client")
     mine = server.for_key(key, "sync")
-    page = await pull(
+    return await pull(
         mine.context_for("pull"),
         server.changes_for(key),
         mine.owner,
@@ -75,4 +77,3 @@ async def sync_pull(
         sensitive=query.sensitive,
         count=query.count,
     )
-    return ChangesOut.from_page(page)

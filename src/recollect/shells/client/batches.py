@@ -40,7 +40,7 @@ async def async_batches(
 
 
 def to_item(item: Rememberable) -> BatchItem:
-    from recollect.wire.batch import read_item
+    from recollect.wire.inputs import read_item
 
     if isinstance(item, str):
         return Draft(item)

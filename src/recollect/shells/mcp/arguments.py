@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from recollect.core.memory.memory import Changes, Draft
+from recollect.core.memory.memory import Draft
 from recollect.core.memory.project import project_to_store_in
 from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.recall_inputs import RecallIn, WhyIn
@@ -29,8 +29,7 @@ class StoreArguments(DraftIn):
     def to_draft(self, here: str | None = None) -> Draft:
         named = None if self.project is None else self.project.strip() or None
         project = project_to_store_in(named, here, is_global=self.is_global)
-        values = {name: value for name, value in self if name != "is_global"}
-        return replace(DraftIn.model_construct(**values).to_draft(), project=project)
+        return replace(super().to_draft(), project=project)
 
 
 class RecallArguments(RecallIn):
@@ -73,10 +72,6 @@ class UpdateArguments(ChangesIn):
     model_config = _PLAIN
 
     id: str = Field(description=_REFERENCE)
-
-    def to_changes(self) -> Changes:
-        named = {name: value for name, value in super().to_changes().items() if name != "id"}
-        return cast("Changes", named)
 
 
 class DeleteArguments(Input):

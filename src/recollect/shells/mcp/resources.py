@@ -78,10 +78,10 @@ def templates() -> ListResourceTemplatesResult:
 async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadResourceResult:
     """Read the resource at this address; MCPError if it is not ours."""
     if uri.startswith(MEMORY):
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire import memory as wire
 
         memory = await recollect.get(unquote(uri.removeprefix(MEMORY)))
-        text = strip_invisible(MemoryOut.from_memory(memory).model_dump_json())
+        text = strip_invisible(wire.MEMORY.to_shape(memory).model_dump_json())
         return _contents(uri, _JSON, text)
     if uri == BRIEF:
         return _contents(uri, _TEXT, await _brief(recollect, project_here()))

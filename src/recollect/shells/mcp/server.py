@@ -187,7 +187,7 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
     try:
         return tool.arguments.model_validate(arguments)
     except ValidationError as error:
-        from recollect.wire.refusals import refusal
+        from recollect.wire.problems import refusal
 
         mistakes = error.errors(include_url=False, include_input=False)
         refusals = [refusal(mistake, mistake["loc"]) for mistake in mistakes[:_MAX_MISTAKES]]
@@ -204,9 +204,12 @@ def _notes(answer: BaseModel) -> Iterator[str]:
     if getattr(answer, "already_remembered", False):
         yield "This was already remembered, under this id; nothing new was stored."
     if because := getattr(answer, "sensitive_because", None):
+        from recollect.core.privacy.secrets.detect import describe_secret
+
         yield (
-            f"The memory was marked as sensitive: {because}. If the user says it is none, call "
-            "memory_update with is_sensitive false."
+            "The memory was marked as sensitive: "
+            f"{describe_secret(because.kind, because.confidence)}. If the user says it is none, "
+            "call memory_update with is_sensitive false."
         )
 
 

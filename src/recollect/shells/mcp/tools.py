@@ -30,11 +30,11 @@ from recollect.shells.mcp.arguments import (
     WhyArguments,
 )
 from recollect.usecases.tasks import analyze_text
-from recollect.wire.answers import ForgottenOut, MemoryOut, PageOut, StatsOut
-from recollect.wire.curation import PairOut, ReviewOut
+from recollect.wire.curation import REVIEW, Review
+from recollect.wire.memory import FORGOTTEN, MEMORY, PAGE, WRITTEN, Forgotten, Written
 from recollect.wire.recall import RecollectionOut
+from recollect.wire.stats import STATS
 from recollect.wire.why import WhyOut
-from recollect.wire.writes import WrittenOut
 
 # As many as a model reads without losing track; the next call lists the rest.
 MAX_REVIEWED: Final = 10
@@ -67,7 +67,8 @@ async def _store(recollect: Service, arguments: StoreArguments, here: str | None
     draft = arguments.to_draft(here)
     draft = replace(draft, project=await _project(recollect, draft.project, here))
     stored = await recollect.remember(draft)
-    return await analyze_text(len(draft.content), WrittenOut.of_draft, stored, draft)
+    written = await analyze_text(len(draft.content), Written.of_draft, stored, draft)
+    return WRITTEN.to_shape(written)
 
 
 async def _recall(recollect: Service, arguments: RecallArguments, here: str | None) -> BaseModel:
@@ -83,12 +84,11 @@ async def _why(recollect: Service, arguments: WhyArguments, here: str | None) ->
 
 async def _list(recollect: Service, arguments: ListArguments, here: str | None) -> BaseModel:
     scope = await _scope(recollect, arguments.to_scope(), arguments, here)
-    page = await recollect.page(scope, arguments.cursor, arguments.limit)
-    return PageOut.from_page(page)
+    return PAGE.to_shape(await recollect.page(scope, arguments.cursor, arguments.limit))
 
 
 async def _get(recollect: Service, arguments: GetArguments, _: str | None) -> BaseModel:
-    return MemoryOut.from_memory(await recollect.get(arguments.id))
+    return MEMORY.to_shape(await recollect.get(arguments.id))
 
 
 async def _update(recollect: Service, arguments: UpdateArguments, here: str | None) -> BaseModel:
@@ -96,12 +96,13 @@ async def _update(recollect: Service, arguments: UpdateArguments, here: str | No
     if "project" in changes:
         changes["project"] = await _project(recollect, changes["project"], here)
     changed = await recollect.update(arguments.id, changes, based_on=arguments.based_on)
-    return await analyze_text(len(changed.content), WrittenOut.of_changes, changed, changes)
+    written = await analyze_text(len(changed.content), Written.of_changes, changed, changes)
+    return WRITTEN.to_shape(written)
 
 
 async def _delete(recollect: Service, arguments: DeleteArguments, _: str | None) -> BaseModel:
     id = await recollect.forget(arguments.id, forever=arguments.forever)
-    return ForgottenOut(id=id, forever=arguments.forever)
+    return FORGOTTEN.to_shape(Forgotten(id, arguments.forever))
 
 
 async def _review(recollect: Service, arguments: ReviewArguments, _: str | None) -> BaseModel:
@@ -124,15 +125,11 @@ async def _review(recollect: Service, arguments: ReviewArguments, _: str | None)
             verdict: Verdict = "rejected" if decision == "reject" else "later"
             await recollect.decide_proposal(id, verdict)
     waiting = await recollect.proposals()
-    return ReviewOut(
-        proposals=[PairOut.from_proposal(each) for each in waiting[:MAX_REVIEWED]],
-        accepted=accepted,
-        undone=undone,
-    )
+    return REVIEW.to_shape(Review(tuple(waiting[:MAX_REVIEWED]), accepted, undone))
 
 
 async def _stats(recollect: Service, _: StatsArguments, __: str | None) -> BaseModel:
-    return StatsOut.from_stats(await recollect.stats())
+    return STATS.to_shape(await recollect.stats())
 
 
 async def _request(
@@ -168,7 +165,7 @@ TOOLS = (
         "a sentence that makes sense alone: names and full dates, not 'it' or 'yesterday'. Look "
         "with memory_recall first; what replaces an old fact links supersedes to it.",
         StoreArguments,
-        WrittenOut,
+        WRITTEN.shape,
         _store,
         reads=False,
         destroys=False,
@@ -207,7 +204,7 @@ TOOLS = (
         "Browse stored memories page by page, newest first: what a project or session holds. To "
         "look for something, use memory_recall.",
         ListArguments,
-        PageOut,
+        PAGE.shape,
         _list,
         reads=True,
         destroys=False,
@@ -218,7 +215,7 @@ TOOLS = (
         "Read a memory",
         "Read one memory with all its fields, by its id.",
         GetArguments,
-        MemoryOut,
+        MEMORY.shape,
         _get,
         reads=True,
         destroys=False,
@@ -230,7 +227,7 @@ TOOLS = (
         "Correct, edit or complete a memory that is there, when a fact has changed or was wrong: "
         "only the fields you name change, unless it is not at the version based_on.",
         UpdateArguments,
-        WrittenOut,
+        WRITTEN.shape,
         _update,
         reads=False,
         destroys=True,
@@ -242,7 +239,7 @@ TOOLS = (
         "Forget or remove a memory that is wrong, outdated or unwanted: nothing recalls or lists "
         "it any more. forever erases it.",
         DeleteArguments,
-        ForgottenOut,
+        FORGOTTEN.shape,
         _delete,
         reads=False,
         destroys=True,
@@ -254,7 +251,7 @@ TOOLS = (
         "List proposals about pairs of memories, such as duplicates. Ask the user about each, then "
         "pass the decision; undo reverts what was accepted.",
         ReviewArguments,
-        ReviewOut,
+        REVIEW.shape,
         _review,
         reads=False,
         destroys=False,
@@ -266,7 +263,7 @@ TOOLS = (
         "Count how many memories there are: in all, forgotten, sensitive, by category and by "
         "project; which projects have some.",
         StatsArguments,
-        StatsOut,
+        STATS.shape,
         _stats,
         reads=True,
         destroys=False,

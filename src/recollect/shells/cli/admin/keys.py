@@ -74,9 +74,9 @@ def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
 
     found = _ask(known, start=start)
     if as_json:
-        from recollect.wire.keys import KeyOut, KeysOut
+        from recollect.wire.admin import KEYS
 
-        print_json(KeysOut(keys=[KeyOut.from_key(item) for item in found]))
+        print_json(KEYS.encode(found))
     else:
         from recollect.shells.cli.render.tables import keys as table
 
@@ -149,9 +149,9 @@ def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answe
 
 def _show_new(key: Key, text: str, *, as_json: bool) -> None:
     if as_json:
-        from recollect.wire.keys import NewKeyOut
+        from recollect.wire.admin import NEW_KEY, NewKey
 
-        print_json(NewKeyOut.from_new(key, text))
+        print_json(NEW_KEY.encode(NewKey(key, text)))
         return
     show(text)
     limit = f", limited to the project {key.project}" if key.project else ""

@@ -35,12 +35,12 @@ def status(*, as_json: AsJson = False) -> None:
     document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
     cluster = _cluster(settings)
     if as_json:
-        from recollect.wire.answers import StatsOut
+        from recollect.wire.stats import STATS
 
         document |= _sizes(settings) if store == "local" else {}
         if cluster is not None:
             document["citus"] = {**asdict(cluster), "is_complete": cluster.is_complete}
-        document["stats"] = StatsOut.from_stats(stats).model_dump(mode="json")
+        document["stats"] = STATS.encode(stats)
         if sync is not None:
             document |= {"server": settings.api_url, "sync": status_fields(sync)}
         print_json({"version": __version__, **document})

@@ -25,9 +25,9 @@ def proposals(*, as_json: AsJson = False) -> None:
     """List the curator's proposals that wait for a decision."""
     found = ask(lambda recollect: recollect.proposals())
     if as_json:
-        from recollect.wire.curation import ProposalOut, ProposalsOut
+        from recollect.wire.curation import PROPOSALS
 
-        print_json(ProposalsOut(proposals=[ProposalOut.from_proposal(each) for each in found]))
+        print_json(PROPOSALS.encode(found))
         return
     if not found:
         note(_nothing_proposed())
@@ -74,9 +74,9 @@ def undo(
     """Revert an accepted proposal. Later edits of the memory are kept."""
     entry = ask(lambda recollect: recollect.undo(id))
     if as_json:
-        from recollect.wire.curation import JournalEntryOut
+        from recollect.wire.curation import JOURNAL_ENTRY
 
-        print_json(JournalEntryOut.from_entry(entry))
+        print_json(JOURNAL_ENTRY.encode(entry))
         return
     show(f"undone: {short(entry.survivor)} no longer supersedes {short(entry.superseded)}")
 
@@ -118,9 +118,9 @@ def _accept_all(kind: Kind, *, as_json: bool) -> None:
 
     accepted = ask(lambda recollect: accept_all(recollect, kind))
     if as_json:
-        from recollect.wire.curation import JournalEntryOut, JournalOut
+        from recollect.wire.curation import JOURNAL
 
-        print_json(JournalOut(entries=[JournalEntryOut.from_entry(each) for each in accepted]))
+        print_json(JOURNAL.encode(accepted))
         return
     _report(accepted)
 

@@ -52,9 +52,9 @@ def show_concept(
 
     found = _ask(look, start=start)
     if as_json:
-        from recollect.wire.graph import NeighbourhoodOut
+        from recollect.wire.graph import NEIGHBOURHOOD
 
-        print_json(NeighbourhoodOut.from_neighbourhood(found))
+        print_json(NEIGHBOURHOOD.encode(found))
         return
     from recollect.shells.cli.render.graph import neighbourhood
 
@@ -77,9 +77,9 @@ def path(
 
     found = _ask(look, start=start)
     if as_json:
-        from recollect.wire.graph import PathOut
+        from recollect.wire.graph import PATH
 
-        print_json(PathOut.from_path(found))
+        print_json(PATH.encode(found))
         return
     from recollect.shells.cli.render.graph import path_lines
 
@@ -96,9 +96,9 @@ def stats(*, start: Start = False, as_json: AsJson = False) -> None:
 
     found = _ask(look, start=start)
     if as_json:
-        from recollect.wire.graph import GraphStatsOut
+        from recollect.wire.graph import GRAPH_STATS
 
-        print_json(GraphStatsOut.from_stats(found))
+        print_json(GRAPH_STATS.encode(found))
         return
     from recollect.shells.cli.render.graph import stats_rows
     from recollect.shells.cli.render.tables import facts
@@ -236,9 +236,9 @@ def _moment(text: str | None) -> datetime | None:
 
 def _show_concept(concept: Concept, *, as_json: bool) -> None:
     if as_json:
-        from recollect.wire.graph import ConceptOut
+        from recollect.wire.graph import CONCEPT
 
-        print_json(ConceptOut.from_concept(concept))
+        print_json(CONCEPT.encode(concept))
         return
     also = f", also called {', '.join(concept.aliases)}" if concept.aliases else ""
     show(f"{concept.name}{also}; mentioned by {counted(concept.mentions, 'memory')}")

@@ -37,9 +37,9 @@ def history(id: Id, *, as_json: AsJson = False) -> None:
 
     versions, successor = ask(read)
     if as_json:
-        from recollect.wire.answers import HistoryOut, MemoryOut
+        from recollect.wire.memory import HISTORY
 
-        print_json(HistoryOut(versions=[MemoryOut.from_memory(version) for version in versions]))
+        print_json(HISTORY.encode(versions))
         return
     if successor:
         show(f"replaced by {successor}")
@@ -100,9 +100,9 @@ def restore(
 def _restore_version(id: str, version: int, *, as_json: bool) -> None:
     memory = ask(lambda recollect: recollect.restore(id, version))
     if as_json:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
-        print_json(MemoryOut.from_memory(memory))
+        print_json(MEMORY.encode(memory))
         return
     show(f"{short(memory.id)}: restored version {version} as version {memory.version}")
 

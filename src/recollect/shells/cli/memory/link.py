@@ -64,9 +64,9 @@ async def _is_there(recollect: Service, link: Link) -> bool:
 
 def _report(memory: Memory, *, as_json: bool) -> None:
     if as_json:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
-        print_json(MemoryOut.from_memory(memory))
+        print_json(MEMORY.encode(memory))
         return
     links = ", ".join(map(describe_link, memory.links)) or "no links"
     show(f"{short(memory.id)} (version {memory.version}): {links}")

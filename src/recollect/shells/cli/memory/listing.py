@@ -50,9 +50,9 @@ def list_memories(
 
     page, ids = ask(find)
     if as_json:
-        from recollect.wire.answers import PageOut
+        from recollect.wire.memory import PAGE
 
-        print_json(PageOut.from_page(page))
+        print_json(PAGE.encode(page))
         return
     if not page.memories:
         note(f"no memories{in_scope(page.scope)}{more_everywhere(page.scope)}")

@@ -103,9 +103,9 @@ def remember(
 
     memory = ask(remember_it)
     if as_json:
-        from recollect.wire.writes import WrittenOut
+        from recollect.wire.memory import WRITTEN, Written
 
-        print_json(WrittenOut.of_draft(memory, draft))
+        print_json(WRITTEN.encode(Written.of_draft(memory, draft)))
     else:
         from recollect.core.privacy.sensitivity import secret_in_draft
 
@@ -124,9 +124,9 @@ def show_memory(id: Id, *, as_json: AsJson = False) -> None:
 
     memory, links, successor = ask(get)
     if as_json:
-        from recollect.wire.answers import MemoryOut
+        from recollect.wire.memory import MEMORY
 
-        print_json(MemoryOut.from_memory(memory))
+        print_json(MEMORY.encode(memory))
     else:
         from recollect.shells.cli.render.tables import card
 
@@ -177,9 +177,9 @@ def update(
 
     memory = ask(update_it)
     if as_json:
-        from recollect.wire.writes import WrittenOut
+        from recollect.wire.memory import WRITTEN, Written
 
-        print_json(WrittenOut.of_changes(memory, changes))
+        print_json(WRITTEN.encode(Written.of_changes(memory, changes)))
     else:
         from recollect.core.privacy.sensitivity import secret_in_changes
 

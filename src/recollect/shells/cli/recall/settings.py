@@ -64,11 +64,9 @@ def show_log(
     """Show who changed which setting, newest first."""
     changes = ask(lambda recollect: recollect.settings_log(limit))
     if as_json:
-        from recollect.wire.settings import SettingChangeOut, SettingsLogOut
+        from recollect.wire.admin import SETTINGS_LOG
 
-        print_json(
-            SettingsLogOut(changes=[SettingChangeOut.from_change(change) for change in changes])
-        )
+        print_json(SETTINGS_LOG.encode(changes))
     elif changes:
         from recollect.shells.cli.render.why import settings_log
 

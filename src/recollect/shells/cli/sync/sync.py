@@ -70,15 +70,9 @@ def list_conflicts(*, as_json: AsJson = False) -> None:
     """List unresolved conflicts."""
     found = ask(lambda recollect: recollect.conflicts())
     if as_json:
-        from recollect.wire.conflicts import ConflictOut
+        from recollect.wire.sync import CONFLICTS
 
-        print_json(
-            {
-                "conflicts": [
-                    ConflictOut.from_report(report).model_dump(mode="json") for report in found
-                ]
-            }
-        )
+        print_json(CONFLICTS.encode(found))
         return
     if not found:
         note("no conflicts")
@@ -140,9 +134,9 @@ def resolve_conflict(
 
 def _show(report: ConflictReport, *, as_json: bool) -> None:
     if as_json:
-        from recollect.wire.conflicts import ConflictOut
+        from recollect.wire.sync import CONFLICT
 
-        print_json(ConflictOut.from_report(report))
+        print_json(CONFLICT.encode(report))
         return
     from recollect.core.sync.model import State
     from recollect.shells.cli.render.tables import rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from recollect.core.memory.memory import STORED, Memory
+from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.memory.project import is_short_for
 from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage, RecallRequest
 
@@ -17,9 +17,7 @@ HOOK_HEADER: Final = "Recollect-Hook-Ms"
 """A hook asks, and waits so many milliseconds before it goes on without the server."""
 
 
-def write_request(request: RecallRequest) -> dict[str, object]:
-    request = request.checked()
-    scope = request.scope
+def write_request(request: RecallRequest, scope: Scope) -> dict[str, object]:
     return {
         "query": request.query,
         "limit": request.limit,
@@ -34,12 +32,12 @@ def write_request(request: RecallRequest) -> dict[str, object]:
     }
 
 
-def read_hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
+def read_hits(answer: Any, scope: Scope) -> list[Hit]:  # noqa: ANN401  # JSON
     """The hits of an answer; ValueError, KeyError, TypeError or AttributeError when it is none."""
     # Trusted only as far as it answers what was asked: no memory of another project.
-    asked, resolved = request.scope.project, answer.get("project")
+    asked, resolved = scope.project, answer.get("project")
     is_meant = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
-    covers = replace(request.scope, project=resolved if is_meant else asked).covers
+    covers = replace(scope, project=resolved if is_meant else asked).covers
     hits = [hit for values in answer["hits"] if covers((hit := _hit(values)).memory)]
     return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.query_coverage import query_coverage
 from recollect.core.recall.request import (
     Hit,
     LegName,
@@ -168,11 +167,8 @@ class HitOut(Shape):
     )
 
     @classmethod
-    def from_hit(cls, hit: Hit, *, explain: bool, query: str | None = None) -> HitOut:
-        matched = None
-        if explain and query is not None:
-            words = query_coverage(query, hit.memory)
-            matched = MatchedWordsOut(matched=words.matched, asked=words.asked)
+    def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
+        matched = hit.matched_words
         explanation = ExplanationOut(
             fused=hit.fused,
             prior=hit.prior,
@@ -199,7 +195,7 @@ class HitOut(Shape):
             duplicates=[*hit.duplicates],
             passage=None if hit.passage is None else PassageOut(**asdict(hit.passage)),
             newer_than=None if hit.newer_than is None else NewerThanOut(**asdict(hit.newer_than)),
-            matched_words=matched,
+            matched_words=None if matched is None else MatchedWordsOut(**matched._asdict()),
         )
 
     def to_hit(self) -> Hit:
@@ -253,9 +249,8 @@ class RecollectionOut(Shape):
 
     @classmethod
     def from_recollection(
-        cls, recollection: Recollection, *, explain: bool = True, query: str | None = None
+        cls, recollection: Recollection, *, explain: bool = True
     ) -> RecollectionOut:
-        """With the `query`, an explanation says how many of its words each hit has."""
         reports = {
             name: LegReportOut(
                 status=report.status,
@@ -269,7 +264,7 @@ class RecollectionOut(Shape):
         }
         stage = recollection.rerank
         return cls(
-            hits=[HitOut.from_hit(hit, explain=explain, query=query) for hit in recollection.hits],
+            hits=[HitOut.from_hit(hit, explain=explain) for hit in recollection.hits],
             degraded=[*recollection.degraded],
             fusion=recollection.fusion,
             took_ms=recollection.took_ms,

@@ -64,7 +64,7 @@ class QuestionIn(Input):
             **then,
         )
 
-    def to_request(self) -> RecallRequest:
+    def to_request(self, *, counts_words: bool = False) -> RecallRequest:
         return RecallRequest(
             query=self.query,
             expanded_query=self.expanded_query,
@@ -75,6 +75,7 @@ class QuestionIn(Input):
             weights=self.weights,
             is_sensitive=self.is_sensitive,
             as_of=self.as_of,
+            counts_words=counts_words,
         )
 
 

@@ -25,6 +25,9 @@ from recollect.core.recall.request import Hit, RecallRequest
 
 if TYPE_CHECKING:
     from recollect.adapters.sqlite.fast_recall import FastStore
+    from recollect.core.memory.memory import Scope
+    from recollect.core.recall.context import RecallContext
+    from recollect.usecases.recall.steps import Now
 
 # Of what is left of the budget, what a server may use: the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
@@ -129,36 +132,29 @@ class FastRecall:
         from recollect.usecases.recall.words import recall_by_words, run_directly
 
         with self._open_store() as store:
-            now = datetime.now(UTC)
-            return run_directly(
-                recall_by_words(store, self.settings.owner, request, self._deadline(), now)
-            )
+            return run_directly(recall_by_words(store, chosen.owner, request, self._now()))
 
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
             return self._ask_server(request, 1.0)
         from recollect.usecases.recall.words import recall_offline_first, run_directly
 
-        def ask_server(request: RecallRequest) -> list[Hit]:
-            return self._ask_server(request, _SHARE_FOR_SERVER)
+        def ask_server(asked: RecallContext) -> list[Hit]:
+            return self._ask_server(asked.request, _SHARE_FOR_SERVER, asked.scope)
 
+        owner = self.settings.owner
         with self._open_store() as store:
             hits, error = run_directly(
-                recall_offline_first(
-                    store,
-                    self.settings.owner,
-                    request,
-                    self._deadline(),
-                    datetime.now(UTC),
-                    ask_server,
-                )
+                recall_offline_first(store, owner, request, self._now(), ask_server)
             )
         if error is not None:
             self.by_words = True
             self.note = f"without the server: {type(error).__name__}"
         return hits
 
-    def _ask_server(self, request: RecallRequest, share: float) -> list[Hit]:
+    def _ask_server(
+        self, request: RecallRequest, share: float, scope: Scope | None = None
+    ) -> list[Hit]:
         from recollect.adapters.http.fast_recall import recall
 
         chosen = self.settings
@@ -168,15 +164,19 @@ class FastRecall:
                 field="RECOLLECT_API_KEY",
                 remedy="Set RECOLLECT_API_KEY.",
             )
-        return recall(chosen.api_url or "", chosen.api_key, request, self._left() * share)
+        seconds = self._left() * share
+        return recall(chosen.api_url or "", chosen.api_key, request, seconds, scope)
 
     def _open_store(self) -> closing[FastStore]:
         from recollect.adapters.sqlite.fast_recall import FastStore
 
         return closing(FastStore(os.fspath(self.settings.sqlite_path), self._left()))
 
-    def _deadline(self) -> Deadline:
-        return Deadline(time.monotonic(), self._left(), time.monotonic)
+    def _now(self) -> Now:
+        from recollect.usecases.recall.steps import Now
+
+        deadline = Deadline(time.monotonic(), self._left(), time.monotonic)
+        return Now(datetime.now(UTC), deadline)
 
     def _left(self) -> float:
         return max(self.until - time.monotonic(), 0.001)

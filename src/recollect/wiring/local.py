@@ -152,7 +152,7 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
     from recollect.wire.recall import RecollectionOut
     from recollect.wire.recall_inputs import RecallIn, ResidentIn
 
-    recall = RecallIn.from_request(request.checked())
+    recall = RecallIn.from_request(request)
     question = ResidentIn.model_construct(owner=settings.owner, recall=recall)
     line = question.model_dump_json(exclude_unset=True).encode() + b"\n"
 

@@ -22,7 +22,7 @@ from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST
 from recollect.adapters.resident.client import send_question
 from recollect.adapters.resident.listener import listening
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory.memory import Scope
+from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
 from recollect.wire.fast_recall import read_hits, write_request
 from recollect.wire.hook_call import SHOWN, HookCall, HookReply
@@ -53,7 +53,8 @@ with socket.socket(socket.AF_UNIX) as connection:
 
 
 def question(text: str = "ships", owner: str = "ada", **changes: object) -> bytes:
-    request = write_request(RecallRequest(text, scope=Scope(with_global=True)))
+    scope = Scope(with_global=True)
+    request = write_request(RecallRequest(text, scope=scope), scope)
     return json.dumps({"owner": owner, "recall": {**request, **changes}}).encode() + b"\n"
 
 
@@ -97,7 +98,7 @@ async def test_a_question_is_answered_with_the_hits_and_their_reasons(tmp_path: 
     assert RecollectionOut.model_validate_json(data).to_recollection() == FOUND
     ((owner, request),) = answer.requests
     assert (owner, request.query, request.scope.with_global) == ("ada", "ships", True)
-    assert read_hits(json.loads(data), RecallRequest("ships")) == [*FOUND.hits]
+    assert read_hits(json.loads(data), EVERYWHERE) == [*FOUND.hits]
     assert mode_of_socket(tmp_path) is None
     assert await ask(tmp_path, question()) is None
 

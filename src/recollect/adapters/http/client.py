@@ -136,7 +136,8 @@ class RemoteService:
         from recollect.wire.recall import RecollectionOut
         from recollect.wire.recall_inputs import RecallIn
 
-        question = RecallIn.from_request(self._may_leave(request))
+        self._check_may_leave(request)
+        question = RecallIn.from_request(request)
         question = question.model_copy(update={"explain": True})
         answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
         return answer.to_recollection()
@@ -145,8 +146,9 @@ class RemoteService:
         from recollect.wire.recall_inputs import WhyIn
         from recollect.wire.why import WhyOut
 
+        self._check_may_leave(request)
         id = IdPrefix.parse(reference).text
-        question = WhyIn.from_request(self._may_leave(request)).model_copy(update={"id": id})
+        question = WhyIn.from_request(request).model_copy(update={"id": id})
         return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:
@@ -318,7 +320,7 @@ class RemoteService:
             self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
         return item
 
-    def _may_leave(self, request: RecallRequest) -> RecallRequest:
+    def _check_may_leave(self, request: RecallRequest) -> None:
         if not self.is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "
             raise InvalidInput(
@@ -326,7 +328,6 @@ class RemoteService:
                 field="is_sensitive",
                 remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
             )
-        return request.checked()
 
     def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
         """Before anything is sent: what is sensitive, by word or by its text, is not."""

@@ -35,7 +35,11 @@ class RecallRequest:
     """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
     overrule the settings for this one recall; `exclude` names memories already in the prompt. The
     text of a sensitive query is given to no model on another machine. With `as_of`, what was known
-    at that moment is asked, as it was then.
+    at that moment is asked, as it was then. `counts_words`: each hit says how many words of the
+    query it has.
+
+    Valid once it exists: texts are clean, the scope's names trimmed, and times are in UTC.
+    Otherwise creating it raises InvalidInput.
     """
 
     query: str
@@ -47,18 +51,9 @@ class RecallRequest:
     weights: Mapping[LegName, float] = field(default_factory=dict)
     is_sensitive: bool = False
     as_of: datetime | None = None
+    counts_words: bool = False
 
-    @property
-    def must_stay(self) -> bool:
-        """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
-        # Imported late: a hook that asks the local store alone has no time for its patterns.
-        from recollect.core.privacy.secrets.detect import looks_sensitive
-
-        text = f"{self.query}\n{self.expanded_query}"
-        return self.is_sensitive or looks_sensitive(text) is not None
-
-    def checked(self) -> RecallRequest:
-        """The request with clean texts and a tidy scope, without a `valid_at`; or InvalidInput."""
+    def __post_init__(self) -> None:
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(
                 f"limit {self.limit} is outside 1..{MAX_LIMIT}",
@@ -73,18 +68,23 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        scope = replace(checked_scope(self.scope), forgotten=False, valid_at=None)
-        return replace(
-            self,
-            query=clean_query(self.query),
-            expanded_query=clean_query(self.expanded_query),
-            scope=scope,
-            as_of=checked_moment(self.as_of, "as_of"),
-        )
+        tidy = {
+            "query": clean_query(self.query),
+            "expanded_query": clean_query(self.expanded_query),
+            "scope": replace(checked_scope(self.scope), forgotten=False, valid_at=None),
+            "as_of": checked_moment(self.as_of, "as_of"),
+        }
+        for name, value in tidy.items():
+            object.__setattr__(self, name, value)
 
-    def valid_now(self, now: datetime) -> RecallRequest:
-        """The request for memories that are valid now, or at the moment asked about."""
-        return replace(self, scope=replace(self.scope, valid_at=self.as_of or now))
+    @property
+    def must_stay(self) -> bool:
+        """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
+        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        from recollect.core.privacy.secrets.detect import looks_sensitive
+
+        text = f"{self.query}\n{self.expanded_query}"
+        return self.is_sensitive or looks_sensitive(text) is not None
 
 
 def check_weight(leg: str, weight: float) -> None:
@@ -234,6 +234,13 @@ class Passage:
         return f"{before}{self.text.strip()}{after}"
 
 
+class MatchedWords(NamedTuple):
+    """`matched` of the `asked` words, in any of their forms and without stop words."""
+
+    matched: int
+    asked: int
+
+
 @dataclass(frozen=True, slots=True)
 class NewerThan:
     """The older hit that another one was put before, and how the newer one updates it."""
@@ -267,6 +274,7 @@ class Hit:
     duplicates: tuple[UUID, ...] = ()
     passage: Passage | None = None
     newer_than: NewerThan | None = None
+    matched_words: MatchedWords | None = None
 
 
 @dataclass(frozen=True, slots=True)

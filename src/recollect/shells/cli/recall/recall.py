@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -72,7 +72,7 @@ SensitiveQuery = Annotated[
 
 
 @option_group(where=scope_of_folder)
-def _request(
+def _asked(
     *,
     limit: Limit = 10,
     sort_by: SortedBy = "relevance",
@@ -82,37 +82,36 @@ def _request(
     expanded: Expanded = "",
     sensitive: SensitiveQuery = False,
     as_of: AsOf = None,
-) -> RecallRequest:
-    """The request, without its query."""
-    return RecallRequest(
-        query="",
-        expanded_query=expanded,
-        limit=limit,
-        sort_by=_sort_order(sort_by),
-        scope=where,
-        exclude=frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
-        weights=_leg_weights(weight),
-        is_sensitive=sensitive,
-        as_of=_then(as_of),
-    )
+) -> dict[str, Any]:
+    """What the options say of a request."""
+    return {
+        "expanded_query": expanded,
+        "limit": limit,
+        "sort_by": _sort_order(sort_by),
+        "scope": where,
+        "exclude": frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
+        "weights": _leg_weights(weight),
+        "is_sensitive": sensitive,
+        "as_of": _then(as_of),
+    }
 
 
-@option_group(request=_request)
+@option_group(asked=_asked)
 def recall(
     query: Annotated[
         str, Argument(metavar="QUERY", help="The query, any text; - reads it from stdin.")
     ],
     *,
-    request: RecallRequest,
+    asked: dict[str, Any],
     explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
     no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
-    asked = replace(request, query=_query(query))
+    text = _query(query)
 
     async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
-        found = await recollect.recall(await _resolve_project(recollect, asked))
+        found = await recollect.recall(await _make_request(recollect, text, asked))
         shown = [] if as_json else [id for hit in found.hits for id in _ids_of(hit)]
         return found, await recollect.short_ids(shown)
 
@@ -125,22 +124,22 @@ def recall(
         _show_hits(found, ids, explain=explain)
 
 
-@option_group(request=_request)
+@option_group(asked=_asked)
 def why(
     id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
     *,
     query: Annotated[
         str, Option("--query", help="The query it should match; - reads it from stdin.")
     ],
-    request: RecallRequest,
+    asked: dict[str, Any],
     no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain why a memory is or is not recalled for a query, and what would change that."""
-    asked = replace(request, query=_query(query))
+    text = _query(query)
 
     async def explain(recollect: Service) -> WhyReport:
-        return await recollect.why(id, await _resolve_project(recollect, asked))
+        return await recollect.why(id, await _make_request(recollect, text, asked))
 
     report = ask(explain, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
@@ -233,9 +232,10 @@ def _was_shown_today(hint: str) -> bool:
     return False
 
 
-async def _resolve_project(recollect: Service, asked: RecallRequest) -> RecallRequest:
-    project = await resolve_project(recollect, asked.scope.project)
-    return replace(asked, scope=replace(asked.scope, project=project))
+async def _make_request(recollect: Service, query: str, asked: Mapping[str, Any]) -> RecallRequest:
+    scope: Scope = asked["scope"]
+    project = await resolve_project(recollect, scope.project)
+    return RecallRequest(query, **{**asked, "scope": replace(scope, project=project)})
 
 
 def _sort_order(text: str) -> SortBy:

@@ -113,7 +113,8 @@ Weight = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": MAX_
 class Shape(BaseModel):
     """An outgoing object. Readers skip unknown fields: the writer may be newer."""
 
-    model_config = ConfigDict(frozen=True)
+    # Values are read by attribute, where a field of JSON may have a path; JSON is read by name.
+    model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
 
 class Input(BaseModel):

@@ -7,7 +7,6 @@ RECOLLECT_EGRESS=hosted allows hosted models. The client of a Recollect server a
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final, Literal
 
@@ -68,6 +67,8 @@ def is_loopback(url: str) -> bool:
     host = address["ipv6"] or address["host"]
     if host.lower() == "localhost":
         return True
+    import ipaddress  # every command reads its settings, and few need it
+
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:

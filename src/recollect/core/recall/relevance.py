@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.text.analysis import STOP_WORDS, clean_query, words
 from recollect.core.text.languages import guess
@@ -55,8 +54,7 @@ work wrong write year yes yesterday yet
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """How much may be injected, and how relevant it has to be."""
 
     tokens: int = 1_200

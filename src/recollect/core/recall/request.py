@@ -1,4 +1,8 @@
-"""What a recall asks, what a leg answers, and the explanation that every hit carries."""
+"""What a recall asks, what a leg answers, and the explanation that every hit carries.
+
+A hook imports this before every prompt, and a dataclass takes several times as long to define as a
+named tuple.
+"""
 
 from __future__ import annotations
 
@@ -142,8 +146,7 @@ Reason = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(NamedTuple):
     """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
 
     status: Literal["absent", "skipped"]
@@ -166,8 +169,7 @@ class LegPlace(NamedTuple):
     passage: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LegReport:
+class LegReport(NamedTuple):
     """What became of one leg in this recall."""
 
     status: LegStatus
@@ -190,8 +192,7 @@ class WordMatch(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class RerankPlace:
+class RerankPlace(NamedTuple):
     """What the second stage said of a hit, and the place it had before. `words` are those of the
     query with what matched them in the memory, where the stage compares words.
     """
@@ -201,8 +202,7 @@ class RerankPlace:
     words: tuple[WordMatch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RerankReport:
+class RerankReport(NamedTuple):
     """What became of the second stage. Unless it ran, the fused order stands."""
 
     status: StageStatus
@@ -220,8 +220,7 @@ class RerankReport:
         return self.status not in expected
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """The part of a long text that matched, and from which character to which it goes."""
 
     text: str
@@ -241,8 +240,7 @@ class MatchedWords(NamedTuple):
     asked: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewerThan:
+class NewerThan(NamedTuple):
     """The older hit that another one was put before, and how the newer one updates it."""
 
     id: UUID

@@ -117,7 +117,7 @@ def _in_its_place(context: RecallContext, hit: Hit, resolution: Resolution) -> H
         hit,
         memory=memory,
         # The words that matched are those of the other text.
-        rerank=hit.rerank and replace(hit.rerank, words=()),
+        rerank=hit.rerank and hit.rerank._replace(words=()),
         stands_for=(*hit.stands_for, id),
         ranked_as=hit.ranked_as or id,
     )

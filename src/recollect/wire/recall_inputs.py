@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
@@ -47,22 +47,6 @@ class QuestionIn(Input):
         default=None,
         description="Recall what was known at this time, as worded then; searches by words.",
     )
-
-    @classmethod
-    def from_request(cls, request: RecallRequest) -> Self:
-        # Unset values are left out: servers of earlier versions only know the present.
-        then: dict[str, Any] = {} if request.as_of is None else {"as_of": request.as_of}
-        return cls.model_construct(
-            query=request.query,
-            expanded_query=request.expanded_query,
-            limit=request.limit,
-            sort_by=request.sort_by,
-            scope=ScopeIn.from_scope(request.scope),
-            exclude=sorted(request.exclude),
-            weights=dict(request.weights),
-            is_sensitive=request.is_sensitive,
-            **then,
-        )
 
     def to_request(self, *, counts_words: bool = False) -> RecallRequest:
         return RecallRequest(

@@ -26,6 +26,7 @@ from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
+from recollect.wire.plain import to_plain
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -134,21 +135,17 @@ class RemoteService:
 
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.wire.recall import RecollectionOut
-        from recollect.wire.recall_inputs import RecallIn
 
         self._check_may_leave(request)
-        question = RecallIn.from_request(request)
-        question = question.model_copy(update={"explain": True})
+        question = {**to_plain(request), "explain": True}
         answer = await self.ask(RecollectionOut, "POST", "recall", body=question)
         return answer.to_recollection()
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        from recollect.wire.recall_inputs import WhyIn
         from recollect.wire.why import WhyOut
 
         self._check_may_leave(request)
-        id = IdPrefix.parse(reference).text
-        question = WhyIn.from_request(request).model_copy(update={"id": id})
+        question = {**to_plain(request), "id": IdPrefix.parse(reference).text}
         return (await self.ask(WhyOut, "POST", "why", body=question)).to_report()
 
     async def get(self, reference: str) -> Memory:

@@ -16,10 +16,14 @@ from uuid import UUID
 
 from recollect.core.memory.links import targets
 from recollect.core.recall.context import RecallContext
-from recollect.core.recall.decisions import make_hits, merge_hits, second_stage
+from recollect.core.recall.decisions import (
+    join_same_texts,
+    make_hits,
+    merge_hits,
+    second_stage,
+)
 from recollect.core.recall.passages import count_matched_words, show_passages
 from recollect.core.recall.ranking import Ranked, rank
-from recollect.core.recall.same_texts import join_same_texts
 from recollect.core.recall.successors import Fetched, resolve_successors
 from recollect.usecases.memory.projects import ProjectStore, resolve_scope
 

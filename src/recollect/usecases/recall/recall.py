@@ -18,9 +18,13 @@ from recollect.core.recall.context import Deadline
 from recollect.core.recall.decisions import are_weak, check_some_leg_counts, fuse_answers
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.usecases.admin import settings as tune
-from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_answer, run_legs
+from recollect.usecases.recall.legs import (
+    collect_answers,
+    prepare_second_phase,
+    raise_if_none_could_answer,
+    run_legs,
+)
 from recollect.usecases.recall.rerank import rerank
-from recollect.usecases.recall.second_phase import prepare_second_phase
 from recollect.usecases.recall.steps import Now, begin, build_hits, rank_fused, show_hits
 from recollect.usecases.tasks import elapsed_ms
 

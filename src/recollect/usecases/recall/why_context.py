@@ -11,9 +11,8 @@ from recollect.core.recall.context import PhaseShares, RecallContext
 from recollect.core.recall.decisions import fuse_answers
 from recollect.core.recall.fusion import Answers
 from recollect.core.recall.request import LEGS, LegName
-from recollect.usecases.recall.legs import LegOutcome, run_legs
+from recollect.usecases.recall.legs import LegOutcome, prepare_second_phase, run_legs
 from recollect.usecases.recall.rerank import rerank
-from recollect.usecases.recall.second_phase import prepare_second_phase
 from recollect.usecases.recall.steps import Ranking, rank_fused
 
 if TYPE_CHECKING:

@@ -347,12 +347,13 @@ class Cluster:
 
     def without_vectors(self, url: str) -> None:
         """Take pgvector from a database; the role of the tests cannot bring it back."""
-        self._as_superuser(url, "drop extension vector")
+        self.execute_in(url, "drop extension vector")
 
     def with_vectors(self, url: str) -> None:
-        self._as_superuser(url, "create extension vector")
+        self.execute_in(url, "create extension vector")
 
-    def _as_superuser(self, url: str, statement: LiteralString) -> None:
+    def execute_in(self, url: str, statement: LiteralString) -> None:
+        """Run a statement in a database as the superuser."""
         name = conninfo_to_dict(url)["dbname"]
         with psycopg.connect(self.admin_url, dbname=str(name), autocommit=True) as connection:
             connection.execute(statement)

@@ -23,7 +23,7 @@ from recollect.adapters.models.embedders import token_codec
 from recollect.adapters.models.embedders.local import local_embedder
 from recollect.adapters.models.embedders.local_cache import TOKENIZER, model_folder
 from recollect.adapters.models.embedders.local_models import LocalModel, local_model
-from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import english_stop_words
 from recollect.settings import load
 
 DIRECTIONS = 172
@@ -48,9 +48,9 @@ def make_sequences(tokenizer: Path, chance: random.Random) -> list[str]:
     words: list[str] = [
         word
         for word in sorted(vocabulary, key=vocabulary.__getitem__)
-        if word.isascii() and word.isalpha() and len(word) > 2 and word not in STOP_WORDS
+        if word.isascii() and word.isalpha() and len(word) > 2 and word not in english_stop_words()
     ]
-    stop_words = sorted(filter(str.isalpha, STOP_WORDS))
+    stop_words = sorted(filter(str.isalpha, english_stop_words()))
 
     def draw() -> str:
         kind = chance.random()

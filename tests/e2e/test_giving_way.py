@@ -11,6 +11,7 @@ from recollect.core.memory.memory import Draft
 from recollect.settings import load
 from recollect.usecases.graph.extract import Extracted, extract_batch
 from recollect.usecases.priority import MAX_YIELD_SECONDS
+from recollect.usecases.service import LocalService
 from recollect.wiring import open_server
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +25,7 @@ async def test_server_background_work_yields_to_callers(
     clock = asyncio.get_running_loop().time
     async with open_server(settings) as server:
         for text in TEXTS:
-            await server.for_owner("ana").remember(Draft(text))
+            await LocalService(server.context, "ana").remember(Draft(text))
         assert server.embedding is not None
         embedder = await server.embedding.embedders.embedder("minilm")
         with server.context.callers.answering():

@@ -40,7 +40,7 @@ EDITS: Final = (
     # SQLite has it from its next version on.
     (TABLES, "VERSION: Final = 4", "VERSION: Final = 5"),
     (TABLES, '"changed_by")}', '"changed_by"), 5: ("places",)}'),
-    (TABLES, "    3: (*_add", "    4: (*_add_fields(4), _DONE),\n    3: (*_add"),
+    (TABLES, "        3: (*_add", "        4: (*_add_fields(4), _DONE),\n        3: (*_add"),
     # What the page calls it.
     (NAMES, "  tags:", '  places: "Places",\n  tags:'),
 )

@@ -12,6 +12,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
+from recollect.usecases.service import LocalService
 from recollect.wiring import open_server, open_service
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ async def test_the_named_model_decides_the_order(database_url: str, tmp_path: Pa
         reranker=f"folder:{tmp_path}",
     )
     async with open_server(settings) as server:
-        recollect = server.for_owner("ana")
+        recollect = LocalService(server.context, "ana")
         # By words alone the first is the better hit: it is shorter.
         await recollect.remember(Draft("deploy"))
         await recollect.remember(Draft("deploy staging database friday"))

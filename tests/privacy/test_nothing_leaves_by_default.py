@@ -21,6 +21,7 @@ from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
+from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import status
 from recollect.usecases.workers.worker import Worker
@@ -101,12 +102,12 @@ async def test_recall_continues_by_words_and_says_why(
     with Loopback(provider) as here:
         settings = load(**common, **{**SETTINGS, f"{provider}_url": here.base_url})
         async with open_server(settings) as server:
-            await server.for_owner("me").remember(Draft(f"the {canary('one')} sings"))
+            await LocalService(server.context, "me").remember(Draft(f"the {canary('one')} sings"))
             assert server.embedding is not None
             await Worker(EmbeddingStep(server.embedding)).work_off()
         assert here.saw(canary("one"))
     async with open_server(load(**common, **SETTINGS)) as server:
-        mine = server.for_owner("me")
+        mine = LocalService(server.context, "me")
         await mine.remember(Draft(f"a second {canary('two')}"))
         assert server.embedding is not None
         with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS"):

@@ -42,7 +42,8 @@ from functools import lru_cache
 from math import log
 from typing import Final, Literal, get_args
 
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import words
+from recollect.core.text.stop_words import english_stop_words
 from recollect_bench.data.datasets import EvaluationSet
 
 RuleStratum = Literal["exact", "paraphrase", "multi-hop", "mixed"]
@@ -137,7 +138,8 @@ def share(rare: Mapping[str, float], text: str) -> float:
 
 
 def stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in set(words(_CONTRACTED.sub("", text))) - STOP_WORDS)
+    found = frozenset(words(_CONTRACTED.sub("", text)))
+    return frozenset(map(stem, found - english_stop_words()))
 
 
 @lru_cache(maxsize=100_000)

@@ -15,12 +15,14 @@ set proves that the instrument tells such legs apart; of anybody's real memories
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import permutations, product
 from random import Random
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from recollect_bench.data import synthetic_texts as texts
+from recollect.resources import read_text
 from recollect_bench.data.convert import Asked, Converted, contents
 from recollect_bench.data.datasets import Document, EvaluationSet, Question
 
@@ -37,6 +39,11 @@ _INCIDENT_QUESTIONS: Final = (
 
 T = TypeVar("T")
 _Part = tuple[list[Document], list[Asked]]
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(read_text("recollect_bench.data", "synthetic.toml"))
 
 
 def synthetic_set(seed: int = 1) -> EvaluationSet:
@@ -64,13 +71,14 @@ def synthetic(seed: int) -> Converted:
 
 def _incidents(random: Random) -> _Part:
     """Much alike but for a code, which stands in one memory only and looks like all others."""
-    kinds = _shuffled(product(texts.SERVICES, texts.CAUSES), random)[:_INCIDENTS]
+    texts = _texts()
+    kinds = _shuffled(product(texts["services"], texts["causes"]), random)[:_INCIDENTS]
     codes = _shuffled(("".join(digits) for digits in permutations("12479")), random)
     documents, asked = [], []
     for number, (service, cause) in enumerate(kinds):
         code = f"RT{codes[number]}"
-        remedy = _one_of(texts.REMEDIES, random)
-        scope = texts.SCOPED_PROJECTS[number % len(texts.SCOPED_PROJECTS)]
+        remedy = _one_of(texts["remedies"], random)
+        scope = texts["scoped_projects"][number % len(texts["scoped_projects"])]
         id = f"incident-{number}"
         text = f"The {service} service failed with {code}: {cause}; {remedy}."
         documents.append(Document(id, text, scope=scope))
@@ -84,13 +92,14 @@ def _incidents(random: Random) -> _Part:
 
 
 def _settings(random: Random) -> _Part:
+    texts = _texts()
     documents, asked = [], []
-    names = product(texts.SETTINGS, texts.MEASURES)
-    projects = _shuffled(texts.PROJECTS, random)
+    names = product(texts["settings"], texts["measures"])
+    projects = _shuffled(texts["projects"], random)
     for number, (setting, measure) in enumerate(_shuffled(names, random)):
         name = f"{projects[number % len(projects)].upper()}_{setting}_{measure}"
         value = 5 * (1 + int(100 * random.random()))
-        scope = texts.SCOPED_PROJECTS[number % len(texts.SCOPED_PROJECTS)]
+        scope = texts["scoped_projects"][number % len(texts["scoped_projects"])]
         id = f"setting-{number}"
         documents.append(Document(id, f"{name} is set to {value} in production.", scope=scope))
         if number < _SETTINGS_ASKED:
@@ -100,14 +109,16 @@ def _settings(random: Random) -> _Part:
 
 def _projects(random: Random) -> _Part:
     """Who leads what, and what is known of it: the project's name is the link."""
+    texts = _texts()
     documents, asked = [], []
-    people = _shuffled(texts.PEOPLE, random)
-    for number, (person, project) in enumerate(zip(people, texts.PROJECTS, strict=True)):
+    databases, cities = texts["databases"], texts["cities"]
+    people = _shuffled(texts["people"], random)
+    for number, (person, project) in enumerate(zip(people, texts["projects"], strict=True)):
         leads, stores, runs = (f"{what}-{number}" for what in ("lead", "store", "host"))
         documents += [
             Document(leads, f"{person} leads {project}."),
-            Document(stores, f"{project} keeps its data in {_one_of(texts.DATABASES, random)}."),
-            Document(runs, f"{project} is hosted in {_one_of(texts.CITIES, random)}."),
+            Document(stores, f"{project} keeps its data in {_one_of(databases, random)}."),
+            Document(runs, f"{project} is hosted in {_one_of(cities, random)}."),
         ]
         question, second = (
             (f"In which city is the project hosted that {person} leads?", runs)
@@ -120,7 +131,7 @@ def _projects(random: Random) -> _Part:
 
 def _pairs(_random: Random) -> _Part:
     documents, asked = [], []
-    for number, (memory, question) in enumerate(texts.PAIRS):
+    for number, (memory, question) in enumerate(_texts()["pairs"]):
         id = f"pair-{number}"
         documents.append(Document(id, memory))
         asked.append(_asked(f"paraphrase-{id}", "paraphrase", question, id))
@@ -129,25 +140,23 @@ def _pairs(_random: Random) -> _Part:
 
 def _scoped(random: Random) -> _Part:
     """The same facts in every project, each its own way; asked in one project at a time."""
+    texts = _texts()
     documents, asked = [], []
-    for number, (memory, own_words, exact, paraphrase) in enumerate(texts.SCOPED_FACTS):
-        ids = {project: f"{project}-{number}" for project in texts.SCOPED_PROJECTS}
+    for number, fact in enumerate(texts["scoped_facts"]):
+        ids = {project: f"{project}-{number}" for project in texts["scoped_projects"]}
         documents += [
-            Document(ids[project], memory.format(own), scope=project)
-            for project, own in zip(ids, own_words, strict=True)
+            Document(ids[project], fact["memory"].format(own), scope=project)
+            for project, own in zip(ids, fact["own_words"], strict=True)
         ]
         first, second, *_ = _shuffled(ids, random)
-        for stratum, question, project in (
-            ("exact", exact, first),
-            ("paraphrase", paraphrase, second),
-        ):
+        for stratum, project in (("exact", first), ("paraphrase", second)):
             id = f"{stratum}-{ids[project]}"
-            asked.append(_asked(id, stratum, question, ids[project], scope=project))
+            asked.append(_asked(id, stratum, fact[stratum], ids[project], scope=project))
     return documents, asked
 
 
 def _others(_random: Random) -> _Part:
-    return [Document(f"other-{number}", text) for number, text in enumerate(texts.OTHERS)], []
+    return [Document(f"other-{number}", text) for number, text in enumerate(_texts()["others"])], []
 
 
 def _asked(id: str, stratum: str, text: str, *gold: str, scope: str | None = None) -> Asked:
@@ -159,5 +168,5 @@ def _shuffled(items: Iterable[T], random: Random) -> list[T]:
     return sorted(items, key=lambda _: random.random())
 
 
-def _one_of(items: tuple[T, ...], random: Random) -> T:
+def _one_of(items: Sequence[T], random: Random) -> T:
     return items[int(random.random() * len(items))]

@@ -14,19 +14,18 @@ from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.rate import RateLimit
 from recollect.core.admin.stats import Load
 from recollect.core.errors import Forbidden, RateLimited
-from recollect.core.privacy.keys import Key, check_all_projects
+from recollect.core.privacy.keys import Key
 from recollect.core.recall.request import LegName, Recollection
 from recollect.ports.graph import Graph
 from recollect.ports.keys import KeyStore
 from recollect.ports.recall import SecondPhaseLeg
-from recollect.ports.service import Service
 from recollect.ports.stores import Clock
 from recollect.ports.sync import ChangeStore
 from recollect.ports.tracing import NO_TRACER, Tracer
 from recollect.settings import Settings
+from recollect.usecases.admin.access import Access
 from recollect.usecases.admin.erase import OwnerEraser
 from recollect.usecases.admin.key_uses import KeyUses, key_uses
-from recollect.usecases.admin.keyed import KeyedService
 from recollect.usecases.admin.keys import authenticate
 from recollect.usecases.admin.within_project import ProjectChanges, context_within
 from recollect.usecases.context import Context
@@ -105,16 +104,15 @@ class Server:
             self.key_uses.note(key.id)
         return key
 
-    def for_key(self, key: Key, shell: str = "api") -> Service:
-        """The use cases within the limits of a key. The history names the shell and the key."""
-        mine = replace(self.for_owner(key.owner), context=self.context_for(key, shell))
-        return KeyedService(mine, key, partial(self.spend_writes, key))
+    def for_key(self, key: Key, shell: str = "api") -> LocalService:
+        """What a key may do. The history names the shell and the key."""
+        context = replace(self.context, actor=f"{shell} ({key.label})" if key.label else shell)
+        if key.project is not None:
+            context = context_within(context, self._synced, key.project)
+        access = Access(key, partial(self._spend_writes, key))
+        return LocalService(context, key.owner, self._on_recall, access)
 
-    def for_owner(self, owner: str) -> LocalService:
-        """Everything of an owner, for callers that need no key."""
-        return LocalService(self.context, owner, self._on_recall)
-
-    def spend_writes(self, key: Key, count: int = 1) -> None:
+    def _spend_writes(self, key: Key, count: int) -> None:
         """Count writes of a key; RateLimited when it has made too many."""
         if count == 0:
             return
@@ -127,12 +125,6 @@ class Server:
                 remedy=f"Try again in {ceil(seconds)} seconds, or ask for a higher "
                 "RECOLLECT_WRITES_PER_MINUTE on the server.",
             )
-
-    def context_for(self, key: Key, shell: str = "api") -> Context:
-        context = replace(self.context, actor=f"{shell} ({key.label})" if key.label else shell)
-        if key.project is None:
-            return context
-        return context_within(context, self._synced, key.project)
 
     def changes_for(self, key: Key) -> ChangeStore:
         if key.project is None:
@@ -147,11 +139,6 @@ class Server:
                 remedy="Sync with a server: run `recollect serve` there.",
             )
         return self.changes
-
-    def graph_for(self, key: Key) -> Graph:
-        """The concept graph, which joins all projects of an owner."""
-        check_all_projects(key)
-        return self.graph_of(key.owner)
 
     def _on_recall(self, recollection: Recollection) -> None:
         self.on_recall(recollection)

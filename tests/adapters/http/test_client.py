@@ -35,6 +35,7 @@ from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import RecallRequest, RerankReport
 from recollect.ports.service import Service
+from recollect.usecases.service import LocalService
 from recollect.wire.problems import KINDS, Problem
 
 pytestmark = pytest.mark.anyio
@@ -58,7 +59,7 @@ async def both(server: Running, remote: Service, reference: str) -> tuple[Memory
     there = await remote.get(reference)
     local = asyncio.wrap_future(
         asyncio.run_coroutine_threadsafe(
-            server.server.for_owner(there.owner).get(reference), server.loop
+            LocalService(server.server.context, there.owner).get(reference), server.loop
         )
     )
     return there, await local
@@ -156,7 +157,8 @@ async def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
         there = await remote.why(str(stored.id)[:20], request)
         here = await asyncio.wrap_future(
             asyncio.run_coroutine_threadsafe(
-                server.server.for_owner(stored.owner).why(str(stored.id), request), server.loop
+                LocalService(server.server.context, stored.owner).why(str(stored.id), request),
+                server.loop,
             )
         )
         assert there == here

@@ -44,7 +44,7 @@ from tests.strategies import MOMENT
 from recollect.adapters.files.erasure_log import Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres import store as postgres
 from recollect.adapters.postgres.by_owner import limit_to
-from recollect.adapters.postgres.distribute import ROW_FUNCTIONS, ROW_TRIGGERS, find_steps
+from recollect.adapters.postgres.distribute import ROW_TRIGGERS, find_steps, read_row_functions
 from recollect.adapters.postgres.distribution import read_tables
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.limits import Limits
@@ -123,7 +123,7 @@ def read_schema(connection: psycopg.Connection[Any]) -> Schema:
 def install_row_triggers(url: str) -> None:
     """What `distribute` leaves on the tables, without the extension."""
     with psycopg.connect(url) as connection:
-        connection.execute(ROW_FUNCTIONS)
+        connection.execute(read_row_functions())
         for off, on in [*find_steps(connection, [name for name, _ in read_tables(connection)])]:
             connection.execute(off)
             connection.execute(on)

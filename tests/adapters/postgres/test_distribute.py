@@ -8,7 +8,7 @@ from psycopg.conninfo import make_conninfo
 from tests.conftest import Cluster
 from tests.privacy.test_row_level_security import admin_url
 
-from recollect.adapters.postgres.distribute import ROW_FUNCTIONS, distribute, find_steps
+from recollect.adapters.postgres.distribute import distribute, find_steps, read_row_functions
 from recollect.adapters.postgres.distribution import (
     check_usable,
     read_distribution,
@@ -78,7 +78,7 @@ def test_the_tables_of_the_server_are_copied_to_every_node(database_url: str) ->
 def test_what_is_taken_off_is_put_on_again(database_url: str, cluster: Cluster) -> None:
     with psycopg.connect(admin_url(cluster, database_url)) as connection:
         before = connection.execute(_STATE).fetchall()
-        connection.execute(ROW_FUNCTIONS)
+        connection.execute(read_row_functions())
         steps = [*find_steps(connection, [name for name, _ in read_tables(connection)])]
         for off, _ in steps:
             connection.execute(off)

@@ -13,18 +13,20 @@ import pytest
 from tests.conformance.samples import OWNER, ids, search
 from tests.strategies import MOMENT
 
-from recollect.adapters.sqlite.schema.curation import CURATION
-from recollect.adapters.sqlite.schema.graph import GRAPH
-from recollect.adapters.sqlite.schema.tables import REMOVED_TEXTS, SCHEMA
-from recollect.adapters.sqlite.schema.vectors import VECTORS
+from recollect.adapters.sqlite.schema.graph import read_graph
+from recollect.adapters.sqlite.schema.script import read_statements
+from recollect.adapters.sqlite.schema.tables import read_schema
+from recollect.adapters.sqlite.schema.vectors import read_vectors
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
 
 pytestmark = pytest.mark.anyio
 
+REMOVED_TEXTS = read_statements("removed_texts.sql")
+CURATION = read_statements("curation.sql")
 ADDED = {
-    1: {*REMOVED_TEXTS, *VECTORS, *GRAPH, *CURATION},
+    1: {*REMOVED_TEXTS, *read_vectors(), *read_graph(), *CURATION},
     2: {*REMOVED_TEXTS, *CURATION},
     3: {*REMOVED_TEXTS},
 }
@@ -46,7 +48,7 @@ def make_older(path: Path, version: int) -> None:
     """A store as that version made it: without lifetimes."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        for statement in SCHEMA:
+        for statement in read_schema():
             if statement not in ADDED[version]:
                 connection.execute(statement)
         for name in ("versions_kept", "outbox_changed", "vector_scope_changed"):
@@ -88,7 +90,7 @@ async def test_an_older_store_keeps_what_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "memories.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        for statement in SCHEMA:
+        for statement in read_schema():
             if statement not in ADDED[3]:
                 connection.execute(statement)
         connection.execute(MEMORY, (str(UUID(int=1)),))

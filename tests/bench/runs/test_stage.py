@@ -11,7 +11,7 @@ import pytest
 from tests.bench.made_runs import evaluation_set
 
 from recollect.core.errors import InvalidInput, ModelUnavailable
-from recollect.core.recall.background import BACKGROUND
+from recollect.core.recall.background import read_background
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.space import Space
 from recollect.ports.embedding import Embedder
@@ -51,7 +51,7 @@ class Model:
         if any(self.refused in text for text in texts):
             raise ValueError(self.refused)
         self.seen += texts
-        return [[0.0, 1.0, 0.0] if text in BACKGROUND else [1.0, 0.0, 0.0] for text in texts]
+        return [[0.0, 1.0, 0.0] if text in read_background() else [1.0, 0.0, 0.0] for text in texts]
 
     async def embed_query(self, text: str) -> list[float]:
         if self.sleeping:

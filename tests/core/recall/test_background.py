@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.recall.background import BACKGROUND, Unrelated
+from recollect.core.recall.background import Unrelated, read_background
 
 
 def test_unrelated_texts_have_a_mean_and_a_nearest_cosine() -> None:
@@ -38,4 +38,4 @@ def test_a_model_with_high_cosines_gives_the_same_evidence() -> None:
 
 
 def test_the_background_has_no_text_twice() -> None:
-    assert len(set(BACKGROUND)) == len(BACKGROUND)
+    assert len(set(read_background())) == len(read_background())

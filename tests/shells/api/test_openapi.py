@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 from tests.effort import scaled
 from tests.serving import Running
 from tests.waiting import SECONDS
@@ -55,6 +56,31 @@ def test_every_operation_is_described_with_examples_and_its_problems(
                 reference = operation["requestBody"]["content"]["application/json"]["schema"]
                 shape = document["components"]["schemas"][reference["$ref"].split("/")[-1]]
                 assert shape["examples"], name
+
+
+def test_the_examples_of_answers_have_the_shapes_of_answers(document: dict[str, Any]) -> None:
+    for shape in document["components"]["schemas"].values():
+        if "properties" in shape:
+            shape["additionalProperties"] = False
+            # FastAPI leaves out of examples what is null.
+            shape["required"] = [
+                name
+                for name in shape.get("required", ())
+                if {"type": "null"} not in shape["properties"][name].get("anyOf", ())
+            ]
+    for path, methods in document["paths"].items():
+        for answer in (each for one in methods.values() for each in one["responses"].values()):
+            media = answer["content"].get("application/json", {})
+            if "example" in media:
+                schema = {**media.get("schema", {}), "components": document["components"]}
+                wrong = [*Draft202012Validator(schema).iter_errors(media["example"])]
+                assert not wrong, path
+
+
+def test_the_examples_show_the_default_settings(document: dict[str, Any]) -> None:
+    answer = document["paths"]["/api/v1/settings"]["get"]["responses"]["200"]
+    shown = SettingsOut.from_settings(RecallSettings()).model_dump(exclude_none=True)
+    assert answer["content"]["application/json"]["example"] == shown
 
 
 def test_the_examples_of_requests_are_accepted(

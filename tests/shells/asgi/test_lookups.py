@@ -10,7 +10,7 @@ import pytest
 
 from recollect.core.errors import NotAllowed
 from recollect.core.privacy.keys import Key
-from recollect.shells.asgi.lookups import KeyLookups
+from recollect.shells.asgi.identity import KeyLookups
 from recollect.usecases.admin.keys import authenticate, issue_key, revoke_key
 from recollect_bench.in_memory import InMemoryStore
 

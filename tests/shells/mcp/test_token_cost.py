@@ -9,7 +9,7 @@ from math import log
 from uuid import uuid4
 
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import english_stop_words
 from recollect.shells.mcp import compact
 from recollect.shells.mcp.server import definition
 from recollect.shells.mcp.tools import TOOLS
@@ -85,7 +85,7 @@ INTENTS = {
 
 def words(text: str) -> list[str]:
     found = re.findall(r"[a-z0-9]+", text.lower())
-    return [stem(word) for word in found if word not in STOP_WORDS]
+    return [stem(word) for word in found if word not in english_stop_words()]
 
 
 def chosen(intent: str, described: dict[str, Counter[str]]) -> str:

@@ -31,6 +31,7 @@ from recollect.adapters.postgres.errors import translate
 from recollect.core.admin.distribution import DISTRIBUTE_REMEDY, Distribution
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
+from recollect.resources import read_text
 
 OLDEST: Final = 12
 """The release whose identity columns may be integers, which is what numbers the spaces."""
@@ -74,67 +75,8 @@ _KEEP_STEP = "insert into distribution_steps (statement) values (%s)"
 _STEPS = "select number, statement from distribution_steps order by number"
 _STEP_DONE = "delete from distribution_steps where number = %s"
 
-# A trigger may ask only for rows of its own shard, and a statement that reads a transition table
-# cannot be sent to one. So where a trigger is called once for all rows of a statement, on a cluster
-# one is called for each row, which names the owner in every statement.
-ROW_FUNCTIONS: Final = """
-create or replace function recollect_row_change_added() returns trigger language plpgsql as $$
-declare
-    drawn bigint := recollect_draw(new.owner, 1);
-begin
-    insert into changes (owner, memory_id, position) values (new.owner, new.id, drawn);
-    return null;
-end
-$$;
-
-create or replace function recollect_row_change_changed() returns trigger language plpgsql as $$
-declare
-    drawn bigint := recollect_draw(new.owner, 1);
-begin
-    update changes set position = drawn where owner = new.owner and memory_id = new.id;
-    return null;
-end
-$$;
-
-create or replace function recollect_row_change_erased() returns trigger language plpgsql as $$
-declare
-    drawn bigint := recollect_draw(old.owner, 1);
-    salt bytea;
-begin
-    select o.salt into salt from owners o where o.owner = old.owner;
-    update changes set position = drawn, erased_at = now(), extra = '{}', edits = '{}',
-        project_mark = recollect_fingerprint(salt, old.project, '')
-    where owner = old.owner and memory_id = old.id;
-    delete from revisions where owner = old.owner and memory_id = old.id;
-    return null;
-end
-$$;
-
-create or replace function recollect_row_graph_unmentioned() returns trigger language plpgsql as $$
-begin
-    perform recollect_graph_tidy(old.owner, array[old.key], false);
-    perform recollect_graph_grew(old.owner);
-    return null;
-end
-$$;
-
-create or replace function recollect_row_graph_unsaid() returns trigger language plpgsql as $$
-declare
-    said record := coalesce(new, old);
-    sources uuid[];
-    relations text[];
-begin
-    select array_agg(c.source), array_agg(c.relation) into sources, relations from concept_edges c
-    where c.owner = said.owner and c.id = said.edge_id and c.is_single;
-    perform recollect_graph_weigh(said.owner, array[said.edge_id]);
-    perform recollect_graph_settle(said.owner, sources, relations);
-    perform recollect_graph_tidy(said.owner, array[said.source_key, said.target_key], false);
-    perform recollect_graph_grew(said.owner);
-    return null;
-end
-$$;
-"""
-# Those of an added memory do the same for each row as those of a changed one.
+# They take the place of triggers that are called once for all rows of a statement, and call the
+# functions in row_functions.sql, or, for an added memory, those of a changed one.
 ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
     "changes_added": "after insert on memories for each row"
     " execute function recollect_row_change_added()",
@@ -156,6 +98,11 @@ ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
     "graph_withdrawn": "after update on edge_evidence for each row"
     " execute function recollect_row_graph_unsaid()",
 }
+
+
+def read_row_functions() -> bytes:
+    """The functions of these triggers, with an empty line between them."""
+    return read_text("recollect.adapters.postgres", "row_functions.sql").encode()
 
 
 def distribute(url: str, timeouts: Timeouts, *, shards: int, report: Report) -> Distribution:
@@ -269,7 +216,7 @@ def _create_functions(connection: Connection) -> None:
     """On every node. Citus finds those that a table or a trigger names, not those that these
     call.
     """
-    for statement in ROW_FUNCTIONS.strip().split("\n\n"):
+    for statement in read_row_functions().split(b"\n\n"):
         connection.execute(statement)
     for (function,) in connection.execute(_FUNCTIONS).fetchall():
         connection.execute("select create_distributed_function(%s)", (function,))

@@ -17,7 +17,8 @@ from typing import Final
 from recollect.core.agents.injection import neutral, without_injections
 from recollect.core.agents.pasted import without_pasted
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import words
+from recollect.core.text.stop_words import english_stop_words
 
 MAX_STATEMENT: Final = 500
 # "Never use tabs" is an order; two words are hardly ever a whole one.
@@ -215,7 +216,7 @@ def _judged(sentence: str) -> Statement | None:
 
 def is_self_contained(text: str) -> bool:
     """Whether a sentence makes sense alone and is meant to last."""
-    telling = [word for word in words(text) if word not in STOP_WORDS and len(word) > 1]
+    telling = [word for word in words(text) if word not in english_stop_words() and len(word) > 1]
     return (
         len(words(text)) >= _MIN_WORDS
         and len(telling) >= 2
@@ -226,8 +227,8 @@ def is_self_contained(text: str) -> bool:
 
 def telling_stems(text: str) -> frozenset[str]:
     """What two statements are compared by. "Not" counts: it reverses a statement."""
-    kept = {"not", "never", "no"}
-    return frozenset(stem(word) for word in words(text) if word in kept or (word not in STOP_WORDS))
+    stopped = english_stop_words() - {"not", "never", "no"}
+    return frozenset(stem(word) for word in words(text) if word not in stopped)
 
 
 # Below this share in common, a longer statement is about something else.

@@ -18,7 +18,8 @@ from uuid import UUID
 from recollect.core.curation.pairs import compare
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EPISODE, Memory
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import words
+from recollect.core.text.stop_words import english_stop_words
 
 Kind = Literal[
     "duplicate", "contradiction", "stale", "expiring", "expired", "never-recalled", "secret"
@@ -149,7 +150,7 @@ def _change(pair: Pair) -> str | None:
 
 
 def _telling(text: str) -> frozenset[str]:
-    return frozenset(word for word in words(text) if word not in STOP_WORDS or word in _NOT)
+    return frozenset(words(text)) - (english_stop_words() - _NOT)
 
 
 def stale(memory: Memory, now: datetime) -> Finding | None:

@@ -17,7 +17,7 @@ from typing import Final, Literal, get_args
 from recollect.core.curation.cues import count_negations, find_change, find_present
 from recollect.core.curation.rewrites import find_rewrite, is_event
 from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
-from recollect.core.recall.relevance import EVERYDAY
+from recollect.core.recall.relevance import everyday_stems
 from recollect.core.text.analysis import words
 
 Kind = Literal["duplicate_of", "refines", "supersedes", "contradicts"]
@@ -208,7 +208,7 @@ def _union(statements: Iterable[Statement]) -> frozenset[str]:
 
 def _weigh(stems: Iterable[str], names: Collection[str]) -> float:
     return sum(
-        _EVERYDAY_WEIGHT if stem in EVERYDAY else _NAME_WEIGHT if stem in names else 1.0
+        _EVERYDAY_WEIGHT if stem in everyday_stems() else _NAME_WEIGHT if stem in names else 1.0
         for stem in stems
     )
 
@@ -288,7 +288,7 @@ def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
     subject = new.subject - find_subject(cue)
     if any(_comes_from(new.text, name) for name in old.names):
         return bool(new.names - old.names) and bool((subject - old.names) & old.subject)
-    if not subject <= old.subject or not subject - EVERYDAY:
+    if not subject <= old.subject or not subject - everyday_stems():
         return False
     if subject == old.subject:
         return new.negations > old.negations

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from recollect.core.curation.values import is_day_or_switch
-from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import english_stop_words
 
 
 def _words(text: str) -> frozenset[str]:
@@ -112,14 +112,14 @@ def _is_place_of_value(
     if _is_event(before):
         return False
     is_stated = before[-1] in _IS
-    telling = sum(word not in STOP_WORDS for word in (*before, *after))
+    telling = sum(word not in english_stop_words() for word in (*before, *after))
     if all(map(_has_digit, (value, former))):
         return telling >= 1 and before[-1] not in _NUMBERED
     if all(is_day_or_switch(part[-1]) for part in (value, former)):
         return telling >= 1
     if _SINGLE & {*before}:
         return telling >= 1
-    is_last = not any(word not in STOP_WORDS for word in after)
+    is_last = not any(word not in english_stop_words() for word in after)
     are_names = all(part[0][:1].isupper() for part in (value, former))
     return are_names and is_last and telling >= (1 if is_stated else 2)
 

@@ -7,13 +7,15 @@ with another one only if both answer the same question, so each has a key: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
 from recollect.core.recall.relevance import stem
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import words
 from recollect.core.text.languages import guess
-from recollect.core.text.stop_words import stop_words
+from recollect.core.text.stop_words import english_stop_words, stop_words
+from recollect.resources import read_lists
 
 
 class Value(NamedTuple):
@@ -24,88 +26,28 @@ class Value(NamedTuple):
     text: str
 
 
-_NUMBER_WORDS: Final = {
-    word: str(number)
-    for number, forms in enumerate(
-        (
-            "zero null cero ноль",
-            "one once single ein eine einen un une uno una один одна",
-            "two twice zwei zweimal deux dos два две",
-            "three thrice drei dreimal trois tres три",
-            "four vier quatre cuatro четыре",
-            "five fünf cinq cinco пять",
-            "six sechs seis шесть",
-            "seven sieben sept siete семь",
-            "eight acht huit ocho восемь",
-            "nine neun neuf nueve девять",
-            "ten zehn dix diez десять",
-            "eleven elf onze",
-            "twelve zwölf douze doce двенадцать",
-        )
-    )
-    for word in forms.split()
-} | {
-    "once": "1", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5",
-    "sixth": "6", "seventh": "7", "eighth": "8", "ninth": "9", "tenth": "10", "fifteen": "15",
-    "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100",
-    "zwanzig": "20", "vingt": "20", "veinte": "20", "двадцать": "20",
-}  # fmt: skip
-# "One" and its like are more often articles than numbers: only before a unit of time or a count.
-_ARTICLES: Final = frozenset(
-    ["a", "an", "ein", "eine", "einen", "un", "une", "uno", "una", "один", "одна", "second"]
-)
-_WEEKDAYS: Final = {
-    form: str(day)
-    for day, forms in enumerate(
-        (
-            "monday montag lundi lunes понедельник понедельникам",
-            "tuesday dienstag mardi martes вторник вторникам",
-            "wednesday mittwoch mercredi miércoles среда среду средам",
-            "thursday donnerstag jeudi jueves четверг четвергам",
-            "friday freitag vendredi viernes пятница пятницу пятницам",
-            "saturday samstag samedi sábado суббота субботу субботам",
-            "sunday sonntag dimanche domingo воскресенье воскресеньям",
-        ),
-        start=1,
-    )
-    for form in forms.split()
-}
-_MONTHS: Final = {
-    form: str(month)
-    for month, forms in enumerate(
-        (
-            "january januar janvier enero января январь",
-            "february februar février febrero февраля февраль",
-            "march märz mars marzo марта март",
-            "april avril abril апреля апрель",
-            "mai mayo мая май",
-            "june juni juin junio июня июнь",
-            "july juli juillet julio июля июль",
-            "august août agosto августа август",
-            "september septembre septiembre сентября сентябрь",
-            "october oktober octobre octubre октября октябрь",
-            "november novembre noviembre ноября ноябрь",
-            "december dezember décembre diciembre декабря декабрь",
-        ),
-        start=1,
-    )
-    for form in forms.split()
-}
+def _read() -> Mapping[str, tuple[str, ...]]:
+    return read_lists("recollect.core.curation", "values.txt")
+
+
+@cache
+def _read_words(heading: str) -> frozenset[str]:
+    return frozenset(_read()[heading])
+
+
+@cache
+def _read_values(heading: str) -> Mapping[str, str]:
+    """The value of each word."""
+    lines = (line.split(": ") for line in _read()[heading])
+    return {word: value for value, words in lines for word in words.split()}
+
+
 _HAN_DAYS: Final = dict(zip("一二三四五六日天月火水木金土", "12345677123456", strict=True))
 _HAN_NUMBERS: Final = dict(zip("一二三四五六七八九十", map(str, range(1, 11)), strict=True))
 _HAN_DAY: Final = re.compile(r"(?:周|星期|礼拜)([一二三四五六日天])|([月火水木金土日])曜")
 _HAN_NUMBER: Final = re.compile(
     r"(?<![一二三四五六七八九十])([一二三四五六七八九十])(点|時|个|個|人|次|回|台|本|天|名)"
 )
-_SWITCHES: Final = {
-    "on": "on", "enabled": "on", "active": "on", "activated": "on", "allowed": "on",
-    "off": "off", "disabled": "off", "inactive": "off", "deactivated": "off", "forbidden": "off",
-    "true": "on", "false": "off", "open": "on", "closed": "off",
-    "aktiviert": "on", "deaktiviert": "off", "activé": "on", "désactivé": "off",
-    "activado": "on", "desactivado": "off", "включен": "on", "включён": "on", "включена": "on",
-    "выключен": "off", "отключен": "off", "отключена": "off",
-}  # fmt: skip
-_DAYS_AND_SWITCHES: Final = frozenset([*_WEEKDAYS, *_MONTHS, *_SWITCHES])
 _SWITCH_STATES: Final = re.compile(
     r"\b(?:is|are|was|were|be|been|turned|switched|set to|ist|sind|est|sont|está|están)"
     r"\s+(?:now |jetzt |ahora |maintenant )?(\w+)",
@@ -124,24 +66,6 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 # "Invoice 1001 was paid": the number says which one is meant, so it is part of a name.
 _SAYS_WHICH: Final = re.compile(r"\s+(?:is|are|was|were|has|have|had|will|can)\b", re.IGNORECASE)
 _NUMBERED_NAME: Final = re.compile(rf"[^\W\d_]+\s+#?\d+(?={_SAYS_WHICH.pattern})", re.IGNORECASE)
-_NO_UNITS: Final = frozenset(
-    [
-        "ones",
-        "per",
-        "each",
-        "about",
-        "around",
-        "more",
-        "de",
-        "des",
-        "del",
-        "und",
-        "oder",
-        "y",
-        "et",
-        "и",
-    ]
-)
 _FREQUENCY: Final = re.compile(
     r"\b(?:every (?:other )?(?:day|week|month|year)|every (?:two|2) weeks|bi-?weekly|daily"
     r"|weekly|monthly"
@@ -161,21 +85,6 @@ _IDENTIFIER: Final = re.compile(
     r"[\w-]+(?:[./@_:][\w-]+)+/?|/[\w./-]+|\b[a-z]+[A-Z]\w+|\b\w*\d[A-Za-z]\w*"
 )
 _CAPITAL: Final = re.compile(r"[^\W\d_]['’\w-]*")
-_NUMBERED: Final = frozenset(
-    [
-        "port",
-        "version",
-        "level",
-        "page",
-        "chapter",
-        "episode",
-        "room",
-        "extension",
-        "schema",
-        "release",
-        "build",
-    ]
-)
 # Units in which anything is counted: alone they do not say what a number is about.
 _TIME_UNITS: Final = frozenset(
     map(stem, ["day", "week", "month", "year", "hour", "minute", "second", "time"])
@@ -209,33 +118,13 @@ def find_names(text: str) -> frozenset[str]:
         if not word[0].isupper() or len(word) < 2:
             continue
         low = word.casefold().removesuffix("'s").removesuffix("’s")
-        if low in STOP_WORDS or low in _WEEKDAYS or low in _MONTHS or low in _PRONOUNS:
+        if low in english_stop_words() or _is_day(low) or low in _read_words("pronouns"):
             continue
         starts = place == 0 or text[: token.start()].rstrip()[-1:] in set('.!?:\n"“-–—;')
         followed = place + 1 < len(tokens) and tokens[place + 1][0][0].isupper()
         if not starts or (followed and len(low) > 2):
             found.add(low)
     return frozenset(name for name in found if name)
-
-
-_PRONOUNS: Final = frozenset(
-    [
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "it's",
-        "let's",
-        "that's",
-        "what's",
-        "you",
-        "we",
-        "they",
-        "he",
-        "she",
-    ]
-)
 
 
 def _amounts(text: str) -> Iterator[Value]:
@@ -260,13 +149,13 @@ def _amounts(text: str) -> Iterator[Value]:
 def _number_words(text: str) -> Iterator[Value]:
     for match in _LETTERS.finditer(text):
         low = match[0].casefold()
-        number = _NUMBER_WORDS.get(low, "1" if low in ("a", "an") else None)
+        number = _read_values("numbers").get(low, "1" if low in ("a", "an") else None)
         if number is None:
             continue
         units = _units(text, match.start(), match.end())
         if low in ("once", "twice", "thrice"):
             units = [stem("time")]
-        elif low in _ARTICLES:
+        elif low in _read_words("articles"):
             units = [unit for unit in units[:1] if unit in _TIME_UNITS]
         elif low == "one":
             units = [unit for unit in units if unit]
@@ -277,22 +166,22 @@ def _number_words(text: str) -> Iterator[Value]:
 def _units(text: str, start: int, end: int) -> list[str]:
     """What a number counts: the words behind it, or the one before it."""
     before = _BEFORE.search(text[max(0, start - 40) : start])
-    if before and before[1].casefold() in _NUMBERED:
+    if before and before[1].casefold() in _read_words("numbered"):
         return [before[1].casefold()]
     units: list[str] = []
     after = _AFTER.match(text, end)
     for word in after[0].split() if after else ():
         low = word.strip("-").casefold()
-        if low in _MONTHS or low in _WEEKDAYS:
+        if _is_day(low):
             return ["day"]
-        if low in STOP_WORDS or low in _NO_UNITS:
+        if low in english_stop_words() or low in _read_words("no units"):
             break
         units.append(stem(low.removesuffix("'s")))
     if units:
         return units
     if _SAYS_WHICH.match(text, end):
         return []
-    if before and before[1].casefold() not in STOP_WORDS:
+    if before and before[1].casefold() not in english_stop_words():
         return [stem(before[1].casefold())]
     return [""]
 
@@ -304,27 +193,33 @@ def _frequencies(text: str) -> Iterator[Value]:
 
 
 def _days(text: str) -> Iterator[Value]:
+    weekdays, months = _read_values("weekdays"), _read_values("months")
     for word in re.findall(r"[^\W\d_]+", text):
         low = word.casefold()
         singular = low.removesuffix("s")
-        if low in _WEEKDAYS or singular in _WEEKDAYS:
-            yield Value("weekday", _WEEKDAYS.get(low) or _WEEKDAYS[singular], word)
-        elif low in _MONTHS:
-            yield Value("month", _MONTHS[low], word)
+        if low in weekdays or singular in weekdays:
+            yield Value("weekday", weekdays.get(low) or weekdays[singular], word)
+        elif low in months:
+            yield Value("month", months[low], word)
     for match in _HAN_DAY.finditer(text):
         yield Value("weekday", _HAN_DAYS[match[1] or match[2]], match[0])
 
 
 def _switches(text: str) -> Iterator[Value]:
     for match in _SWITCH_STATES.finditer(text):
-        state = _SWITCHES.get(match[1].casefold())
+        state = _read_values("switches").get(match[1].casefold())
         if state is not None:
             yield Value("switch", state, match[1])
 
 
 def is_day_or_switch(word: str) -> bool:
-    low = word.casefold()
-    return bool({low, low.removesuffix("s")} & _DAYS_AND_SWITCHES)
+    forms = (word.casefold(), word.casefold().removesuffix("s"))
+    return any(_is_day(form) or form in _read_values("switches") for form in forms)
+
+
+def _is_day(word: str) -> bool:
+    """Whether it names a weekday or a month."""
+    return word in _read_values("weekdays") or word in _read_values("months")
 
 
 def is_loose(value: Value) -> bool:
@@ -332,24 +227,17 @@ def is_loose(value: Value) -> bool:
     return value.key in _LOOSE
 
 
-# What people say before they change the subject.
-_ASIDES: Final = frozenset(
-    ["way", "speaking", "lately", "actually", "currently", "already", "recently", "now"]
-)
-
-
 def find_subject(text: str) -> frozenset[str]:
     """What a statement is about: the stems of its telling words, without values."""
     said = words(text)
-    stopped = STOP_WORDS.union(*map(stop_words, guess(said)))
+    stopped = english_stop_words().union(*map(stop_words, guess(said)))
     return frozenset(
         stem(word)
         for word in said
         if word not in stopped
-        and word not in _NUMBER_WORDS
-        and word not in _WEEKDAYS
-        and word not in _MONTHS
+        and word not in _read_values("numbers")
+        and not _is_day(word)
         and not any(map(str.isdigit, word))
         and len(word) > 1
-        and word not in _ASIDES
+        and word not in _read_words("asides")
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from recollect.core.graph.concept_words import concept_key
-from recollect.core.text.analysis import STOP_WORDS
+from recollect.core.text.stop_words import english_stop_words
 
 # Bounds of what is looked up for one query, however long it is.
 MAX_WORDS: Final = 64
@@ -80,7 +80,7 @@ def _may_name(key: str) -> bool:
     telling = [
         word
         for word in key.split()
-        if len(word) >= _SHORTEST_WORD and word.isalpha() and word not in STOP_WORDS
+        if len(word) >= _SHORTEST_WORD and word.isalpha() and word not in english_stop_words()
     ]
     return len(telling) >= _MIN_WORDS
 

@@ -8,7 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.memory.memory import Memory
-from recollect.core.text.analysis import STOP_WORDS, words
+from recollect.core.text.analysis import words
+from recollect.core.text.stop_words import english_stop_words
 
 # More would not find anything else: what removes one memory removes all.
 MAX_TEXTS: Final = 100
@@ -80,7 +81,7 @@ def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
 
 def _is_telling(word: str) -> bool:
     """A number appears in many places with different meanings."""
-    return len(word) >= _TELLING and word not in STOP_WORDS and not word.isnumeric()
+    return len(word) >= _TELLING and word not in english_stop_words() and not word.isnumeric()
 
 
 def _head(content: str) -> str:

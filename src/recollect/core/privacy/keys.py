@@ -1,4 +1,5 @@
-"""Bearer keys: their format, what they may do, and what a server stores.
+"""Bearer keys: their format, their roles, and what a server stores. What a key may do is in
+`core/privacy/policy.py`.
 
 A key is 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing; slow hashes are
 for passwords that people choose. Only that hash is stored.
@@ -13,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
-from recollect.core.errors import Forbidden, InvalidInput
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import checked_name
 from recollect.core.memory.owner import MAX_NAME, check_owner
 from recollect.core.text.analysis import unstorable
@@ -61,26 +62,6 @@ def checked_role(text: str) -> Role:
         field="role",
         remedy=f"Choose one of: {', '.join(ROLES)}.",
     )
-
-
-def check_role(key: Key, needed: Role) -> None:
-    """Forbidden if the key's role is insufficient."""
-    if ROLES.index(key.role) < ROLES.index(needed):
-        raise Forbidden(
-            f"this needs a key with the role {needed}; this key's role is {key.role}",
-            remedy=f"Use a key with the role {needed}. An admin creates one with "
-            f"`recollect keys create --role {needed}`.",
-        )
-
-
-def check_all_projects(key: Key) -> None:
-    """Forbidden for keys limited to a project, for operations that cannot be limited to one."""
-    if key.project is not None:
-        raise Forbidden(
-            f"this covers all projects, but this key is limited to {key.project!r}",
-            remedy="Use a key without a project. An admin creates one with "
-            "`recollect keys create`.",
-        )
 
 
 def check_new_key(key: Key, now: datetime) -> None:

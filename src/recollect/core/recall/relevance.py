@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from recollect.core.text.analysis import STOP_WORDS, clean_query, words
+from recollect.core.text.analysis import clean_query, words
 from recollect.core.text.languages import guess
-from recollect.core.text.stop_words import stop_words
+from recollect.core.text.stop_words import english_stop_words, stop_words
+from recollect.resources import read_list
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Hit
@@ -37,21 +38,6 @@ _MIN_WORD: Final = 2
 # Japanese endings and particles.
 _HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
 _MAX_WORDS: Final = 64
-# What people say of anything. Found in a memory, it says little of what the memory is about.
-_EVERYDAY_TEXT: Final = """
-actually add again ago already always another anything around ask back bad best better big bit
-call case change check clear close come correct create current day delete different done easy end
-enough error even ever every everything example exist explain fail far feel few file find fine
-first fix follow found full get give go going good got great happen help here hope idea improve
-instead issue keep kind know last late later least leave let like list little live long look lot
-made main make many maybe mean mention might move much must near need never new next nice nothing
-now number off often ok old one open part people place plan please point possible problem put
-question quick ready really reason recently refactor remember remind remove rename right run said
-same say second see seem set several show similar simple since small something soon sort start
-still stop stuff such sure take talk tell test thank thing think though time today together told
-tomorrow try turn two understand update use usual want way week well went while without wonder
-work wrong write year yes yesterday yet
-"""
 
 
 class Measure(NamedTuple):
@@ -74,7 +60,10 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-EVERYDAY: Final = frozenset(stem(word) for word in _EVERYDAY_TEXT.split())
+@cache
+def everyday_stems() -> frozenset[str]:
+    """Of what people say of anything."""
+    return frozenset(map(stem, read_list("recollect.core.recall", "everyday.txt")))
 
 
 def relevance(prompt: str, text: str) -> float:
@@ -97,7 +86,7 @@ def _weights(text: str) -> Mapping[str, float]:
     """The same for every hit of a prompt."""
     said = words(clean_query(text))
     others = (language for language in guess(said) if language != "en")
-    stopped = STOP_WORDS.union(*map(stop_words, others))
+    stopped = english_stop_words().union(*map(stop_words, others))
     asked = dict.fromkeys(
         stem(word)
         for word in said
@@ -107,7 +96,7 @@ def _weights(text: str) -> Mapping[str, float]:
 
 
 def _weight(word: str) -> float:
-    return _EVERYDAY_WEIGHT if word in EVERYDAY else 1.0
+    return _EVERYDAY_WEIGHT if word in everyday_stems() else 1.0
 
 
 def hit_relevance(prompt: str, hit: Hit) -> float:

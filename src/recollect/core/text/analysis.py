@@ -11,7 +11,6 @@ import unicodedata
 from typing import Final
 
 from recollect.core.text.segments import Segment, segments
-from recollect.core.text.stop_words import ENGLISH
 
 MAX_QUERY_CHARS: Final = 4_000
 """Of a longer text only the first and the last half are read: what is asked is before or after what
@@ -29,9 +28,6 @@ _INVISIBLE: Final = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+
 # Part of a word: where a script has no spaces, nothing is lost by a cut.
 _CUT_AT_END: Final = re.compile(r"(?<=\s)\S{1,40}\Z")
 _CUT_AT_START: Final = re.compile(r"\A\S{1,40}(?=\s)")
-
-# Asked for together with others, they would only keep the right memory from matching every word.
-STOP_WORDS: Final = ENGLISH
 
 
 def unstorable(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Build the REST API: routes, guards, problems, OpenAPI and the documentation pages."""
+"""Build the REST API: routes, middlewares, problems, OpenAPI and the documentation pages."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
 from recollect.shells.api.openapi import PREFIX, completed
-from recollect.shells.asgi.admission import Admitted
-from recollect.shells.asgi.guards import BodyLimit, HostCheck, KeyRequired
-from recollect.shells.asgi.observed import Observed
+from recollect.shells.asgi.identity import Identity
+from recollect.shells.asgi.limits import RequestLimits
+from recollect.shells.asgi.observation import Observation
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.shells.asgi.static import file_routes
 from recollect.wiring import Server
@@ -56,7 +56,7 @@ OPEN_PATHS: Final = frozenset(
     {f"{PREFIX}/{open_path}" for open_path in operations.OPEN} | {OPENAPI, *_DOCS_FILES}
 )
 
-# Only declares the scheme for the documentation: the guard has already checked the key.
+# Only declares the scheme for the documentation: `Identity` has already checked the key.
 _documented_key = HTTPBearer(
     auto_error=False,
     scheme_name="key",
@@ -70,7 +70,7 @@ def create_app(
     doctor: Callable[[], list[Check]] = list,
 ) -> FastAPI:
     """Build the API of one server, and the app that other shells are mounted on: added routes get
-    the same Host check, body limit, log and metrics, and need the same key if their path is in
+    the same Host check, limits, log and metrics, and need the same key if their path is in
     `also_closed`. `doctor` checks the installation.
     """
     app = FastAPI(
@@ -119,23 +119,22 @@ def create_app(
     # The last one added is the outermost.
     settings = server.settings
     app.add_middleware(
-        Admitted,
+        RequestLimits,
         admission=Admission(settings.slots, settings.answer_within),
+        body_seconds=settings.body_timeout,
+        body_memory=settings.body_memory_mb * 1024 * 1024,
         on_refused=metrics.count_overload,
     )
     app.add_middleware(
-        BodyLimit, seconds=settings.body_timeout, total=settings.body_memory_mb * 1024 * 1024
-    )
-    app.add_middleware(
-        KeyRequired,
+        Identity,
         sign_in=server.sign_in,
+        hosts=(settings.host, *settings.allowed_hosts),
         closed=(PREFIX, *also_closed),
         open_paths=OPEN_PATHS,
         on_refused=metrics.count_failed_sign_in,
     )
-    app.add_middleware(HostCheck, allowed=(settings.host, *settings.allowed_hosts))
     app.add_middleware(
-        Observed,
+        Observation,
         observe=metrics.observe_request,
         observe_hook=metrics.observe_hook,
         logs_requests=settings.access_log == "on",

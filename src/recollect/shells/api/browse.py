@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -11,12 +10,12 @@ from fastapi import APIRouter, Query
 from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
 from recollect.core.errors import Conflict
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference, TheKey, TheServer, TheShell
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
-from recollect.usecases.memory.export import Taken, export_chosen
+from recollect.usecases.memory.export import export_chosen
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.answers import MemoryOut
 from recollect.wire.browse import (
@@ -33,25 +32,6 @@ from recollect.wire.browse import (
 from recollect.wire.problems import KINDS
 
 _WEEKS: Final = 26
-_TABLE: Final = TableOut(memories=[examples.MEMORY], total=1)
-_DETAILS: Final = DetailsOut(
-    memory=examples.LINKED,
-    history=[examples.MEMORY],
-    concepts=["staging database"],
-    vector="embedded",
-    parked=None,
-)
-_EXPORT: Final = ExportOut.from_memories([examples.MEMORY.to_memory()], Taken(1))
-_GROWTH: Final = GrowthOut(weeks=[WeekOut(week=date(2026, 3, 2), memories=12)])
-_INJECT: Final = InjectOut(
-    text="<recollect-memories>…</recollect-memories>",
-    tokens=120,
-    memories=[examples.MEMORY.id],
-    found=3,
-    sensitive=0,
-    below=2,
-    unfit=0,
-)
 
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
@@ -59,91 +39,86 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.get(
     "/table",
     operation_id="table_of_memories",
-    **READ,
+    **needs("table"),
     summary="Filter and sort",
-    responses={200: examples.of(_TABLE, "The rows."), **problems(*SENT)},
+    responses={200: examples.of("table", "The rows."), **problems(*SENT)},
 )
-async def table_of_memories(
-    query: Annotated[TableIn, Query()], server: TheServer, key: TheKey
-) -> TableOut:
+async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> TableOut:
     """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
     rows; to read everything once, use the listing with its cursor.
     """
     listing = query.to_listing()
-    return TableOut.from_table(await browse.table(server.context_for(key), key.owner, listing))
+    return TableOut.from_table(await browse.table(mine.context_for("table"), mine.owner, listing))
 
 
 @router.get(
     "/memories/{reference}/details",
     operation_id="memory_details",
-    **READ,
+    **needs("details"),
     summary="Read with history",
-    responses={200: examples.of(_DETAILS, "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("details", "The memory."), **problems(*SENT, *REFERRED)},
 )
-async def memory_details(reference: Reference, server: TheServer, key: TheKey) -> DetailsOut:
+async def memory_details(reference: Reference, mine: Mine) -> DetailsOut:
     """One memory, forgotten or not, with its former versions, its concepts and the state of its
     vector.
     """
-    found = await browse.details(server.context_for(key), key.owner, reference)
+    found = await browse.details(mine.context_for("details"), mine.owner, reference)
     return DetailsOut.from_details(found)
 
 
 @router.post(
     "/memories/{reference}/restore",
     operation_id="restore_memory",
-    **WRITE,
+    **needs("restore_forgotten"),
     summary="Restore",
     responses={
-        200: examples.of(examples.MEMORY, "The memory, no longer forgotten."),
+        200: examples.of("memory", "The memory, no longer forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
-async def restore_memory(
-    reference: Reference, server: TheServer, key: TheKey, shell: TheShell
-) -> MemoryOut:
+async def restore_memory(reference: Reference, mine: Mine) -> MemoryOut:
     """Undo forgetting a memory. One that was erased cannot be restored."""
-    server.spend_writes(key)
-    memory = await browse.restore(server.context_for(key, shell), key.owner, reference)
+    context = mine.context_for("restore_forgotten")
+    memory = await browse.restore(context, mine.owner, reference)
     return MemoryOut.from_memory(memory)
 
 
 @router.post(
     "/memories:export",
     operation_id="export_memories",
-    **READ,
+    **needs("export"),
     summary="Export",
-    responses={200: examples.of(_EXPORT, "The lines."), **problems(*SENT, MALFORMED)},
+    responses={200: examples.of("export", "The lines."), **problems(*SENT, MALFORMED)},
 )
-async def export_memories(sent: ExportIn, server: TheServer, key: TheKey) -> ExportOut:
+async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     """Up to 500 memories, forgotten or not, as `recollect export` writes them. Ids of memories that
     do not exist are ignored.
     """
-    chosen, taken = await export_chosen(
-        server.context_for(key), key.owner, sent.ids, sensitive=sent.sensitive
-    )
+    context = mine.context_for("export")
+    chosen, taken = await export_chosen(context, mine.owner, sent.ids, sensitive=sent.sensitive)
     return ExportOut.from_memories(chosen, taken)
 
 
 @router.get(
     "/stats/growth",
     operation_id="growth",
-    **READ,
+    **needs("growth"),
     summary="Growth by week",
-    responses={200: examples.of(_GROWTH, "The weeks, oldest first."), **problems(*OWNED)},
+    responses={200: examples.of("growth", "The weeks, oldest first."), **problems(*OWNED)},
 )
-async def growth(server: TheServer, key: TheKey) -> GrowthOut:
+async def growth(mine: Mine) -> GrowthOut:
     """How many of the current memories were stored in each of the last 26 weeks."""
-    counted = await browse.growth(server.context_for(key), key.owner, _WEEKS)
+    counted = await browse.growth(mine.context_for("growth"), mine.owner, _WEEKS)
     return GrowthOut(weeks=[WeekOut(week=week, memories=many) for week, many in counted.items()])
 
 
 @router.post(
     "/recall/injection",
     operation_id="preview_injection",
-    **READ,
+    **needs("recall"),
     summary="Preview a hook",
     responses={
-        200: examples.of(_INJECT, "What a hook would add to the prompt."),
+        200: examples.of("inject", "What a hook would add to the prompt."),
         **problems(*SENT, MALFORMED),
     },
 )

@@ -6,9 +6,8 @@ from fastapi import APIRouter
 
 from recollect.core.errors import Conflict
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
-from recollect.shells.api.sync_examples import CONFLICT, CONFLICTS
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.conflicts import ConflictOut, ConflictsOut, ResolveIn
 from recollect.wire.problems import KINDS
@@ -19,10 +18,10 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
 @router.get(
     "/conflicts",
     operation_id="list_conflicts",
-    **READ,
+    **needs("conflicts"),
     summary="List",
     responses={
-        200: examples.of(CONFLICTS, "The open conflicts."),
+        200: examples.of("conflicts", "The open conflicts."),
         **problems(*OWNED),
     },
 )
@@ -35,10 +34,10 @@ async def list_conflicts(mine: Mine) -> ConflictsOut:
 @router.post(
     "/conflicts/{reference}/resolve",
     operation_id="resolve_conflict",
-    **WRITE,
+    **needs("resolve"),
     summary="Resolve",
     responses={
-        200: examples.of(CONFLICT, "The conflict, resolved."),
+        200: examples.of("conflict", "The conflict, resolved."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -1,4 +1,7 @@
-"""What endpoints receive: the memories of the key's owner only, and the role check."""
+"""What endpoints receive: what the key may do with the memories of its owner.
+
+Dependencies are coroutine functions: FastAPI would run each plain function in a thread.
+"""
 
 from __future__ import annotations
 
@@ -8,77 +11,59 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Path, Request
 
 from recollect.core.admin.checks import Check
-from recollect.core.privacy.keys import Key, Role, check_role
-from recollect.ports.service import Service
+from recollect.core.privacy.keys import Key
+from recollect.core.privacy.policy import POLICIES, check_operation
 from recollect.shells.api.metrics import Metrics
-from recollect.shells.asgi.guards import KEY
+from recollect.shells.asgi.identity import CALLER, Caller
 from recollect.shells.asgi.probe import SharedProbe
+from recollect.usecases.service import LocalService
 from recollect.wire.values import REFERENCE
 from recollect.wiring import Server
 
 
-def _server(request: Request) -> Server:
+def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one
+    """A dependency on what `create_app` put into the state of the app."""
+
+    async def read(request: Request) -> object:
+        return getattr(request.app.state, name)
+
+    return Depends(read)
+
+
+async def _mine(request: Request) -> LocalService:
+    shell = "page" if request.headers.get(CLIENT_HEADER) == "page" else "api"
     server: Server = request.app.state.server
-    return server
+    return server.for_key(await _key(request), shell)
 
 
-def _load_probe(request: Request) -> SharedProbe:
-    probe: SharedProbe = request.app.state.load_probe
-    return probe
+async def _key(request: Request) -> Key:
+    caller: Caller = request.scope[CALLER]
+    return caller.key
 
 
-def _metrics(request: Request) -> Metrics:
-    metrics: Metrics = request.app.state.metrics
-    return metrics
+def needs(operation: str) -> dict[str, Any]:
+    """Declare what a route does, by its name in `core/privacy/policy.py`: a key that may not do it
+    is refused before the request is validated, and the document names the role.
+    """
 
+    async def check(request: Request) -> None:
+        check_operation(await _key(request), operation)
 
-def _probe(request: Request) -> SharedProbe:
-    probe: SharedProbe = request.app.state.probe
-    return probe
-
-
-def _doctor(request: Request) -> Callable[[], list[Check]]:
-    doctor: Callable[[], list[Check]] = request.app.state.doctor
-    return doctor
-
-
-def _shell(request: Request) -> str:
-    return "page" if request.headers.get(CLIENT) == "page" else "api"
-
-
-def _mine(request: Request) -> Service:
-    return _server(request).for_key(_key(request), _shell(request))
-
-
-def _key(request: Request) -> Key:
-    key: Key = request.scope[KEY]
-    return key
-
-
-def _requires(role: Role) -> dict[str, Any]:
-    """Declare a route's role: checks each request, and documents it."""
-
-    def check(request: Request) -> None:
-        check_role(_key(request), role)
-
+    role = POLICIES[operation].role
     return {"dependencies": [Depends(check)], "openapi_extra": {REQUIRED_ROLE: role}}
 
 
 REQUIRED_ROLE: Final = "x-required-role"
 # Sent by the page, so that the history says where a change was made.
-CLIENT: Final = "recollect-client"
-READ: Final = _requires("read-only")
-WRITE: Final = _requires("member")
-ADMIN: Final = _requires("admin")
+CLIENT_HEADER: Final = "recollect-client"
 
 TheKey = Annotated[Key, Depends(_key)]
-TheServer = Annotated[Server, Depends(_server)]
-TheProbe = Annotated[SharedProbe, Depends(_probe)]
-TheLoadProbe = Annotated[SharedProbe, Depends(_load_probe)]
-TheDoctor = Annotated[Callable[[], list[Check]], Depends(_doctor)]
-TheMetrics = Annotated[Metrics, Depends(_metrics)]
-TheShell = Annotated[str, Depends(_shell)]
-Mine = Annotated[Service, Depends(_mine)]
+TheServer = Annotated[Server, _from_app("server")]
+TheProbe = Annotated[SharedProbe, _from_app("probe")]
+TheLoadProbe = Annotated[SharedProbe, _from_app("load_probe")]
+TheDoctor = Annotated[Callable[[], list[Check]], _from_app("doctor")]
+TheMetrics = Annotated[Metrics, _from_app("metrics")]
+Mine = Annotated[LocalService, Depends(_mine)]
 Reference = Annotated[
     str,
     Path(

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query
 
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
-from recollect.shells.api.curation_examples import JOURNAL, JOURNAL_ENTRY, PROPOSAL, PROPOSALS
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.curation import (
@@ -28,9 +27,9 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
 @router.get(
     "/proposals",
     operation_id="list_proposals",
-    **READ,
+    **needs("proposals"),
     summary="List",
-    responses={200: examples.of(PROPOSALS, "The proposals."), **problems(*OWNED)},
+    responses={200: examples.of("proposals", "The proposals."), **problems(*OWNED)},
 )
 async def list_proposals(mine: Mine) -> ProposalsOut:
     """The proposals that wait for a decision, oldest first. Those about memories that changed since
@@ -43,10 +42,10 @@ async def list_proposals(mine: Mine) -> ProposalsOut:
 @router.post(
     "/proposals/{reference}/accept",
     operation_id="accept_proposal",
-    **WRITE,
+    **needs("accept_proposal"),
     summary="Accept",
     responses={
-        200: examples.of(JOURNAL_ENTRY, "The acceptance."),
+        200: examples.of("journal_entry", "The acceptance."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -60,10 +59,10 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
 @router.post(
     "/proposals/{reference}/reject",
     operation_id="reject_proposal",
-    **WRITE,
+    **needs("decide_proposal"),
     summary="Reject",
     responses={
-        200: examples.of(PROPOSAL, "The proposal."),
+        200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -75,10 +74,10 @@ async def reject_proposal(reference: Reference, mine: Mine) -> ProposalOut:
 @router.post(
     "/proposals/{reference}/later",
     operation_id="postpone_proposal",
-    **WRITE,
+    **needs("decide_proposal"),
     summary="Decide later",
     responses={
-        200: examples.of(PROPOSAL, "The proposal."),
+        200: examples.of("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -90,10 +89,10 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> ProposalOut:
 @router.get(
     "/journal",
     operation_id="list_journal",
-    **READ,
+    **needs("journal"),
     summary="List acceptances",
     responses={
-        200: examples.of(JOURNAL, "The acceptances."),
+        200: examples.of("journal", "The acceptances."),
         **problems(*OWNED, KINDS[InvalidInput]),
     },
 )
@@ -109,10 +108,10 @@ async def list_journal(
 @router.post(
     "/undo",
     operation_id="undo_acceptance",
-    **WRITE,
+    **needs("undo"),
     summary="Undo",
     responses={
-        200: examples.of(JOURNAL_ENTRY, "The acceptance that was undone."),
+        200: examples.of("journal_entry", "The acceptance that was undone."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
 from recollect.core.errors import StoreError
-from recollect.shells.api.context import READ, TheKey, TheServer
+from recollect.shells.api.context import Mine, needs
 from recollect.shells.api.openapi import PREFIX
 from recollect.usecases.context import Context
 
@@ -27,10 +27,10 @@ _MAX_POLLS: Final = 300
 router = APIRouter(prefix=PREFIX)
 
 
-@router.get("/events", **READ, include_in_schema=False)
-async def events(request: Request, server: TheServer, key: TheKey) -> StreamingResponse:
+@router.get("/events", **needs("watch"), include_in_schema=False)
+async def events(request: Request, mine: Mine) -> StreamingResponse:
     stopping: asyncio.Event = request.app.state.stopping
-    stream = _changes(server.context_for(key), key.owner, stopping)
+    stream = _changes(mine.context_for("watch"), mine.owner, stopping)
     return StreamingResponse(
         stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"}
     )

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from recollect.core.errors import NotFound
 from recollect.ports.graph import Graph
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, TheKey, TheServer
-from recollect.shells.api.graph_examples import CONCEPT, NEIGHBOURHOOD, PATH, STATS
+from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.graph import (
@@ -30,8 +29,9 @@ _NAMED: Final = (*SENT, KINDS[NotFound])
 router = APIRouter(prefix=PREFIX, tags=["Concept graph"])
 
 
-def _graph(server: TheServer, key: TheKey) -> Graph:
-    return server.graph_for(key)
+async def _graph(server: TheServer, mine: Mine) -> Graph:
+    mine.context_for("read_graph")
+    return server.graph_of(mine.owner)
 
 
 MyGraph = Annotated[Graph, Depends(_graph)]
@@ -41,10 +41,10 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
 @router.get(
     "/graph/stats",
     operation_id="graph_stats",
-    **READ,
+    **needs("read_graph"),
     summary="Count",
     responses={
-        200: examples.of(STATS, "The statistics."),
+        200: examples.of("graph_stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -56,10 +56,10 @@ async def graph_stats(graph: MyGraph) -> GraphStatsOut:
 @router.get(
     "/graph/concept",
     operation_id="graph_concept",
-    **READ,
+    **needs("read_graph"),
     summary="Show a concept",
     responses={
-        200: examples.of(NEIGHBOURHOOD, "The concept and its neighbours."),
+        200: examples.of("neighbourhood", "The concept and its neighbours."),
         **problems(*_NAMED),
     },
 )
@@ -83,9 +83,9 @@ async def graph_concept(
 @router.get(
     "/graph/path",
     operation_id="graph_path",
-    **READ,
+    **needs("read_graph"),
     summary="Connect two concepts",
-    responses={200: examples.of(PATH, "The shortest path."), **problems(*_NAMED)},
+    responses={200: examples.of("path", "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
     graph: MyGraph,
@@ -100,30 +100,30 @@ async def graph_path(
 @router.post(
     "/graph/merge",
     operation_id="graph_merge",
-    **WRITE,
+    **needs("edit_graph"),
     summary="Merge two concepts",
     responses={
-        200: examples.of(CONCEPT, "The concept, with its new names."),
+        200: examples.of("concept", "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_merge(graph: MyGraph, sent: MergeIn, server: TheServer, key: TheKey) -> ConceptOut:
+async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> ConceptOut:
     """From now on, names of the other concept mean this one, whatever is read later."""
-    server.spend_writes(key)
+    mine.context_for("edit_graph")
     return ConceptOut.from_concept(await graph.merge(sent.into, sent.other))
 
 
 @router.post(
     "/graph/split",
     operation_id="graph_split",
-    **WRITE,
+    **needs("edit_graph"),
     summary="Split a concept",
     responses={
-        200: examples.of(CONCEPT, "The new concept."),
+        200: examples.of("concept", "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )
-async def graph_split(graph: MyGraph, sent: SplitIn, server: TheServer, key: TheKey) -> ConceptOut:
+async def graph_split(graph: MyGraph, sent: SplitIn, mine: Mine) -> ConceptOut:
     """One of a concept's names becomes its own concept, whatever is read later."""
-    server.spend_writes(key)
+    mine.context_for("edit_graph")
     return ConceptOut.from_concept(await graph.split(sent.concept, sent.alias))

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated, Final
-from uuid import UUID
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
 from recollect.ports.keys import Keys
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, TheKey, TheServer
+from recollect.shells.api.context import Mine, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
 from recollect.wire.keys import KeyIn, KeyOut, KeysOut, NewKeyOut, RevokedOut, RotateIn
 
-_KEY: Final = KeyOut(
-    id=UUID("019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"),
-    owner="ana",
-    label="ana's laptop",
-    role="member",
-    project=None,
-    created_at=datetime(2026, 3, 6, 9, 30, tzinfo=UTC),
-    expires_at=datetime(2026, 6, 4, 9, 30, tzinfo=UTC),
-    last_used_at=datetime(2026, 3, 9, 17, 2, tzinfo=UTC),
-    revoked_at=None,
-)
-_NEW: Final = NewKeyOut(
-    **_KEY.model_copy(update={"last_used_at": None}).model_dump(), key="rk_shown-this-once"
-)
-
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
 
-def _keys(server: TheServer, key: TheKey) -> Keys:
-    return OwnKeys(server.keys, server.context, key.owner)
+async def _keys(server: TheServer, mine: Mine) -> Keys:
+    return OwnKeys(server.keys, mine.context_for("manage_keys"), mine.owner)
 
 
 TheKeys = Annotated[Keys, Depends(_keys)]
@@ -43,7 +26,7 @@ Reference = Annotated[
     str,
     Path(
         description="A key's id, or a unique prefix of at least 4 digits.",
-        examples=[str(_KEY.id)],
+        examples=["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
     ),
 ]
@@ -52,9 +35,9 @@ Reference = Annotated[
 @router.get(
     "/keys",
     operation_id="list_keys",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="List",
-    responses={200: examples.of(KeysOut(keys=[_KEY]), "The keys."), **problems(*OWNED)},
+    responses={200: examples.of("keys", "The keys."), **problems(*OWNED)},
 )
 async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
     """All keys of the server, oldest first, without their text."""
@@ -66,11 +49,11 @@ async def list_keys(keys: TheKeys, server: TheServer) -> KeysOut:
 @router.post(
     "/keys",
     operation_id="create_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Create",
     status_code=201,
     responses={
-        201: examples.of(_NEW, "The key, with its text."),
+        201: examples.of("new_key", "The key, with its text."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -89,11 +72,11 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKeyOut:
 @router.post(
     "/keys/{reference}/rotate",
     operation_id="rotate_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Rotate",
     status_code=201,
     responses={
-        201: examples.of(_NEW, "The new key, with its text."),
+        201: examples.of("new_key", "The new key, with its text."),
         **problems(*SENT, MALFORMED, *REFERRED),
     },
 )
@@ -107,10 +90,10 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
 @router.delete(
     "/keys/{reference}",
     operation_id="revoke_key",
-    **ADMIN,
+    **needs("manage_keys"),
     summary="Revoke",
     responses={
-        200: examples.of(RevokedOut(revoked=_KEY.id), "The key that was revoked."),
+        200: examples.of("revoked", "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )

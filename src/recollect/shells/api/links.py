@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from recollect.core.errors import Conflict
 from recollect.core.memory.links import KINDS
 from recollect.shells.api import examples
-from recollect.shells.api.context import WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.wire.answers import MemoryOut
 from recollect.wire.problems import KINDS as PROBLEMS
@@ -31,9 +31,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.put(
     _PATH,
     operation_id="link_memory",
-    **WRITE,
+    **needs("link"),
     summary="Link",
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def link_memory(reference: Reference, kind: Kind, target: Reference, mine: Mine) -> MemoryOut:
     """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
@@ -45,9 +45,9 @@ async def link_memory(reference: Reference, kind: Kind, target: Reference, mine:
 @router.delete(
     _PATH,
     operation_id="unlink_memory",
-    **WRITE,
+    **needs("unlink"),
     summary="Remove a link",
-    responses={200: examples.of(examples.LINKED, "The memory with its links."), **_PROBLEMS},
+    responses={200: examples.of("linked", "The memory with its links."), **_PROBLEMS},
 )
 async def unlink_memory(
     reference: Reference, kind: Kind, target: Reference, mine: Mine

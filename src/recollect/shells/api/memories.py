@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from recollect.core.errors import Conflict
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, Mine, Reference
+from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.tasks import analyze_text
@@ -24,13 +24,13 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 @router.post(
     "/memories",
     operation_id="remember",
-    **WRITE,
+    **needs("remember"),
     summary="Remember",
     status_code=201,
     responses={
-        200: examples.of(examples.MEMORY, "The memory that already has this text."),
+        200: examples.of("memory", "The memory that already has this text."),
         201: {
-            **examples.of(examples.MEMORY, "The memory as stored."),
+            **examples.of("memory", "The memory as stored."),
             "headers": {
                 "Location": {
                     "description": "Where the memory can be read.",
@@ -61,10 +61,10 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> WrittenOut:
 @router.post(
     "/memories:batch",
     operation_id="remember_many",
-    **WRITE,
+    **needs("remember_many"),
     summary="Remember many",
     responses={
-        200: examples.of(examples.BATCH, "The outcome for each memory, in the order sent."),
+        200: examples.of("batch", "The outcome for each memory, in the order sent."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -79,9 +79,9 @@ async def remember_many(sent: BatchIn, mine: Mine) -> BatchOut:
 @router.get(
     "/memories",
     operation_id="list_memories",
-    **READ,
+    **needs("page"),
     summary="List",
-    responses={200: examples.of(examples.PAGE, "A page, newest first."), **problems(*SENT)},
+    responses={200: examples.of("page", "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOut:
     """One page of the memories in a scope. Concurrent writes do not shift pages."""
@@ -91,9 +91,9 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> PageOu
 @router.get(
     "/memories/{reference}",
     operation_id="get_memory",
-    **READ,
+    **needs("get"),
     summary="Read",
-    responses={200: examples.of(examples.MEMORY, "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
     """One memory, by its id or a prefix of it."""
@@ -103,10 +103,10 @@ async def get_memory(reference: Reference, mine: Mine) -> MemoryOut:
 @router.patch(
     "/memories/{reference}",
     operation_id="update_memory",
-    **WRITE,
+    **needs("update"),
     summary="Change",
     responses={
-        200: examples.of(examples.MEMORY, "The updated memory."),
+        200: examples.of("memory", "The updated memory."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -122,9 +122,9 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
 @router.get(
     "/memories/{reference}/versions",
     operation_id="memory_history",
-    **READ,
+    **needs("history"),
     summary="History",
-    responses={200: examples.of(examples.HISTORY, "Its versions."), **problems(*SENT, *REFERRED)},
+    responses={200: examples.of("history", "Its versions."), **problems(*SENT, *REFERRED)},
 )
 async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
     """The versions of a memory, forgotten or not, newest first: the current one and up to 100
@@ -137,10 +137,10 @@ async def memory_history(reference: Reference, mine: Mine) -> HistoryOut:
 @router.post(
     "/memories/{reference}/versions/{version}/restore",
     operation_id="restore_version",
-    **WRITE,
+    **needs("restore"),
     summary="Restore",
     responses={
-        200: examples.of(examples.MEMORY, "The restored memory."),
+        200: examples.of("memory", "The restored memory."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -158,10 +158,10 @@ async def restore_version(
 @router.delete(
     "/memories/{reference}",
     operation_id="forget_memory",
-    **WRITE,
+    **needs("forget"),
     summary="Forget",
     responses={
-        200: examples.of(examples.FORGOTTEN, "The memory that was forgotten."),
+        200: examples.of("forgotten", "The memory that was forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -17,6 +17,7 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 from recollect.core.memory.memory import Limits
+from recollect.shells.api.examples import fill_in
 from recollect.shells.asgi.problems import (
     MALFORMED,
     NO_SUCH_PATH,
@@ -130,7 +131,10 @@ def _response(kinds: Iterable[Kind]) -> dict[str, Any]:
 
 
 def completed(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """The generated document with the format of problems and this server's content limit."""
+    """The generated document with its examples, the format of problems, and this server's content
+    limit.
+    """
+    fill_in(document)
     schemas = document["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     for name in ("DraftIn", "ChangesIn"):

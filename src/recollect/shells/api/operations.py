@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from recollect.core.errors import StoreError, StoreUnavailable
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, Mine, TheLoadProbe, TheMetrics, TheProbe
+from recollect.shells.api.context import Mine, TheLoadProbe, TheMetrics, TheProbe, needs
 from recollect.shells.api.metrics import CONTENT_TYPE
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.wire.answers import HealthOut, StatsOut
@@ -24,10 +24,10 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
 @closed.get(
     "/stats",
     operation_id="stats",
-    **READ,
+    **needs("stats"),
     summary="Count",
     responses={
-        200: examples.of(examples.STATS, "The statistics."),
+        200: examples.of("stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -40,7 +40,7 @@ async def stats(mine: Mine) -> StatsOut:
     "/health/live",
     operation_id="live",
     summary="Is the process alive?",
-    responses={200: examples.of(examples.HEALTH, "It answers."), **problems()},
+    responses={200: examples.of("health", "It answers."), **problems()},
 )
 async def live() -> HealthOut:
     """Checks nothing else: if this fails, restart the process."""
@@ -52,7 +52,7 @@ async def live() -> HealthOut:
     operation_id="ready",
     summary="Can it serve?",
     responses={
-        200: examples.of(examples.HEALTH, "The store answers."),
+        200: examples.of("health", "The store answers."),
         **problems(KINDS[StoreUnavailable]),
     },
 )

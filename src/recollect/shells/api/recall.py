@@ -11,7 +11,7 @@ from recollect.core.errors import (
     NotFound,
 )
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, READ, Mine
+from recollect.shells.api.context import Mine, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.problems import KINDS
@@ -34,10 +34,10 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
 @router.post(
     "/recall",
     operation_id="recall",
-    **READ,
+    **needs("recall"),
     summary="Recall",
     responses={
-        200: examples.of(examples.RECOLLECTION, "The hits, best first."),
+        200: examples.of("recollection", "The hits, best first."),
         **problems(*_BODY),
     },
 )
@@ -52,10 +52,10 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
 @router.post(
     "/why",
     operation_id="why",
-    **READ,
+    **needs("why"),
     summary="Why this memory, or why not",
     responses={
-        200: examples.of(examples.WHY, "What each leg says about it, and what kept it out."),
+        200: examples.of("why", "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
@@ -69,10 +69,10 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
 @router.get(
     "/episodes/search",
     operation_id="search_episodes",
-    **READ,
+    **needs("recall"),
     summary="Search conversations",
     responses={
-        200: examples.of(examples.RECOLLECTION, "The episodes, best first."),
+        200: examples.of("recollection", "The episodes, best first."),
         **problems(*SENT),
     },
 )
@@ -87,9 +87,9 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
 @router.get(
     "/settings",
     operation_id="get_settings",
-    **READ,
+    **needs("settings"),
     summary="Read the settings",
-    responses={200: examples.of(examples.SETTINGS, "The settings."), **problems(*OWNED)},
+    responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> SettingsOut:
     """How recall ranks now."""
@@ -99,10 +99,10 @@ async def get_settings(mine: Mine) -> SettingsOut:
 @router.patch(
     "/settings",
     operation_id="change_settings",
-    **ADMIN,
+    **needs("change_settings"),
     summary="Change the settings",
     responses={
-        200: examples.of(examples.SETTINGS, "The current settings."),
+        200: examples.of("settings", "The current settings."),
         **problems(*_BODY),
     },
 )
@@ -114,10 +114,10 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> SettingsOut:
 @router.get(
     "/settings/audit",
     operation_id="settings_audit",
-    **READ,
+    **needs("settings_log"),
     summary="Who changed the settings",
     responses={
-        200: examples.of(examples.SETTINGS_LOG, "The latest changes, newest first."),
+        200: examples.of("settings_log", "The latest changes, newest first."),
         **problems(*SENT),
     },
 )

@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
-from typing import Final
 
 from fastapi import APIRouter
 
 from recollect import __version__
-from recollect.core.privacy.keys import check_all_projects
 from recollect.shells.api import examples
-from recollect.shells.api.context import ADMIN, READ, Mine, TheDoctor, TheKey, TheServer
+from recollect.shells.api.context import Mine, TheDoctor, TheKey, TheServer, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, problems
 from recollect.usecases.admin.findings import find_problems
 from recollect.wire.status import (
-    BackupOut,
     CheckOut,
     DoctorOut,
-    HookRecallOut,
     MachineOut,
     SpaceOut,
     StatusOut,
-    StorageOut,
-)
-
-_AT: Final = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
-_STATUS: Final = StatusOut(
-    version=__version__,
-    database="the embedded Postgres",
-    spaces=[
-        SpaceOut(
-            embedder="minilm",
-            space="all-MiniLM-L6-v2",
-            state="active",
-            embedded=120,
-            waiting=3,
-            parked=0,
-            last_error=None,
-        )
-    ],
-    checks=[CheckOut(name="meaning", status="ok", detail="3 memories waiting", remedy="")],
-    machine=MachineOut(
-        storage=StorageOut(total=48_300_000, vectors=12_500_000),
-        backup=BackupOut(made_at=_AT, is_verified=True),
-        hook_recalls=[HookRecallOut(at=_AT, memories=3)],
-        benchmark=None,
-        sync=None,
-    ),
-)
-_DOCTOR: Final = DoctorOut(
-    checks=[CheckOut(name="room", status="ok", detail="19.6 GB free", remedy="")]
 )
 
 router = APIRouter(prefix=PREFIX, tags=["Operations"])
@@ -59,17 +25,16 @@ router = APIRouter(prefix=PREFIX, tags=["Operations"])
 @router.get(
     "/status",
     operation_id="status",
-    **READ,
+    **needs("status"),
     summary="Models and findings",
-    responses={200: examples.of(_STATUS, "The status."), **problems(*OWNED)},
+    responses={200: examples.of("status", "The status."), **problems(*OWNED)},
 )
 async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
     """The embedding models with their progress, and what needs attention. An admin key also sees
     what the machine records: storage, the last backup, recalls by hooks, the last benchmark and
     what waits for sync. Needs a key that is not limited to a project.
     """
-    check_all_projects(key)
-    queue = server.context.queue
+    queue = mine.context_for("status").queue
     spaces = [] if queue is None else await queue.spaces()
     machine = None
     if server.machine is not None and key.role == "admin":
@@ -94,9 +59,9 @@ async def status(server: TheServer, key: TheKey, mine: Mine) -> StatusOut:
 @router.get(
     "/doctor",
     operation_id="doctor",
-    **ADMIN,
+    **needs("doctor"),
     summary="Check the installation",
-    responses={200: examples.of(_DOCTOR, "The findings."), **problems(*OWNED)},
+    responses={200: examples.of("doctor", "The findings."), **problems(*OWNED)},
 )
 async def doctor(examine: TheDoctor) -> DoctorOut:
     """Run the checks of `recollect doctor` on the server's machine. It takes a few seconds."""

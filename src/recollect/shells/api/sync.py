@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 
 from recollect.core.sync.model import check_protocol
 from recollect.shells.api import examples
-from recollect.shells.api.context import READ, WRITE, TheKey, TheServer
+from recollect.shells.api.context import TheKey, TheServer, needs
 from recollect.shells.api.openapi import PREFIX, SENT, problems
-from recollect.shells.api.sync_examples import CHANGES, PUSHED
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.sync.pull import pull
 from recollect.usecases.sync.push import check_push_size, push
@@ -22,10 +21,10 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
 @router.post(
     "/sync/push",
     operation_id="sync_push",
-    **WRITE,
+    **needs("push"),
     summary="Push",
     responses={
-        200: examples.of(PUSHED, "An answer for each write."),
+        200: examples.of("pushed", "An answer for each write."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -36,11 +35,11 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
     """
     check_protocol(sent.protocol, by="client")
     check_push_size(len(sent.memories), len(sent.revisions))  # refused writes are not counted
-    server.spend_writes(key, len(sent.memories) + len(sent.revisions))
+    mine = server.for_key(key, "sync")
     pushed = await push(
-        server.context_for(key, "sync"),
+        mine.context_for("push", writes=len(sent.memories) + len(sent.revisions)),
         server.changes_for(key),
-        key.owner,
+        mine.owner,
         sent.store,
         [memory.to_outgoing() for memory in sent.memories],
         [revision.to_revision() for revision in sent.revisions],
@@ -53,9 +52,9 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> PushedOut:
 @router.get(
     "/sync/pull",
     operation_id="sync_pull",
-    **READ,
+    **needs("pull"),
     summary="Pull",
-    responses={200: examples.of(CHANGES, "A page of changes."), **problems(*SENT)},
+    responses={200: examples.of("changes", "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey
@@ -65,10 +64,11 @@ async def sync_pull(
     requested.
     """
     check_protocol(query.protocol, by="client")
+    mine = server.for_key(key, "sync")
     page = await pull(
-        server.context_for(key),
+        mine.context_for("pull"),
         server.changes_for(key),
-        key.owner,
+        mine.owner,
         query.store,
         query.cursor,
         query.limit,

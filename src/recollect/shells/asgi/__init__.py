@@ -1,4 +1,5 @@
-"""Shared by every shell that speaks HTTP: problems, keys, the Host check, limits, the log.
+"""What every shell that speaks HTTP shares: three middlewares, problems, files, connections.
 
-Plain ASGI, so that the REST API, the page and MCP use the same guards in one process.
+Plain ASGI, so that the REST API, the page and MCP have one of each in one process. A request goes
+through `Observation`, `Identity` and `RequestLimits`, in this order.
 """

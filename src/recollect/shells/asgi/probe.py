@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from recollect.usecases.tasks import exception_of
+
 _SECONDS: Final = 1.0
 
 
@@ -25,15 +27,10 @@ class SharedProbe:
         asked = self._asked
         if asked is None or (asked.done() and now >= self._until):
             asked = self._asked = asyncio.create_task(self._run(), name="probe")
-            asked.add_done_callback(_retrieve)
+            # If everyone who waited is gone, nothing else would retrieve its error.
+            asked.add_done_callback(exception_of)
             self._until = now + _SECONDS
         await asyncio.shield(asked)
 
     async def _run(self) -> None:
         await self._ask()
-
-
-def _retrieve(task: asyncio.Task[None]) -> None:
-    """If everyone who waited is gone, nothing else would retrieve its error."""
-    if not task.cancelled():
-        task.exception()

@@ -17,7 +17,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.ports.service import Service
-from recollect.shells.asgi.guards import KEY, MAX_BODY
+from recollect.shells.asgi.identity import CALLER
+from recollect.shells.asgi.limits import MAX_BODY
 from recollect.shells.asgi.problems import WRONG_METHOD, problem, problem_response
 from recollect.shells.mcp.broken_text import repair_json
 from recollect.shells.mcp.server import Context, build_server
@@ -38,19 +39,19 @@ class McpEndpoint:
 
 
 def mcp_endpoint(server: Server) -> McpEndpoint:
-    """The endpoint of one server; it can run once. Its path must be behind `KeyRequired`."""
+    """The endpoint of one server; it can run once. Its path must be behind `Identity`."""
 
     async def service_of(context: Context) -> Service:
         if context.request is None:
             raise RuntimeError("a call over HTTP carries its request")
-        return server.for_key(context.request.scope[KEY], "mcp")
+        return server.for_key(context.request.scope[CALLER].key, "mcp")
 
     manager = StreamableHTTPSessionManager(
         build_server(service_of, shows_sensitive=lambda: server.settings.mcp_sensitive == "show"),
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY,
-        # The Host header is checked once for the whole process, by `asgi.guards.HostCheck`; a
+        # The Host header is checked once for the whole process, by `asgi.identity.Identity`; a
         # second list of names would only be another thing to get wrong.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
@@ -76,7 +77,7 @@ class _PostOnly:
 
 
 async def _receive_repaired(receive: Receive) -> Message:
-    """The body comes in one piece, since `BodyLimit` has read it."""
+    """The body comes in one piece, since `RequestLimits` has read it."""
     message = await receive()
     body = message.get("body", b"")
     if _HALF.search(body) is None or (text := repair_json(body)) is None:

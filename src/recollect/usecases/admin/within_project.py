@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from recollect.core.admin.stats import Stats
-from recollect.core.errors import Forbidden, InvalidInput
+from recollect.core.errors import InvalidInput
 from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import from_values
 from recollect.core.memory.listing import Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.memory.paging import Cursor
-from recollect.core.memory.project import names
+from recollect.core.privacy.policy import outside, scope_within
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
@@ -39,12 +39,6 @@ from recollect.core.sync.model import (
 from recollect.ports.stores import MemoryStore
 from recollect.ports.sync import ChangeStore, Decide
 from recollect.usecases.context import Context, no_hint
-
-_REMEDY: Final = "Omit the project, or use a key that is not limited to a project."
-
-
-def outside(project: str) -> Forbidden:
-    return Forbidden(f"this key is limited to the project {project!r}", remedy=_REMEDY)
 
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
@@ -66,13 +60,6 @@ def context_within(context: Context, changes: ChangeStore, project: str) -> Cont
     )
 
 
-def scope_within(scope: Scope, project: str) -> Scope:
-    """The scope inside the project; Forbidden if it names another one."""
-    if scope.project is not None and not names(scope.project, project):
-        raise outside(project)
-    return replace(scope, project=project, with_global=False)
-
-
 @dataclass(frozen=True, slots=True)
 class ProjectStore:
     """Implements the `MemoryStore` port for one project of another store."""
@@ -81,16 +68,16 @@ class ProjectStore:
     project: str
 
     async def add(self, memory: Memory) -> None:
-        await self.store.add(self._inside(memory))
+        await self.store.add(self._check(memory))
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        return await self.store.add_all([self._inside(memory) for memory in memories])
+        return await self.store.add_all([self._check(memory) for memory in memories])
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        return await self.store.add_unless_known(self._inside(memory))
+        return await self.store.add_unless_known(self._check(memory))
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        return await self.store.find_same([self._inside(memory) for memory in memories])
+        return await self.store.find_same([self._check(memory) for memory in memories])
 
     async def find_removed(
         self, owner: str, texts: Collection[PlacedText]
@@ -116,14 +103,16 @@ class ProjectStore:
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
         found = await self.store.fetch(owner, ids, as_of)
-        memories = await self._shown(owner, found.memories.values(), as_of)
+        memories = await self._drop_outside(owner, found.memories.values(), as_of)
         return Fetched(memories, found.superseded & memories.keys())
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
         found = await self.store.follow(owner, old, named, as_of)
-        return found._replace(memories=await self._shown(owner, found.memories.values(), as_of))
+        return found._replace(
+            memories=await self._drop_outside(owner, found.memories.values(), as_of)
+        )
 
     async def ids_with_prefix(
         self,
@@ -143,7 +132,7 @@ class ProjectStore:
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         if await self.get(memory.owner, memory.id) is None:
             return False
-        return await self.store.replace(self._inside(memory), based_on=based_on)
+        return await self.store.replace(self._check(memory), based_on=based_on)
 
     async def erase(self, owner: str, id: UUID) -> bool:
         return await self.get(owner, id) is not None and await self.store.erase(owner, id)
@@ -185,9 +174,9 @@ class ProjectStore:
         """InvalidInput unless all targets are in this project: a link can hide a memory from its
         owner, also one that is stored or moved later.
         """
-        if outside := await self.find_outside(owner, targets, pending):
+        if elsewhere := await self.find_outside(owner, targets, pending):
             raise InvalidInput(
-                f"no memory {min(outside)} in the project {self.project!r}, to which this key is"
+                f"no memory {min(elsewhere)} in the project {self.project!r}, to which this key is"
                 " limited",
                 field="links",
                 remedy="Link to memories of this project.",
@@ -201,12 +190,12 @@ class ProjectStore:
         inside = {id for id, memory in found.items() if memory.project == self.project}
         return {*ids} - inside - ({*pending} - found.keys())
 
-    def _inside(self, memory: Memory) -> Memory:
+    def _check(self, memory: Memory) -> Memory:
         if memory.project != self.project:
             raise outside(self.project)
         return memory
 
-    async def _shown(
+    async def _drop_outside(
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
         """Those of the project. Memories that have left it are not shown either."""
@@ -235,7 +224,9 @@ class ProjectChanges:
     async def apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
-        refused = Refusal(f"the key is limited to the project {self.project!r}", _REMEDY)
+        refused = Refusal(
+            f"the key is limited to the project {self.project!r}", outside(self.project).remedy
+        )
         linked = {target for item in items for target in _targets(item)}
         inside = ProjectStore(self.store, self.project)
         elsewhere = await inside.find_outside(owner, linked, [item.id for item in items])

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from recollect.core.errors import StoreError
-from recollect.core.recall.background import BACKGROUND, Unrelated
+from recollect.core.recall.background import Unrelated, read_background
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Candidate, Declined
@@ -67,14 +67,15 @@ class Backgrounds:
         return task
 
     async def _embed(self, embedder: Embedder) -> list[list[float]]:
+        background = read_background()
         if self._cache is not None:
-            known = self._cache.read(embedder.space, BACKGROUND)
+            known = self._cache.read(embedder.space, background)
             if known is not None:
                 return known
         with awaited_by_callers():
-            vectors = await embedder.embed_documents(BACKGROUND)
+            vectors = await embedder.embed_documents(background)
         if self._cache is not None:
-            self._cache.write(embedder.space, BACKGROUND, vectors)
+            self._cache.write(embedder.space, background, vectors)
         return vectors
 
 

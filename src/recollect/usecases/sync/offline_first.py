@@ -9,10 +9,11 @@ server does not know that yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 from uuid import UUID
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
@@ -24,30 +25,57 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.memory.batch import BatchItem, Remembered
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.decisions import are_weak
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
+from recollect.ports.service import Service
 from recollect.usecases.recall.steps import BothAnswers, Now, begin, merge_answers
 from recollect.usecases.tasks import cancel
 
 if TYPE_CHECKING:
-    from recollect.core.admin.stats import CurationCounts, Stats
-    from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
-    from recollect.core.memory.memory import Changes, Draft, Memory, Scope
-    from recollect.core.memory.paging import Page
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
-    from recollect.core.recall.settings import RecallSettings, SettingChange
-    from recollect.core.sync.model import ConflictReport, Keep, SyncStatus
-    from recollect.ports.service import Service
+    from recollect.core.recall.settings import RecallSettings
+    from recollect.core.sync.model import SyncStatus
     from recollect.ports.stores import Clock, MemoryStore
     from recollect.ports.sync import SyncStore
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Side = Literal["local", "remote", "either"]
 _STAYS = "a sensitive query stays on this machine"
+
+
+def _ask(
+    side: Side, operation: Callable[Concatenate[Service, P], Awaitable[T]], *, wakes: bool = False
+) -> Callable[Concatenate[OfflineFirstService, P], Coroutine[Any, Any, T]]:
+    """An operation of the `Service` port, carried out on one side; on `either`, on the server if
+    the local store does not have the memory: it may not be pulled yet. `wakes`: the engine is
+    notified of a change.
+    """
+
+    @wraps(operation)
+    async def ask(self: OfflineFirstService, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        def ask_of(service: Service) -> Awaitable[T]:
+            asked: Awaitable[T] = getattr(service, operation.__name__)(*args, **kwargs)
+            return asked
+
+        try:
+            answer = await ask_of(self.remote if side == "remote" else self.local)
+        except NotFound as unknown:
+            if side != "either":
+                raise
+            try:
+                answer = await ask_of(self.remote)
+            except (StoreError, NotAllowed) as error:
+                raise unknown from error
+        if wakes:
+            self.wake()
+        return answer
+
+    return ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +96,6 @@ class OfflineFirstService:
     is_here: bool = False
     timeouts: Timeouts = TIMEOUTS
     offline: Service | None = None
-
-    async def remember(self, draft: Draft) -> Memory:
-        memory = await self.local.remember(draft)
-        self.wake()
-        return memory
-
-    async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
-        results = await self.local.remember_many(batch)
-        self.wake()
-        return results
 
     async def recall(self, request: RecallRequest) -> Recollection:
         recollection = await self._recalled(request)
@@ -175,115 +193,47 @@ class OfflineFirstService:
         report = await (self.offline or self.local).why(reference, request)
         return mark_local_report(report, request, status, because)
 
-    async def get(self, reference: str) -> Memory:
-        try:
-            return await self.local.get(reference)
-        except NotFound as unknown:
-            return await self._elsewhere(unknown, lambda: self.remote.get(reference))
-
-    async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
-        return await self.local.short_ids(ids)
-
-    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
-        return await self.local.page(scope, cursor, limit)
-
-    async def update(
-        self, reference: str, changes: Changes, *, based_on: int | None = None
-    ) -> Memory:
-        return await self._change(
-            lambda service: service.update(reference, changes, based_on=based_on)
-        )
-
-    async def link(self, reference: str, kind: str, target: str) -> Memory:
-        return await self._change(lambda service: service.link(reference, kind, target))
-
-    async def unlink(self, reference: str, kind: str, target: str) -> Memory:
-        return await self._change(lambda service: service.unlink(reference, kind, target))
-
-    async def history(self, reference: str) -> list[Memory]:
-        """As far as this store knows it: what others changed came with a sync, not each step."""
-        try:
-            return await self.local.history(reference)
-        except NotFound as unknown:
-            return await self._elsewhere(unknown, lambda: self.remote.history(reference))
-
-    async def restore(self, reference: str, version: int) -> Memory:
-        return await self._change(lambda service: service.restore(reference, version))
-
-    async def forget(self, reference: str, *, forever: bool = False) -> UUID:
-        return await self._change(lambda service: service.forget(reference, forever=forever))
-
-    async def resolve_project(self, name: str, here: str | None = None) -> str:
-        return await self.local.resolve_project(name, here)
-
-    async def stats(self) -> Stats:
-        return await self.local.stats()
-
     async def settings(self) -> RecallSettings:
-        return await self._followed(await self.remote.settings())
+        return await self._follow(await self.remote.settings())
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
-        return await self._followed(await self.remote.change_settings(changes))
+        return await self._follow(await self.remote.change_settings(changes))
 
-    async def _followed(self, settings: RecallSettings) -> RecallSettings:
+    async def _follow(self, settings: RecallSettings) -> RecallSettings:
         """The next recall obeys here, too. What cannot be kept now comes with the next sync."""
         with suppress(StoreError):
             await self.sync.follow_settings(settings.as_dict())
         return settings
 
-    async def settings_log(self, limit: int) -> list[SettingChange]:
-        return await self.remote.settings_log(limit)
-
-    async def conflicts(self) -> list[ConflictReport]:
-        return await self.local.conflicts()
-
-    async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
-        report = await self.local.resolve(reference, keep)
-        self.wake()
-        return report
-
-    # Proposals are made and decided where the memories are authoritative: on the server.
-
-    async def proposals(self) -> list[Proposal]:
-        return await self.remote.proposals()
-
-    async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
-        entry = await self.remote.accept_proposal(reference, keep)
-        self.wake()
-        return entry
-
-    async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
-        return await self.remote.decide_proposal(reference, verdict)
-
-    async def curation_counts(self) -> CurationCounts | None:
-        return await self.local.curation_counts()
-
-    async def journal(self, limit: int = 20) -> list[JournalEntry]:
-        return await self.remote.journal(limit)
-
-    async def undo(self, reference: str | None = None) -> JournalEntry:
-        entry = await self.remote.undo(reference)
-        self.wake()
-        return entry
-
     async def status(self) -> SyncStatus:
         return await self.sync.status()
 
-    async def _change(self, change: Callable[[Service], Awaitable[T]]) -> T:
-        """Change a memory here or, if this store does not have it, on the server."""
-        try:
-            changed = await change(self.local)
-        except NotFound as unknown:
-            changed = await self._elsewhere(unknown, lambda: change(self.remote))
-        self.wake()
-        return changed
+    remember = _ask("local", Service.remember, wakes=True)
+    remember_many = _ask("local", Service.remember_many, wakes=True)
+    short_ids = _ask("local", Service.short_ids)
+    page = _ask("local", Service.page)
+    resolve_project = _ask("local", Service.resolve_project)
+    stats = _ask("local", Service.stats)
+    conflicts = _ask("local", Service.conflicts)
+    resolve = _ask("local", Service.resolve, wakes=True)
+    curation_counts = _ask("local", Service.curation_counts)
 
-    async def _elsewhere(self, unknown: NotFound, ask: Callable[[], Awaitable[T]]) -> T:
-        """What was not pulled yet may be on the server; without it, it is not found."""
-        try:
-            return await ask()
-        except (StoreError, NotAllowed) as error:
-            raise unknown from error
+    get = _ask("either", Service.get)
+    # As far as this store knows it: what others changed came with a sync, not each step.
+    history = _ask("either", Service.history)
+    update = _ask("either", Service.update, wakes=True)
+    link = _ask("either", Service.link, wakes=True)
+    unlink = _ask("either", Service.unlink, wakes=True)
+    restore = _ask("either", Service.restore, wakes=True)
+    forget = _ask("either", Service.forget, wakes=True)
+
+    settings_log = _ask("remote", Service.settings_log)
+    # Proposals are made and decided where the memories are authoritative: on the server.
+    proposals = _ask("remote", Service.proposals)
+    accept_proposal = _ask("remote", Service.accept_proposal, wakes=True)
+    decide_proposal = _ask("remote", Service.decide_proposal)
+    journal = _ask("remote", Service.journal)
+    undo = _ask("remote", Service.undo, wakes=True)
 
 
 async def _found(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:

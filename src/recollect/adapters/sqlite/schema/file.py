@@ -15,9 +15,10 @@ from recollect.adapters.sqlite.errors import damaged
 from recollect.adapters.sqlite.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.tables import (
     APPLICATION_ID,
-    SCHEMA,
-    UPGRADES,
+    OLDER,
     VERSION,
+    read_schema,
+    read_upgrade,
 )
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import StoreUnavailable
@@ -99,7 +100,7 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is the database of another program",
             remedy="Move it away, or set RECOLLECT_HOME to another folder.",
         )
-    if version in UPGRADES:
+    if version in OLDER:
         return False
     if version != VERSION:
         raise StoreUnavailable(
@@ -120,7 +121,7 @@ def create_tables(connection: sqlite3.Connection, path: Path) -> None:
     with transaction(connection):
         while not has_tables(connection, path):
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            for statement in UPGRADES.get(version, SCHEMA):
+            for statement in read_upgrade(version) if version in OLDER else read_schema():
                 connection.execute(statement)
         _check_tables(connection, path)
 
@@ -130,7 +131,7 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
     made by a version that never was, or have lost a table.
     """
     with closing(sqlite3.connect(":memory:")) as new:
-        for statement in SCHEMA:
+        for statement in read_schema():
             new.execute(statement)
         wanted = {*map(tuple, new.execute(_SHAPE))}
     missing = sorted(wanted - {*map(tuple, connection.execute(_SHAPE))})

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from recollect.core.privacy.secrets.values import read_words
+
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _GAP: Final = re.compile(r"[\s,;]{1,4}|[\s,;]{0,3}\d{1,2}[.):]?\s{0,2}")
 _FITTING: Final = re.compile(r"[a-z]{3,8}")
@@ -19,15 +21,6 @@ _MAX_INFLECTED: Final = 0.2
 _LENGTHS: Final = (12, 15, 18, 21, 24)
 _NAMED: Final = re.compile(r"seed|mnemonic|recovery|wallet|bip-?39|backup phrase", re.IGNORECASE)
 _NAMED_WITHIN: Final = 80
-# Function words; none of them is in the list.
-_HOLDING: Final = frozenset(
-    {"the", "and", "for", "with", "from", "are", "was", "were", "has", "had"}
-    | {"not", "but", "his", "her", "our", "your", "its", "who", "how", "why"}
-    | {"which", "their", "them", "been", "some", "does", "did", "per", "via", "may"}
-    | {"should", "would", "could", "might", "shall", "him", "she", "these", "those", "than"}
-    | {"let", "get", "got", "yet", "nor", "too", "out", "here", "each", "both"}
-    | {"being", "having", "doing", "while"}
-)
 
 
 def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
@@ -48,9 +41,10 @@ def _runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Runs of twelve or more matching words."""
     run: list[str] = []
     start = end = 0
+    function_words = read_words("not in seed phrases")
     for match in _WORD.finditer(text):
         word = match[0].lower()
-        is_fitting = _FITTING.fullmatch(word) is not None and word not in _HOLDING
+        is_fitting = _FITTING.fullmatch(word) is not None and word not in function_words
         if run and not (is_fitting and _GAP.fullmatch(text, end, match.start())):
             yield from [(start, end, run)] if len(run) >= _LENGTHS[0] else []
             run = []

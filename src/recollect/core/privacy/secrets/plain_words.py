@@ -7,10 +7,12 @@ ones of which no statement consists.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from recollect.core.privacy.secrets.tokens import Rule, one_of, words
 from recollect.core.privacy.secrets.values import is_placeholder, set_password_confidence
+from recollect.resources import read_lists
 
 # In German, French, Spanish, Portuguese, Italian, Dutch and Russian.
 _LOCAL: Final = (
@@ -53,47 +55,6 @@ _JOINED: Final = rf"{_WORD}(?:-{_WORD}){{1,6}}"
 _SPACED: Final = rf"{_WORD}(?:[ ]{_WORD}){{1,5}}"
 _CLAUSE_END: Final = r"(?![\w-])(?=[ \t]{0,2}(?:[.!,;)\n]|\Z))"
 
-# Words of statements, in English, German, French, Spanish and Italian. Passwords may have an "and".
-_STATING: Final = re.compile(
-    r"\b"
-    + one_of(
-        "a an the not no never always only still also too very rather quite is are was were be "
-        "been has have had can may must should will would of to in on at by for from with without "
-        "as than then when if so that this it its we you they our your my their same different "
-        "other stored kept known set written shown sent long longer short shorter weak strong one "
-        "valid invalid wrong secret word words character characters letter letters digits bits "
-        "required optional somewhere nowhere everywhere every each all any per ask see check use "
-        "contact look get default empty blank unknown unchanged minimum maximum least sensitive "
-        "im muss werden wird der die das dem den des ein eine einen einem mein meine unser unsere "
-        "nicht kein keine nur noch schon immer sehr zu bei beim auf am unter vom von zum zur "
-        "f\xfcr mit ohne aus seit leider wieder wie derselbe dasselbe gleich siehe frag steht "
-        "falsch ung\xfcltig "
-        "le la les un une du de dans sur sous par pour avec sans pas plus toujours trop tr\xe8s "
-        "m\xeame voir demander chez obligatoire "
-        "el los las en por para con sin muy siempre misma mismo ver pedir preguntar obligatoria "
-        "il lo gli della nel nella sul senza non molto sempre stessa vedi chiedere "
-        "do da no na em com sem muito sempre mesma mesmo "
-        "в на у не нет из от для по с как тот та же там здесь уже очень слишком все спроси смотри"
-    )
-    + r"\b",
-    re.IGNORECASE,
-)
-# What a statement about a password ends with.
-_SAID_LAST: Final = re.compile(
-    r"\b"
-    + one_of(
-        "secure insecure safe unsafe simple complex easy hard bad good fine new old public private "
-        "hidden forgotten stolen broken gone lost random unique identical similar temporary "
-        "mandatory necessary obsolete here there below above missing pending ready correct "
-        "bitwarden keepass keepassxc lastpass vault wiki todo none "
-        "geheim unbekannt sicher unsicher schwach stark kurz lang leer neu alt weg pflicht hier "
-        "fuerte d\xe9bil segura corta larga nueva vieja f\xe1cil dif\xedcil igual otra secreta "
-        "forte fraca curta longa nova velha segredo debole sicura nuova vecchia segreta uguale "
-        "faible secret nouveau ancien"
-    )
-    + r"$",
-    re.IGNORECASE,
-)
 # The endings of what was done to a password, or of what it is like.
 _INFLECTED: Final = re.compile(
     r"^\w*(?:[^\W\d]ed|ing|ly|\xe9e?|[ai]d[oa]|[aiu]t[oa])\b|"
@@ -102,7 +63,6 @@ _INFLECTED: Final = re.compile(
     r"[ыои]й|[ая]я|ое|ен|лен[ао]|тся|лся|[еиа]л[ао]?|ет|ит)$",
     re.IGNORECASE,
 )
-_STATEMENTS: Final = (_STATING, _SAID_LAST, _INFLECTED)
 # What joined words say of a thing: `case-sensitive`, `read-only`, `base64-encoded`.
 _DESCRIBING: Final = re.compile(
     r"(?:non|self|pre|re|un|per|opt|read|write|one|single|multi|up|out|built|plain|clear|well|case|"
@@ -115,12 +75,28 @@ _DESCRIBING: Final = re.compile(
 )
 
 
+@cache
+def _stating() -> re.Pattern[str]:
+    """The words of statements."""
+    return re.compile(rf"\b{_listed('statements')}\b", re.IGNORECASE)
+
+
+@cache
+def _statements() -> tuple[re.Pattern[str], ...]:
+    last = re.compile(rf"\b{_listed('ends of statements')}$", re.IGNORECASE)
+    return (_stating(), last, _INFLECTED)
+
+
+def _listed(heading: str) -> str:
+    return one_of(" ".join(read_lists("recollect.core.privacy.secrets", "words.txt")[heading]))
+
+
 def plain_words_confidence(value: str) -> float:
     """Several words that state nothing, joined by hyphens or spaces."""
     if is_placeholder(value) or not any(map(str.isalpha, value)) or len(value) < 8:
         return 0.0
     if " " in value:
-        forms = (_STATING,) if value[-1].isdigit() else _STATEMENTS
+        forms = (_stating(),) if value[-1].isdigit() else _statements()
         return 0.0 if any(form.search(value) for form in forms) else 0.75
     is_joined = re.fullmatch(_JOINED, value) is not None
     return 0.75 if is_joined and not _DESCRIBING.fullmatch(value) else 0.0
@@ -130,7 +106,7 @@ def told_confidence(value: str) -> float:
     """The password of a device, which may be one word."""
     if not value.isalpha():
         return plain_words_confidence(value)
-    states = any(form.search(value) for form in _STATEMENTS)
+    states = any(form.search(value) for form in _statements())
     return 0.0 if states or _DESCRIBING.fullmatch(value) else set_password_confidence(value)
 
 

@@ -11,7 +11,10 @@ import binascii
 import math
 import re
 from collections import Counter
+from functools import cache
 from typing import Final
+
+from recollect.resources import read_lists
 
 # What a secret is called, as a whole word, and what people put around it in a placeholder.
 _NAMING: Final = (
@@ -38,19 +41,6 @@ _STAND_INS: Final = re.compile(
 )
 # `mypassword`, `supersecret`, `API_KEY_HERE`.
 _PLACEHOLDER: Final = re.compile(rf"(?:(?:{_AROUND}|{_NAMING})[_-]?){{1,12}}", re.IGNORECASE)
-# Common in the address of a throw-away database.
-_THROW_AWAY: Final = frozenset(
-    {"postgres", "root", "admin", "user", "pass", "password", "passwd", "secret", "test", "guest"}
-    | {"tiger", "mypass"}
-    | {"mysql", "redis", "mongo", "minioadmin", "rabbitmq", "dev", "local", "username", "pwd", "pw"}
-)
-# Statements about a password in its place, or the label of its field.
-_SAID: Final = frozenset(
-    {"false", "required", "optional", "enabled", "disabled", "prompt", "empty", "blank", "string"}
-    | {"value", "undefined", "valid", "invalid", "correct", "incorrect", "wrong", "failed"}
-    | {"missing", "expired", "unknown", "something", "plaintext", "encrypted", "hashed"}
-    | {"kennwort", "contrase\xf1a", "senha"}
-)
 # Prefixes of values that refer to a secret stored elsewhere, or of code that reads one.
 _REFERENCES: Final = re.compile(
     r"[<\[({]|\$[A-Z_{(]|\$[a-z_]+$|%[A-Z_]+%|%\(|%[sd]\b|!(?:vault|ref|sub|env|secret)\b|"
@@ -106,6 +96,12 @@ _MIN_CHOSEN_KEY: Final = 10
 _RANDOM_BITS: Final = 3.0
 # A token of eight characters that repeats two of them has more.
 _TOKEN_BITS: Final = 2.4
+
+
+@cache
+def read_words(heading: str) -> frozenset[str]:
+    """One of the lists that secrets are told by."""
+    return frozenset(read_lists("recollect.core.privacy.secrets", "words.txt")[heading])
 
 
 def is_placeholder(value: str) -> bool:
@@ -212,7 +208,7 @@ def set_password_confidence(value: str) -> float:
     connection string: there a plain word counts, too.
     """
     value = value.rstrip(".,;:)")
-    if len(value) < 5 or _is_well_known(value) or value.lower() in _SAID:
+    if len(value) < 5 or _is_well_known(value) or value.lower() in read_words("statuses"):
         return 0.0
     is_word = value.isalpha() and not is_placeholder(value)
     return max(password_confidence(value), 0.75 if is_word else 0.0)
@@ -270,7 +266,8 @@ def kinds(value: str) -> int:
 
 
 def _is_well_known(password: str) -> bool:
-    return len(password) < 3 or password.lower() in _THROW_AWAY or is_placeholder(password)
+    is_common = password.lower() in read_words("throw-away passwords")
+    return len(password) < 3 or is_common or is_placeholder(password)
 
 
 def _has_digit(value: str) -> bool:

@@ -13,8 +13,8 @@ from starlette.types import Message, Scope
 from recollect.core.admin.admission import Admission
 from recollect.core.errors import NotAllowed
 from recollect.core.privacy.keys import Key
-from recollect.shells.asgi.admission import Admitted
-from recollect.shells.asgi.guards import ARRIVED, FIND_KEY, KEY
+from recollect.shells.asgi.identity import CALLER, Caller
+from recollect.shells.asgi.limits import RequestLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -28,14 +28,19 @@ async def receive() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-def request() -> Scope:
+async def find_no_key() -> Key:
+    raise NotAllowed("unknown key", remedy="Use another.")
+
+
+def request(waited: float = 0.0) -> Scope:
     key = Key(UUID(int=1), "ada", b"", "", datetime(2026, 3, 6, tzinfo=UTC))
-    return {"type": "http", KEY: key, ARRIVED: asyncio.get_running_loop().time()}
+    arrived = asyncio.get_running_loop().time() - waited
+    return {"type": "http", "headers": [], CALLER: Caller(key, arrived, find_no_key)}
 
 
 async def test_a_slot_is_free_while_its_answer_waits_for_the_client() -> None:
     admission = Admission(slots=1, seconds=2.0)
-    admitted = Admitted(JSONResponse({"status": "ok"}), admission)
+    limits = RequestLimits(JSONResponse({"status": "ok"}), admission)
     is_sending, is_read = asyncio.Event(), asyncio.Event()
     sent: list[str] = []
 
@@ -45,7 +50,7 @@ async def test_a_slot_is_free_while_its_answer_waits_for_the_client() -> None:
         sent.append(message["type"])
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(admitted(request(), receive, send))
+        tasks.create_task(limits(request(), receive, send))
         await is_sending.wait()
         running = admission.running
         is_read.set()
@@ -55,7 +60,7 @@ async def test_a_slot_is_free_while_its_answer_waits_for_the_client() -> None:
 
 async def test_a_slot_is_given_back_once() -> None:
     admission = Admission(slots=2, seconds=2.0)
-    admitted = Admitted(JSONResponse({"status": "ok"}), admission)
+    limits = RequestLimits(JSONResponse({"status": "ok"}), admission)
     running: list[int] = []
 
     async def send(_message: Message) -> None:
@@ -63,26 +68,20 @@ async def test_a_slot_is_given_back_once() -> None:
 
     other = admission.arrive("other", 0.0, 0.0)
     admission.begin(0.0)
-    await admitted(request(), receive, send)
+    await limits(request(), receive, send)
     assert running == [1, 1]
     assert admission.running == 1
     assert other.begun is not None
 
 
 async def test_a_key_that_was_revoked_while_its_request_waited_is_refused() -> None:
-    admitted = Admitted(JSONResponse({"status": "ok"}), Admission(slots=1, seconds=60.0))
+    limits = RequestLimits(JSONResponse({"status": "ok"}), Admission(slots=1, seconds=60.0))
     statuses: list[int] = []
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    async def find_key() -> Key:
-        raise NotAllowed("unknown key", remedy="Use another.")
-
     for waited in (0.0, 5.0):
-        scope = request()
-        scope[ARRIVED] -= waited
-        scope[FIND_KEY] = find_key
-        await admitted(scope, receive, send)
+        await limits(request(waited), receive, send)
     assert statuses == [200, 401]

@@ -16,10 +16,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.core.privacy.keys import Key
 from recollect.core.privacy.redaction import locations
 from recollect.ports.tracing import NO_TRACER, Span, Tracer
-from recollect.shells.asgi.guards import KEY, client_of
+from recollect.shells.asgi.identity import CALLER, Caller, client_of
 from recollect.shells.asgi.problems import UNEXPECTED, problem, problem_response
 from recollect.wire.fast_recall import HOOK_HEADER
 
@@ -34,7 +33,7 @@ CLIENT_GONE: Final = 499
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class Observed:
+class Observation:
     """Wraps an app; `observe` is called with (method, route, status, seconds), and when a hook
     asks, `observe_hook` with (status, seconds, seconds that it waits).
     """
@@ -58,14 +57,10 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with self._tracer.span("request") as span:
-            await self._answer(scope, receive, send, span)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, span: Span) -> None:
         started = perf_counter()
         status = 0
 
-        async def noting(message: Message) -> None:
+        async def send_noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -74,35 +69,38 @@ class Observed:
                     headers.setdefault(name, value)
             await send(message)
 
-        try:
-            await self._app(scope, receive, noting)
-        except ClientDisconnect:
-            status = status or CLIENT_GONE
-        except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
-            log.error(  # noqa: TRY400  # `exception` would log the error's text
-                "unexpected error", kind=type(error).__name__, at=locations(error)
-            )
-            if status == 0:
-                await _unexpected()(scope, receive, noting)
-        finally:
-            seconds = perf_counter() - started
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            route = _route(scope)
-            self._observe(method, route, status, seconds)
-            if (waits := _hook_seconds(scope)) is not None:
-                self._observe_hook(status, seconds, waits)
-            described = {"http.request.method": method, "http.route": route}
-            span.describe(f"{method} {route}", **described, **{"http.response.status_code": status})
-            if self._logs_requests:
-                log.info(
-                    "request",
-                    method=method,
-                    route=route,
-                    status=status,
-                    ms=round(seconds * 1000, 1),
-                    client=client_of(scope),
-                    **_key_of(scope),
+        with self._tracer.span("request") as span:
+            try:
+                await self._app(scope, receive, send_noting)
+            except ClientDisconnect:
+                status = status or CLIENT_GONE
+            except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
+                log.error(  # noqa: TRY400  # `exception` would log the error's text
+                    "unexpected error", kind=type(error).__name__, at=locations(error)
                 )
+                if status == 0:
+                    await _unexpected()(scope, receive, send_noting)
+            finally:
+                self._report(scope, status, perf_counter() - started, span)
+
+    def _report(self, scope: Scope, status: int, seconds: float, span: Span) -> None:
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        route = _route(scope)
+        self._observe(method, route, status, seconds)
+        if (waits := _hook_seconds(scope)) is not None:
+            self._observe_hook(status, seconds, waits)
+        described = {"http.request.method": method, "http.route": route}
+        span.describe(f"{method} {route}", **described, **{"http.response.status_code": status})
+        if self._logs_requests:
+            log.info(
+                "request",
+                method=method,
+                route=route,
+                status=status,
+                ms=round(seconds * 1000, 1),
+                client=client_of(scope),
+                **_key_of(scope),
+            )
 
 
 def _hook_seconds(scope: Scope) -> float | None:
@@ -113,8 +111,8 @@ def _hook_seconds(scope: Scope) -> float | None:
 
 
 def _key_of(scope: Scope) -> dict[str, str]:
-    key: Key | None = scope.get(KEY)
-    return {} if key is None else {"key": str(key.id), "owner": key.owner}
+    caller: Caller | None = scope.get(CALLER)
+    return {} if caller is None else {"key": str(caller.key.id), "owner": caller.key.owner}
 
 
 def _route(scope: Scope) -> str:

@@ -1,13 +1,8 @@
-"""Proposals and the journal in the local store: the server's tables, in SQLite's words."""
+-- Proposals and the journal in the local store: the server's tables, in SQLite's words.
 
-from __future__ import annotations
-
-from typing import Final
-
-# A pair of memories has one proposal. The versions are those that were compared: when one of them
-# is no longer current, an undecided proposal is void, and the pair may be proposed again.
-# sensitive: as for the graph, SQLite itself refuses a proposal about a sensitive memory.
-_PROPOSALS: Final = """
+-- A pair of memories has one proposal. The versions are those that were compared: when one of them
+-- is no longer current, an undecided proposal is void, and the pair may be proposed again.
+-- sensitive: as for the graph, SQLite itself refuses a proposal about a sensitive memory.
 CREATE TABLE proposals (
     owner TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -30,18 +25,17 @@ CREATE TABLE proposals (
         ON DELETE CASCADE,
     FOREIGN KEY (owner, older, sensitive) REFERENCES memories (owner, number, is_sensitive)
         ON DELETE CASCADE
-) STRICT, WITHOUT ROWID
-"""
-_OF_OLDER: Final = "CREATE INDEX proposals_of_older ON proposals (owner, older)"
-_HIDDEN: Final = """
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX proposals_of_older ON proposals (owner, older);
+
 CREATE TRIGGER proposals_hidden BEFORE UPDATE OF is_sensitive ON memories
 WHEN new.is_sensitive AND NOT old.is_sensitive BEGIN
     DELETE FROM proposals WHERE owner = old.owner AND newer = old.number;
     DELETE FROM proposals WHERE owner = old.owner AND older = old.number;
-END
-"""
-# Accepted proposals. addition: what the survivor gained besides its link, as JSON, for undo.
-_JOURNAL: Final = """
+END;
+
+-- Accepted proposals. addition: what the survivor gained besides its link, as JSON, for undo.
 CREATE TABLE curation_journal (
     owner TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -56,35 +50,20 @@ CREATE TABLE curation_journal (
     PRIMARY KEY (owner, id),
     FOREIGN KEY (owner, survivor) REFERENCES memories (owner, id) ON DELETE CASCADE,
     FOREIGN KEY (owner, superseded) REFERENCES memories (owner, id) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID
-"""
-_OF_SURVIVOR: Final = "CREATE INDEX curation_journal_of ON curation_journal (owner, survivor)"
-_OF_SUPERSEDED: Final = """
-CREATE INDEX curation_journal_about ON curation_journal (owner, superseded)
-"""
-# Which version of a memory was examined last.
-_EXAMINED: Final = """
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX curation_journal_of ON curation_journal (owner, survivor);
+CREATE INDEX curation_journal_about ON curation_journal (owner, superseded);
+
+-- Which version of a memory was examined last.
 CREATE TABLE examined (
     owner TEXT NOT NULL,
     id TEXT NOT NULL,
     version INTEGER NOT NULL,
     PRIMARY KEY (owner, id),
     FOREIGN KEY (owner, id) REFERENCES memories (owner, id) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID
-"""
-# How often the language model was asked, by day.
-_BUDGET: Final = """
-CREATE TABLE curation_budget (day TEXT NOT NULL PRIMARY KEY, calls INTEGER NOT NULL)
-STRICT, WITHOUT ROWID
-"""
+) STRICT, WITHOUT ROWID;
 
-CURATION: Final[tuple[str, ...]] = (
-    _PROPOSALS,
-    _OF_OLDER,
-    _HIDDEN,
-    _JOURNAL,
-    _OF_SURVIVOR,
-    _OF_SUPERSEDED,
-    _EXAMINED,
-    _BUDGET,
-)
+-- How often the language model was asked, by day.
+CREATE TABLE curation_budget (day TEXT NOT NULL PRIMARY KEY, calls INTEGER NOT NULL)
+STRICT, WITHOUT ROWID;

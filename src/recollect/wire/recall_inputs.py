@@ -11,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.core.memory.memory import EPISODE, Scope, checked_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text.analysis import MAX_QUERY_CHARS
+from recollect.wire.codec import build
 from recollect.wire.inputs import ScopeIn
 from recollect.wire.values import REFERENCE, Id, Input, Moment, Name, Text, Weight, Whole
 
@@ -49,18 +50,7 @@ class QuestionIn(Input):
     )
 
     def to_request(self, *, counts_words: bool = False) -> RecallRequest:
-        return RecallRequest(
-            query=self.query,
-            expanded_query=self.expanded_query,
-            limit=self.limit,
-            sort_by=self.sort_by,
-            scope=self.scope.to_scope(),
-            exclude=frozenset(self.exclude),
-            weights=self.weights,
-            is_sensitive=self.is_sensitive,
-            as_of=self.as_of,
-            counts_words=counts_words,
-        )
+        return build(RecallRequest, self, counts_words=counts_words)
 
 
 class RecallIn(QuestionIn):

@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.conformance.samples import memory
@@ -26,7 +28,9 @@ from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
 from recollect.wire.fast_recall import read_hits, write_request
 from recollect.wire.hook_call import SHOWN, HookCall, HookReply
+from recollect.wire.plain import to_plain
 from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall_inputs import RecallIn
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +91,26 @@ async def ask(home: Path, line: bytes) -> bytes | None:
             return sent.read_answer(60)
 
     return await asyncio.to_thread(work)
+
+
+MOMENT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+EVERYTHING = RecallRequest(
+    "ships",
+    expanded_query="boats",
+    limit=3,
+    sort_by="recency",
+    scope=Scope("shop", ("monday",), ("fact",), ("ops",), MOMENT, MOMENT, with_global=True),
+    exclude=frozenset({UUID(int=3), UUID(int=1)}),
+    weights={"dense": 0.5},
+    is_sensitive=True,
+    as_of=MOMENT,
+)
+
+
+@pytest.mark.parametrize("request_", [EVERYTHING, RecallRequest("")])
+def test_a_request_arrives_as_it_was_made(request_: RecallRequest) -> None:
+    sent = json.dumps(to_plain(request_))
+    assert RecallIn.model_validate_json(sent).to_request() == request_
 
 
 async def test_a_question_is_answered_with_the_hits_and_their_reasons(tmp_path: Path) -> None:

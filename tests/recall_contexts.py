@@ -20,7 +20,8 @@ def recall_context(
 ) -> RecallContext:
     """With all the time in the world: its clock stands still."""
     deadline = Deadline(started=0.0, seconds=60.0, clock=lambda: 0.0)
-    return RecallContext.create(owner, request, settings or RecallSettings(), deadline)
+    scope = replace(request.scope, valid_at=request.as_of)
+    return RecallContext.create(owner, request, scope, settings or RecallSettings(), deadline)
 
 
 def with_walker(context: Context, walker: Walker) -> Context:

@@ -6,34 +6,33 @@ Settings that can change while Recollect runs are in `core/recall/settings.py`.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from recollect.core.admin.modes import CurationMode, GraphMode, Mode
-from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.admin.variables import Field, SecretStr, Unusable, read
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT, Limits
 from recollect.core.memory.owner import check_owner
 from recollect.core.privacy.egress import Egress
 from recollect.core.recall.relevance import Measure
+from recollect.defaults import HOOK_BUDGET_MS, HOOK_START_MS, home_path
+
+if TYPE_CHECKING:
+    from recollect.core.admin.timeouts import Timeouts
 
 DEFAULT_PORT = 8420
 
 
-def default_home() -> Path:
-    """The user's data directory, as the XDG base directory specification places it."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return base / "recollect"
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Settings:
-    """Each field is the environment variable RECOLLECT_<NAME>."""
+    """Each field is the environment variable RECOLLECT_<NAME>. Every command and every hook defines
+    this class, so it has no methods that none needs.
+    """
 
-    home: Path = Field(default_factory=default_home)
+    home: Path = Field(default_factory=lambda: Path(home_path(os.environ)))
     owner: str = "me"
     max_content: int = Field(default=Limits().content, ge=1, le=MAX_CONTENT_LIMIT)
 
@@ -93,8 +92,8 @@ class Settings:
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
     mcp_sensitive: Literal["by-id", "show"] = "by-id"
     project: str | None = None
-    hook_budget_ms: int = Field(default=300, ge=50, le=60_000)
-    hook_start_ms: int = Field(default=2_000, ge=50, le=60_000)
+    hook_budget_ms: int = Field(default=HOOK_BUDGET_MS, ge=50, le=60_000)
+    hook_start_ms: int = Field(default=HOOK_START_MS, ge=50, le=60_000)
     hook_tokens: int = Field(default=Measure().tokens, ge=100, le=2_500)
     hook_floor: float = Field(default=Measure().floor, ge=0, le=1_000)
     hook_meaning_floor: float = Field(default=Measure().meaning_floor, ge=0, le=2)
@@ -128,7 +127,14 @@ class Settings:
 
     @property
     def timeouts(self) -> Timeouts:
+        from recollect.core.admin.timeouts import TIMEOUTS
+
         return TIMEOUTS.scaled(self.timeout_factor)
+
+    @property
+    def measure(self) -> Measure:
+        """What a hook may inject."""
+        return Measure(self.hook_tokens, self.hook_floor, self.hook_meaning_floor)
 
     @property
     def models_folder(self) -> Path:
@@ -167,10 +173,10 @@ def _check_networks(values: tuple[str, ...]) -> None:
             raise Unusable("trusted_proxies", str(error)) from error
 
 
-def load(**overrides: object) -> Settings:
+def load(environ: Mapping[str, str] = os.environ, /, **overrides: object) -> Settings:
     """Load the settings of this process; InvalidInput names the variable that is invalid."""
     try:
-        return read(Settings, "RECOLLECT_", os.environ, overrides)
+        return read(Settings, "RECOLLECT_", environ, overrides)
     except Unusable as error:
         name = f"RECOLLECT_{error.name.upper()}"
         raise InvalidInput(

@@ -200,12 +200,12 @@ def _whole(found: Recollection, question: Question) -> Recollection:
 
 def _request(question: Question) -> RecallRequest:
     scope = EVERYWHERE if question.scope is None else Scope(project=question.scope)
-    return RecallRequest(question.text, limit=LIMIT, scope=scope).checked()
+    return RecallRequest(question.text, limit=LIMIT, scope=scope)
 
 
 def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
     """The same whenever it is asked: nothing in a set expires."""
-    return request.query, replace(request.scope, valid_at=None), _seen_by_legs(settings)
+    return request.query, request.scope, _seen_by_legs(settings)
 
 
 @lru_cache

@@ -1,7 +1,7 @@
-"""A recall request and its answer as plain JSON values, for a hook that has no time for pydantic.
+"""A recall and its answer as plain JSON values, for a hook that has no time for pydantic.
 
-Importing the shapes of `wire/recall.py` takes longer than a hook may run (ADR 0020). This writes
-the same request, and reads only what a hook needs from the answer. Tests compare both.
+Importing the shapes of `wire/recall.py` takes longer than a hook may run (ADR 0020). This reads
+only what a hook needs from the answer. A test compares both.
 """
 
 from __future__ import annotations
@@ -9,37 +9,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from recollect.core.memory.memory import STORED, Memory
+from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.memory.project import is_short_for
 from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage, RecallRequest
+from recollect.wire.plain import to_plain
 
 HOOK_HEADER: Final = "Recollect-Hook-Ms"
 """A hook asks, and waits so many milliseconds before it goes on without the server."""
 
 
-def write_request(request: RecallRequest) -> dict[str, object]:
-    request = request.checked()
-    scope = request.scope
-    return {
-        "query": request.query,
-        "limit": request.limit,
-        "sort_by": request.sort_by,
-        "scope": {
-            **({} if scope.project is None else {"project": scope.project}),
-            **({"with_global": True} if scope.with_global else {}),
-        },
-        "exclude": sorted(map(str, request.exclude)),
-        "is_sensitive": request.is_sensitive,
-        "explain": True,
-    }
+def write_request(request: RecallRequest, scope: Scope) -> dict[str, object]:
+    """The request within this scope."""
+    within = to_plain(replace(scope, valid_at=None))
+    return {**to_plain(request), "scope": within, "explain": True}
 
 
-def read_hits(answer: Any, request: RecallRequest) -> list[Hit]:  # noqa: ANN401  # JSON
+def read_hits(answer: Any, scope: Scope) -> list[Hit]:  # noqa: ANN401  # JSON
     """The hits of an answer; ValueError, KeyError, TypeError or AttributeError when it is none."""
     # Trusted only as far as it answers what was asked: no memory of another project.
-    asked, resolved = request.scope.project, answer.get("project")
+    asked, resolved = scope.project, answer.get("project")
     is_meant = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
-    covers = replace(request.scope, project=resolved if is_meant else asked).covers
+    covers = replace(scope, project=resolved if is_meant else asked).covers
     hits = [hit for values in answer["hits"] if covers((hit := _hit(values)).memory)]
     return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 

@@ -17,7 +17,6 @@ SHOWN = b"shown\n"
 """Sent back once the answer is printed."""
 
 SETTINGS = (
-    "RECOLLECT_HOOK_BUDGET_MS",
     "RECOLLECT_HOOK_FLOOR",
     "RECOLLECT_HOOK_MEANING_FLOOR",
     "RECOLLECT_HOOK_TOKENS",

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from pydantic import Field
 
-from recollect.core.memory.links import Pointer
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.query_coverage import query_coverage
 from recollect.core.recall.request import (
     Hit,
     LegName,
-    LegPlace,
     LegReport,
     LegStatus,
-    NewerThan,
-    Passage,
     Reason,
     Recollection,
-    RerankPlace,
-    RerankReport,
     Stage,
     StageStatus,
-    WordMatch,
 )
-from recollect.wire.codec import Codec
+from recollect.wire.codec import Codec, build, read_set
 from recollect.wire.memory import MEMORY
 from recollect.wire.values import WITH_GLOBAL, Shape
 
@@ -35,6 +26,22 @@ if TYPE_CHECKING:
     MemoryOut = Any
 else:
     MemoryOut = MEMORY.shape
+
+
+class Joined:
+    """Several values as one, from which a shape reads its fields by name. What is named replaces a
+    field of theirs.
+    """
+
+    def __init__(self, *values: object, **named: object) -> None:
+        self._values = values
+        self.__dict__ |= named
+
+    def __getattr__(self, name: str) -> object:
+        for value in self._values:
+            if hasattr(value, name):
+                return getattr(value, name)
+        raise AttributeError(name)
 
 
 class LegPlaceOut(Shape):
@@ -86,15 +93,6 @@ class RerankPlaceOut(Shape):
     score: float
     former_place: int
     words: list[WordMatchOut] = Field(default=[])
-
-    @classmethod
-    def from_place(cls, place: RerankPlace) -> RerankPlaceOut:
-        words = [WordMatchOut(**match._asdict()) for match in place.words]
-        return cls(score=place.score, former_place=place.former_place, words=words)
-
-    def to_place(self) -> RerankPlace:
-        words = tuple(WordMatch(**dict(match)) for match in self.words)
-        return RerankPlace(self.score, self.former_place, words)
 
 
 class RerankReportOut(Shape):
@@ -175,66 +173,15 @@ class HitOut(Shape):
     )
 
     @classmethod
-    def from_hit(cls, hit: Hit, *, explain: bool, query: str | None = None) -> HitOut:
-        matched = None
-        if explain and query is not None:
-            words = query_coverage(query, hit.memory)
-            matched = MatchedWordsOut(matched=words.matched, asked=words.asked)
-        explanation = ExplanationOut(
-            fused=hit.fused,
-            prior=hit.prior,
-            legs={
-                name: LegPlaceOut(
-                    rank=place.rank,
-                    score=place.score,
-                    contribution=place.contribution,
-                    evidence=place.evidence,
-                    path=[*place.path],
-                )
-                for name, place in hit.legs.items()
-            },
-            rerank=None if hit.rerank is None else RerankPlaceOut.from_place(hit.rerank),
-        )
-        return cls(
-            memory=MEMORY.to_shape(hit.memory),
-            score=hit.score,
-            explanation=explanation if explain else None,
-            stands_for=[*hit.stands_for],
-            ranked_as=hit.ranked_as,
-            attached=[MEMORY.to_shape(memory) for memory in hit.attached],
-            pointers=[PointerOut(**asdict(pointer)) for pointer in hit.pointers],
-            duplicates=[*hit.duplicates],
-            passage=None if hit.passage is None else PassageOut(**asdict(hit.passage)),
-            newer_than=None if hit.newer_than is None else NewerThanOut(**asdict(hit.newer_than)),
-            matched_words=matched,
-        )
+    def from_hit(cls, hit: Hit, *, explain: bool) -> HitOut:
+        return cls.model_validate(Joined(hit, explanation=hit if explain else None))
 
     def to_hit(self) -> Hit:
-        why = self.explanation or ExplanationOut(fused=self.score, prior=1.0, legs={}, rerank=None)
-        return Hit(
-            memory=MEMORY.read(self.memory),
-            score=self.score,
-            fused=why.fused,
-            prior=why.prior,
-            legs={
-                name: LegPlace(
-                    place.rank,
-                    place.score,
-                    place.contribution,
-                    tuple(place.path),
-                    place.evidence,
-                )
-                for name, place in why.legs.items()
-            },
-            rerank=None if why.rerank is None else why.rerank.to_place(),
-            stands_for=tuple(self.stands_for),
-            ranked_as=self.ranked_as,
-            attached=tuple(MEMORY.read(memory) for memory in self.attached),
-            pointers=tuple(Pointer(**dict(pointer)) for pointer in self.pointers),
-            duplicates=tuple(self.duplicates),
-            passage=None if self.passage is None else Passage(**dict(self.passage)),
-            newer_than=None if self.newer_than is None else NewerThan(**dict(self.newer_than)),
-        )
+        why = self.explanation
+        unexplained = {"fused": self.score, "prior": 1.0, "legs": {}}
+        explained = unexplained if why is None else read_set(Hit, why)
+        # A client asks for explanations, and never for these.
+        return build(Hit, self, matched_words=None, **explained)
 
 
 class RecollectionOut(Shape):
@@ -259,58 +206,15 @@ class RecollectionOut(Shape):
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 
     @classmethod
-    def from_recollection(
-        cls, recollection: Recollection, *, explain: bool = True, query: str | None = None
-    ) -> RecollectionOut:
-        """With the `query`, an explanation says how many of its words each hit has."""
-        reports = {
-            name: LegReportOut(
-                status=report.status,
-                weight=report.weight,
-                found=report.found,
-                took_ms=report.took_ms,
-                note=report.note,
-                reason=report.reason,
-            )
-            for name, report in recollection.legs.items()
-        }
-        stage = recollection.rerank
-        return cls(
-            hits=[HitOut.from_hit(hit, explain=explain, query=query) for hit in recollection.hits],
-            degraded=[*recollection.degraded],
-            fusion=recollection.fusion,
-            took_ms=recollection.took_ms,
-            legs=reports if explain else None,
-            rerank=None if stage is None else RerankReportOut(**asdict(stage)),
-            note=recollection.note,
-            hint=recollection.hint,
-            is_weak=recollection.is_weak,
-            project=recollection.scope.project,
-            with_global=recollection.scope.with_global,
-        )
+    def from_recollection(cls, found: Recollection, *, explain: bool = True) -> RecollectionOut:
+        hits = [HitOut.from_hit(hit, explain=explain) for hit in found.hits]
+        legs = found.legs if explain else None
+        return cls.model_validate(Joined(found, found.scope, hits=hits, legs=legs))
 
     def to_recollection(self) -> Recollection:
-        return Recollection(
-            hits=tuple(hit.to_hit() for hit in self.hits),
-            legs={
-                name: LegReport(
-                    report.status,
-                    report.weight,
-                    report.found,
-                    report.took_ms,
-                    report.note,
-                    report.reason,
-                )
-                for name, report in (self.legs or {}).items()
-            },
-            fusion=self.fusion,
-            took_ms=self.took_ms,
-            rerank=None if self.rerank is None else RerankReport(**dict(self.rerank)),
-            note=self.note,
-            hint=self.hint,
-            is_weak=self.is_weak,
-            scope=Scope(project=self.project, with_global=self.with_global),
-        )
+        hits = tuple(hit.to_hit() for hit in self.hits)
+        legs = {name: build(LegReport, report) for name, report in (self.legs or {}).items()}
+        return build(Recollection, self, hits=hits, legs=legs, scope=build(Scope, self))
 
 
 RECOLLECTION: Final[Codec[Recollection]] = Codec(

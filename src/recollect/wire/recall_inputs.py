@@ -49,8 +49,8 @@ class QuestionIn(Input):
         description="Recall what was known at this time, as worded then; searches by words.",
     )
 
-    def to_request(self) -> RecallRequest:
-        return build(RecallRequest, self)
+    def to_request(self, *, counts_words: bool = False) -> RecallRequest:
+        return build(RecallRequest, self, counts_words=counts_words)
 
 
 class RecallIn(QuestionIn):

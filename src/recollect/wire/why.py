@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Final
 from uuid import UUID
 
 from pydantic import Field
 
-from recollect.core.recall.explain import LegFacts, Obstacle, ObstacleKind, WhyLeg, WhyReport
-from recollect.core.recall.request import LegName, LegStatus, Reason, RerankReport
-from recollect.wire.codec import Codec
-from recollect.wire.memory import MEMORY
-from recollect.wire.recall import MemoryOut, RerankPlaceOut, RerankReportOut
+from recollect.core.recall.explain import LegFacts, ObstacleKind, WhyLeg, WhyReport
+from recollect.core.recall.request import LegName, LegStatus, Reason
+from recollect.wire.codec import Codec, build
+from recollect.wire.recall import Joined, MemoryOut, RerankPlaceOut, RerankReportOut
 from recollect.wire.values import Shape
 
 
@@ -23,13 +21,6 @@ class ObstacleOut(Shape):
     what: str
     remedy: str
     leg: LegName | None
-
-    @classmethod
-    def from_obstacle(cls, obstacle: Obstacle) -> ObstacleOut:
-        return cls(kind=obstacle.kind, what=obstacle.what, remedy=obstacle.remedy, leg=obstacle.leg)
-
-    def to_obstacle(self) -> Obstacle:
-        return Obstacle(self.kind, self.what, self.remedy, self.leg)
 
 
 class WhyLegOut(Shape):
@@ -54,40 +45,6 @@ class WhyLegOut(Shape):
         default=None,
         description="The error with which its text failed to be embedded too often, if it did.",
     )
-
-    @classmethod
-    def from_leg(cls, leg: WhyLeg) -> WhyLegOut:
-        facts = leg.facts
-        return cls(
-            status=facts.status,
-            weight=facts.weight,
-            depth=facts.depth,
-            score=facts.score,
-            rank=facts.rank,
-            searched=facts.searched,
-            contribution=leg.contribution,
-            note=facts.note,
-            obstacle=None if leg.obstacle is None else ObstacleOut.from_obstacle(leg.obstacle),
-            reason=facts.reason,
-            parked=facts.parked,
-        )
-
-    def to_leg(self) -> WhyLeg:
-        return WhyLeg(
-            LegFacts(
-                self.status,
-                self.weight,
-                self.depth,
-                self.score,
-                self.rank,
-                self.searched,
-                self.note,
-                self.reason,
-                self.parked,
-            ),
-            self.contribution,
-            None if self.obstacle is None else self.obstacle.to_obstacle(),
-        )
 
 
 class WhyOut(Shape):
@@ -118,45 +75,14 @@ class WhyOut(Shape):
 
     @classmethod
     def from_report(cls, report: WhyReport) -> WhyOut:
-        judged, stage = report.rerank, report.second_stage
-        return cls(
-            memory=MEMORY.to_shape(report.memory),
-            recalled=report.recalled,
-            place=report.place,
-            limit=report.limit,
-            fused=report.fused,
-            prior=report.prior,
-            score=report.score,
-            legs={name: WhyLegOut.from_leg(leg) for name, leg in report.legs.items()},
-            kept_out=[ObstacleOut.from_obstacle(obstacle) for obstacle in report.kept_out],
-            stands_for=[*report.stands_for],
-            superseded_by=report.superseded_by,
-            rerank=None if judged is None else RerankPlaceOut.from_place(judged),
-            second_stage=None if stage is None else RerankReportOut(**asdict(stage)),
-            moved=report.moved,
-            note=report.note,
-        )
+        legs = {name: Joined(leg.facts, leg) for name, leg in report.legs.items()}
+        return cls.model_validate(Joined(report, legs=legs))
 
     def to_report(self) -> WhyReport:
-        return WhyReport(
-            memory=MEMORY.read(self.memory),
-            recalled=self.recalled,
-            place=self.place,
-            limit=self.limit,
-            fused=self.fused,
-            prior=self.prior,
-            score=self.score,
-            legs={name: leg.to_leg() for name, leg in self.legs.items()},
-            kept_out=tuple(obstacle.to_obstacle() for obstacle in self.kept_out),
-            stands_for=tuple(self.stands_for),
-            superseded_by=self.superseded_by,
-            rerank=None if self.rerank is None else self.rerank.to_place(),
-            second_stage=None
-            if self.second_stage is None
-            else RerankReport(**dict(self.second_stage)),
-            moved=self.moved,
-            note=self.note,
-        )
+        legs = {
+            name: build(WhyLeg, leg, facts=build(LegFacts, leg)) for name, leg in self.legs.items()
+        }
+        return build(WhyReport, self, legs=legs)
 
 
 WHY: Final[Codec[WhyReport]] = Codec(lambda: (WhyOut, WhyOut.to_report))

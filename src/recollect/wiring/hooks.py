@@ -4,20 +4,19 @@ and its log is opened before anything else is imported (ADR 0020).
 
 from __future__ import annotations
 
-from recollect.adapters.files.hook_log import HookLog, home_path
+from recollect.adapters.files.hook_log import HookLog
 from recollect.adapters.resident import socket_path
+from recollect.defaults import home_path
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from uuid import UUID
 
     from recollect.adapters.files.hook_files import HookFiles
     from recollect.adapters.resident.client import Question as Question
     from recollect.core.agents.capture import Statement
     from recollect.settings import Settings
-    from recollect.wiring.fast_recall import FastSettings
 
 # A process that holds the model and is well reads a question at once.
 _SEND_SECONDS = 0.02
@@ -42,14 +41,16 @@ def ask_session(environ: Mapping[str, str], call: bytes, seconds: float) -> Ques
     return send_question(home, call, min(_SEND_SECONDS, seconds))
 
 
-def open_hook_files(home: Path) -> HookFiles:
-    """What the hooks of a home keep between calls."""
+def open_hook_files(environ: Mapping[str, str]) -> HookFiles:
+    """What the hooks of this environment's home keep between calls."""
+    from pathlib import Path
+
     from recollect.adapters.files.hook_files import HookFiles
 
-    return HookFiles(home / "hooks")
+    return HookFiles(Path(home_path(environ)) / "hooks")
 
 
-def note_recalls(settings: FastSettings, ids: Sequence[UUID]) -> None:
+def note_recalls(settings: Settings, ids: Sequence[UUID]) -> None:
     """Keep for an audit what was shown. A server keeps this itself."""
     if not settings.has_local_store:
         return

@@ -38,6 +38,7 @@ from recollect.wiring.context import (
 )
 
 if TYPE_CHECKING:
+    from recollect.adapters.files.shown_hints import ShownHints
     from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
@@ -153,7 +154,7 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
     from recollect.wire.plain import to_plain
     from recollect.wire.recall import RECOLLECTION
 
-    question = {"owner": settings.owner, "recall": to_plain(request.checked())}
+    question = {"owner": settings.owner, "recall": to_plain(request)}
     line = json.dumps(question).encode() + b"\n"
 
     def ask() -> bytes | None:
@@ -282,6 +283,13 @@ def how_to_get_model(settings: Settings) -> str | None:
     if name == NO_EMBEDDER or is_available(settings, name):
         return None
     return more_than_words(name, LOCAL_MODELS[name].download_size // 1_000_000)
+
+
+def open_shown_hints(settings: Settings) -> ShownHints:
+    """Which hints this home's person has read today."""
+    from recollect.adapters.files.shown_hints import ShownHints
+
+    return ShownHints(settings.home)
 
 
 def words_only_hint(settings: Settings) -> str | None:

@@ -26,8 +26,9 @@ from recollect.adapters.files.hook_files import SessionFile
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.relevance import FLOOR, hit_relevance
 from recollect.core.recall.request import RecallRequest
+from recollect.settings import load
 from recollect.usecases.agents.inject import LIMIT
-from recollect.wiring.fast_recall import FastRecall, read_settings
+from recollect.wiring.fast_recall import FastRecall
 
 FILE = Path(__file__).parents[3] / "docs" / "hooks-recording.md"
 PROJECT = "example.org/ada/shop"
@@ -133,7 +134,7 @@ class _Recorder:
         numbers = self.numbers()
         had = SessionFile(self.folder, self.agent.session).state().injected
         scope = Scope(project=PROJECT, with_global=True)
-        find = FastRecall(read_settings(self.environ), time.monotonic() + 1_000_000)
+        find = FastRecall(load(self.environ), time.monotonic() + 1_000_000)
         hits = find(RecallRequest(prompt, limit=LIMIT, scope=scope))
         told: list[str] = []
         for hit in hits:

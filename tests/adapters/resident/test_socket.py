@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.conformance.samples import memory
@@ -22,11 +24,13 @@ from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST
 from recollect.adapters.resident.client import send_question
 from recollect.adapters.resident.listener import listening
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory.memory import Scope
+from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallRequest, Recollection
 from recollect.wire.fast_recall import read_hits, write_request
 from recollect.wire.hook_call import SHOWN, HookCall, HookReply
+from recollect.wire.plain import to_plain
 from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall_inputs import RecallIn
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +57,8 @@ with socket.socket(socket.AF_UNIX) as connection:
 
 
 def question(text: str = "ships", owner: str = "ada", **changes: object) -> bytes:
-    request = write_request(RecallRequest(text, scope=Scope(with_global=True)))
+    scope = Scope(with_global=True)
+    request = write_request(RecallRequest(text, scope=scope), scope)
     return json.dumps({"owner": owner, "recall": {**request, **changes}}).encode() + b"\n"
 
 
@@ -88,6 +93,26 @@ async def ask(home: Path, line: bytes) -> bytes | None:
     return await asyncio.to_thread(work)
 
 
+MOMENT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+EVERYTHING = RecallRequest(
+    "ships",
+    expanded_query="boats",
+    limit=3,
+    sort_by="recency",
+    scope=Scope("shop", ("monday",), ("fact",), ("ops",), MOMENT, MOMENT, with_global=True),
+    exclude=frozenset({UUID(int=3), UUID(int=1)}),
+    weights={"dense": 0.5},
+    is_sensitive=True,
+    as_of=MOMENT,
+)
+
+
+@pytest.mark.parametrize("request_", [EVERYTHING, RecallRequest("")])
+def test_a_request_arrives_as_it_was_made(request_: RecallRequest) -> None:
+    sent = json.dumps(to_plain(request_))
+    assert RecallIn.model_validate_json(sent).to_request() == request_
+
+
 async def test_a_question_is_answered_with_the_hits_and_their_reasons(tmp_path: Path) -> None:
     answer = Asked()
     async with listening(tmp_path, answer):
@@ -97,7 +122,7 @@ async def test_a_question_is_answered_with_the_hits_and_their_reasons(tmp_path: 
     assert RecollectionOut.model_validate_json(data).to_recollection() == FOUND
     ((owner, request),) = answer.requests
     assert (owner, request.query, request.scope.with_global) == ("ada", "ships", True)
-    assert read_hits(json.loads(data), RecallRequest("ships")) == [*FOUND.hits]
+    assert read_hits(json.loads(data), EVERYWHERE) == [*FOUND.hits]
     assert mode_of_socket(tmp_path) is None
     assert await ask(tmp_path, question()) is None
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from tests.conformance.samples import memory
+from tests.recall_contexts import recall_context
 
 from recollect.core.graph.walk import (
     MEMORY_MASS,
@@ -79,10 +80,10 @@ def test_restart_gives_a_sure_hit_more_mass_than_many_alike() -> None:
 
 def test_can_join_obeys_scope_exclude_sensitive_and_forgotten() -> None:
     found = memory(1, project="p", created_at=NOW)
-    assert can_join(RecallRequest("q"), found)
-    assert not can_join(RecallRequest("q", exclude=frozenset({found.id})), found)
-    assert not can_join(RecallRequest("q", scope=Scope(project="other")), found)
-    assert not can_join(RecallRequest("q"), replace(found, is_sensitive=True))
-    assert not can_join(RecallRequest("q"), replace(found, deleted_at=NOW))
+    assert can_join(recall_context(RecallRequest("q")), found)
+    assert not can_join(recall_context(RecallRequest("q", exclude=frozenset({found.id}))), found)
+    assert not can_join(recall_context(RecallRequest("q", scope=Scope(project="other"))), found)
+    assert not can_join(recall_context(RecallRequest("q")), replace(found, is_sensitive=True))
+    assert not can_join(recall_context(RecallRequest("q")), replace(found, deleted_at=NOW))
     earlier = datetime(2025, 1, 1, tzinfo=UTC)
-    assert not can_join(RecallRequest("q", as_of=earlier), found)
+    assert not can_join(recall_context(RecallRequest("q", as_of=earlier)), found)

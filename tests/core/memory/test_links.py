@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from tests.conformance.samples import memory
+from tests.recall_contexts import recall_context
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import (
@@ -27,7 +28,7 @@ from recollect.core.sync.merge import merge
 from recollect.core.sync.model import State
 
 ME = UUID(int=99)
-EVERYWHERE = RecallRequest("anything")
+EVERYWHERE = recall_context(RecallRequest("anything"))
 
 
 def link(kind: str, number: int) -> Link:
@@ -159,16 +160,15 @@ def test_last_successor_stands_for_the_whole_chain() -> None:
 
 
 def test_a_successor_in_the_prompt_already_is_not_repeated_by_its_old_text() -> None:
-    request = RecallRequest("anything", exclude=frozenset({NEW.id}))
-    assert [one.memory for one in resolve_successors(request, [hit(OLD), hit(OTHER)], TO_NEW)] == [
-        OTHER
-    ]
+    asked = recall_context(RecallRequest("anything", exclude=frozenset({NEW.id})))
+    (only,) = resolve_successors(asked, [hit(OLD), hit(OTHER)], TO_NEW)
+    assert only.memory == OTHER
 
 
 def test_a_successor_outside_the_scope_is_named_and_not_shown() -> None:
     new = memory(2, project="secret")
-    request = RecallRequest("anything", scope=Scope(until=new.created_at))
-    (only,) = resolve_successors(request, [hit(OLD)], Resolution({OLD.id: new.id}, {new.id: new}))
+    asked = recall_context(RecallRequest("anything", scope=Scope(until=new.created_at)))
+    (only,) = resolve_successors(asked, [hit(OLD)], Resolution({OLD.id: new.id}, {new.id: new}))
     assert only.memory == OLD
     assert only.pointers == (Pointer("superseded_by", new.id),)
 
@@ -193,7 +193,8 @@ def test_what_resolves_a_hit_is_attached_in_its_latest_state() -> None:
 )
 def test_what_a_hit_may_not_be_is_not_attached_either(request_: RecallRequest) -> None:
     trouble = memory(0, links=(link("resolved_by", 3),))
-    (only,) = resolve_successors(request_, [hit(trouble)], Resolution({}, {OTHER.id: OTHER}))
+    followed = Resolution({}, {OTHER.id: OTHER})
+    (only,) = resolve_successors(recall_context(request_), [hit(trouble)], followed)
     assert only.attached == ()
     assert only.pointers == (Pointer("resolved_by", OTHER.id),)
 

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.recall_contexts import recall_context
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import Memory, Scope
@@ -50,7 +51,7 @@ BARS: list[tuple[dict[str, Any], ObstacleKind, str, str]] = [
 def test_find_bars_names_each_with_its_remedy(
     asked: dict[str, Any], kind: ObstacleKind, what: str, remedy: str
 ) -> None:
-    (found,) = find_bars(MEMORY, RecallRequest("q", **asked))
+    (found,) = find_bars(MEMORY, recall_context(RecallRequest("q", **asked)))
     assert found.kind == kind
     assert what in found.what
     assert remedy in found.remedy
@@ -58,7 +59,7 @@ def test_find_bars_names_each_with_its_remedy(
 
 def test_find_bars_asks_for_no_project_when_the_memory_has_none() -> None:
     homeless = replace(MEMORY, project=None)
-    (found,) = find_bars(homeless, RecallRequest("q", scope=Scope(project="web")))
+    (found,) = find_bars(homeless, recall_context(RecallRequest("q", scope=Scope(project="web"))))
     assert (found.what, found.remedy) == (
         "it has no project; the scope requires web",
         "Ask for no project.",
@@ -68,16 +69,16 @@ def test_find_bars_asks_for_no_project_when_the_memory_has_none() -> None:
 def test_find_bars_names_all_of_several() -> None:
     forgotten = replace(MEMORY, deleted_at=MOMENT)
     scope = Scope(project="web", tags=("x",))
-    kinds = [bar.kind for bar in find_bars(forgotten, RecallRequest("q", scope=scope))]
+    asked = recall_context(RecallRequest("q", scope=scope))
+    kinds = [bar.kind for bar in find_bars(forgotten, asked)]
     assert kinds == ["forgotten", "out_of_scope", "out_of_scope"]
 
 
 def test_find_bars_is_empty_inside_the_scope() -> None:
     scope = Scope("shop", ("monday",), ("fact",), ("ops",), MOMENT, MOMENT + timedelta(seconds=1))
     assert scope.covers(MEMORY)
-    assert (
-        find_bars(MEMORY, RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))) == []
-    )
+    request = RecallRequest("q", scope=scope, exclude=frozenset([UUID(int=2)]))
+    assert find_bars(MEMORY, recall_context(request)) == []
 
 
 LOW: list[tuple[int, int, int | None, str]] = [

@@ -9,7 +9,13 @@ from uuid import UUID
 import pytest
 
 from recollect.core.memory.memory import Memory
-from recollect.core.recall.passages import FIRST_SHARE, in_context, job_passages, show_passages
+from recollect.core.recall.passages import (
+    FIRST_SHARE,
+    count_matched_words,
+    in_context,
+    job_passages,
+    show_passages,
+)
 from recollect.core.recall.request import Hit, LegPlace, Passage
 from recollect.core.recall.space import EmbeddingJob
 from recollect.core.text.passages import Span, cut_passages
@@ -140,3 +146,15 @@ def test_a_turn_of_one_passage_is_embedded_with_the_turns_before_it() -> None:
 def test_each_passage_has_its_share_of_the_first() -> None:
     first, other = [1.0, 0.0], [0.0, 1.0]
     assert in_context([first, other]) == [first, [FIRST_SHARE, 1.0 - FIRST_SHARE]]
+
+
+def test_words_match_in_any_form_and_stop_words_do_not_count() -> None:
+    ferries = hit("The ferries leave Elba at six.")
+    ferries = replace(ferries, memory=replace(ferries.memory, tags=("timetable",)))
+
+    def count(query: str) -> tuple[int, int] | None:
+        return count_matched_words(ferries, query).matched_words
+
+    assert count("when does the ferry leave Corsica?") == (2, 3)
+    assert count("timetable") == (1, 1)
+    assert count("") == (0, 0)

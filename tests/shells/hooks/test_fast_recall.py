@@ -1,4 +1,4 @@
-"""The fast recall of hooks answers as the use case does, in every mode, with the same settings."""
+"""The fast recall of hooks answers as the use case does, in every mode."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from recollect.adapters.http.fast_recall import recall as recall_there
 from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Link
 from recollect.core.memory.memory import Draft, Scope
-from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import ORDERS, Hit, RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
 from recollect.wiring import open_cached, open_service
-from recollect.wiring.fast_recall import FastRecall, read_settings
+from recollect.wiring.fast_recall import FastRecall
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +82,7 @@ async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
             await supersede_and_resolve(recollect)
         if changes:
             await recollect.change_settings(changes)
-        find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+        find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), LATER)
         for question, scope, sort_by in product(QUESTIONS, scopes, ORDERS):
             request = RecallRequest(question, limit=3, scope=scope, sort_by=sort_by)
             long = await recollect.recall(request)
@@ -101,7 +100,7 @@ async def test_fast_recall_injects_no_memory_outside_its_lifetime(tmp_path: Path
     async with open_service(load(home=tmp_path)) as recollect:
         for draft in drafts:
             await recollect.remember(draft)
-        find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+        find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), LATER)
         request = RecallRequest("staging database")
         assert shown(find(request)) == shown([*(await recollect.recall(request)).hits])
     injected = inject(find, "what about the staging database?").memories
@@ -118,7 +117,7 @@ async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) ->
         secret = await recollect.remember(Draft("the door code", is_sensitive=True))
         await recollect.link(str(slow.id), RESOLVED_BY, str(index.id))
         await recollect.link(str(slow.id), RESOLVED_BY, str(secret.id))
-    find = FastRecall(read_settings({"RECOLLECT_HOME": str(tmp_path)}), LATER)
+    find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), LATER)
 
     def injected(prompt: str) -> list[str]:
         return [memory.content for memory in inject(find, prompt).memories]
@@ -167,13 +166,13 @@ async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
         "RECOLLECT_API_KEY": key,
     }
     request = RecallRequest("staging database")
-    found = FastRecall(read_settings(environ), LATER)(request)
+    found = FastRecall(load(environ), LATER)(request)
     assert {hit.memory.content for hit in found} == {
         "the staging database is read-only",
         "the staging database moves on Friday",
     }
     environ["RECOLLECT_API_URL"] = "http://127.0.0.1:9"
-    alone = FastRecall(read_settings(environ), LATER)
+    alone = FastRecall(load(environ), LATER)
     assert [hit.memory.content for hit in alone(request)] == [
         "the staging database moves on Friday"
     ]
@@ -209,7 +208,7 @@ async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches
             url, key = environ["RECOLLECT_API_URL"], environ["RECOLLECT_API_KEY"]
             async with open_cached(load(home=tmp_path, api_url=url, api_key=key)) as cached:
                 await cached.service.remember(Draft("the staging database is read-only"))
-            find = FastRecall(read_settings(environ), LATER)
+            find = FastRecall(load(environ), LATER)
             found = await asyncio.to_thread(find, RecallRequest("staging database"))
         finally:
             server.shutdown()
@@ -226,62 +225,3 @@ def test_fast_recall_sends_no_sensitive_query_and_no_key_in_the_clear() -> None:
     with pytest.raises(InvalidInput) as told:
         RemoteService("http://memory.example.org", "rk_x")
     assert caught.value.remedy == told.value.remedy
-
-
-ENVIRONMENTS: list[dict[str, str]] = [
-    {},
-    {"RECOLLECT_HOME": "~/somewhere", "RECOLLECT_OWNER": "ada"},
-    {"RECOLLECT_HOME": "relative/place", "RECOLLECT_SYNC": "off"},
-    {"XDG_DATA_HOME": "/data"},
-    {"XDG_DATA_HOME": "relative", "RECOLLECT_HOME": "", "RECOLLECT_OWNER": ""},
-    {"RECOLLECT_API_URL": "http://127.0.0.1:1", "RECOLLECT_API_KEY": "rk_x"},
-    {
-        "RECOLLECT_HOOK_BUDGET_MS": "500",
-        "RECOLLECT_HOOK_TOKENS": "400",
-        "RECOLLECT_HOOK_FLOOR": "2.5",
-        "RECOLLECT_HOOK_MEANING_FLOOR": "0.3",
-    },
-]
-
-
-@pytest.mark.parametrize("environ", ENVIRONMENTS)
-def test_fast_settings_equal_the_settings(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import os
-
-    for name in [*os.environ]:
-        if name.startswith("RECOLLECT_") or name == "XDG_DATA_HOME":
-            monkeypatch.delenv(name)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    quick, full = read_settings(os.environ), load()
-    key = full.api_key
-    assert (quick.home, quick.owner, quick.sqlite_path) == (full.home, full.owner, full.sqlite_path)
-    assert (quick.api_url, quick.sync) == (full.api_url, full.sync)
-    assert quick.api_key == (key.get_secret_value() if key else None)
-    assert quick.hook_budget_ms == full.hook_budget_ms
-    assert quick.measure == Measure(full.hook_tokens, full.hook_floor, full.hook_meaning_floor)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("RECOLLECT_HOOK_TOKENS", "99"),
-        ("RECOLLECT_HOOK_TOKENS", "many"),
-        ("RECOLLECT_HOOK_FLOOR", "-1"),
-        ("RECOLLECT_HOOK_MEANING_FLOOR", "3"),
-        ("RECOLLECT_HOOK_BUDGET_MS", "1"),
-        ("RECOLLECT_SYNC", "maybe"),
-        ("RECOLLECT_OWNER", " "),
-        ("RECOLLECT_OWNER", "x" * 201),
-    ],
-)
-def test_fast_settings_refuse_what_the_settings_refuse(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(InvalidInput):
-        load()
-    with pytest.raises(InvalidInput):
-        read_settings({name: value})

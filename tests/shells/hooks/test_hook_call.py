@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.settings import Settings
+from recollect.shells.hooks.events import parse_event
+from recollect.shells.hooks.recall import Prompt
 from recollect.wire.hook_call import PREFIX, SETTINGS, HookCall, HookReply
-from recollect.wiring.fast_recall import read_settings
-from recollect.wiring.project import current_project
 
 NO_ZERO = st.text().filter(lambda text: "\0" not in text)
 # As the system gives them: bytes that are no UTF-8 become surrogates.
@@ -52,23 +54,34 @@ def test_what_is_no_reply_is_refused(reply: bytes) -> None:
         HookReply.from_bytes(reply)
 
 
-class Seen(dict[str, str]):
-    """Remembers what was looked up."""
+READ: set[str] = set()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
+
+class Seen(Settings):
+    """Remembers what is read of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        READ.add(name)
+        return super().__getattribute__(name)
+
+
+class Environ(dict[str, str]):
+    """Remembers what is looked up."""
 
     def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]  # as `environ` is read
-        self.names.add(key)
+        READ.add(key.removeprefix("RECOLLECT_").lower())
         return default
 
 
 def test_a_call_holds_every_setting_that_an_answer_depends_on(tmp_path: Path) -> None:
-    environ = Seen()
-    read_settings(environ)
-    current_project(tmp_path, environ)
-    # Where the store is, the session that answers knows; it is asked only without a server.
-    known = {"RECOLLECT_HOME", "XDG_DATA_HOME"}
-    server = {"RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_SYNC"}
-    assert environ.names - known - server == {*SETTINGS}
+    settings = Seen(home=tmp_path)
+    READ.clear()
+    event = parse_event(b'{"prompt": "when do the ferries leave?"}', str(tmp_path))
+    prompt = Prompt(event, Environ(), settings, as_text=True)
+    assert prompt.request is not None
+    prompt.reply((), "")
+    assert settings.owner
+    # Where the store is, the session that answers knows.
+    known = {"home", "XDG_DATA_HOME"}
+    read = READ & {*Settings.__dataclass_fields__, "XDG_DATA_HOME"}
+    assert {f"RECOLLECT_{name.upper()}" for name in read - known} == {*SETTINGS}

@@ -21,7 +21,7 @@ from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.settings import load
 from recollect.usecases.agents.capture import capture
 from recollect.wiring import open_service
-from recollect.wiring.fast_recall import FastRecall, read_settings
+from recollect.wiring.fast_recall import FastRecall
 
 pytestmark = pytest.mark.anyio
 
@@ -56,9 +56,7 @@ def transcript(context: str, number: int) -> list[bytes]:
 
 
 async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path: Path) -> None:
-    find = FastRecall(
-        read_settings({"RECOLLECT_HOME": str(tmp_path)}), time.monotonic() + 1_000_000
-    )
+    find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), time.monotonic() + 1_000_000)
     stored = []
     async with open_service(load(home=tmp_path)) as recollect:
         for seed in SEEDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from recollect.adapters.files.background_file import BackgroundFile
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequest
-from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
 from recollect.usecases.recall.dense import Backgrounds, dense_leg
@@ -58,7 +57,7 @@ async def evidence(leg: Leg, context: RecallContext) -> list[float]:
 def hurried() -> RecallContext:
     """No time is left."""
     deadline = Deadline(started=0.0, seconds=1.0, clock=lambda: 2.0)
-    return RecallContext.create("me", RecallRequest("car"), RecallSettings(), deadline)
+    return replace(recall_context(RecallRequest("car")), deadline=deadline)
 
 
 async def test_a_recall_out_of_time_leaves_the_background_to_the_next(vectors: AllVectors) -> None:

@@ -9,24 +9,8 @@ from __future__ import annotations
 import os
 import time
 
-TYPE_CHECKING = False  # `typing` itself takes too long here
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 MAX_BYTES = 200_000
 _MAX_OUTCOME = 300
-
-
-def home_path(environ: Mapping[str, str]) -> str:
-    """RECOLLECT_HOME, else the user's data directory; `settings.py` reads the same."""
-    if named := environ.get("RECOLLECT_HOME", ""):
-        home = os.path.expanduser(named)  # noqa: PTH111  # pathlib takes too long here
-        # Call getcwd only for a relative path: it fails if the working folder was removed.
-        return home if os.path.isabs(home) else os.path.join(os.getcwd(), home)  # noqa: PTH109, PTH117, PTH118  # as above
-    data = environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(data):  # noqa: PTH117  # as above
-        data = os.path.expanduser("~/.local/share")  # noqa: PTH111  # as above
-    return f"{data}/recollect"
 
 
 class HookLog:
@@ -41,7 +25,7 @@ class HookLog:
         line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
         try:
             append(self._path, line.encode("ascii", "backslashreplace"))
-            if os.stat(self._path).st_size > MAX_BYTES:  # noqa: PTH116  # as above
+            if os.stat(self._path).st_size > MAX_BYTES:  # noqa: PTH116  # pathlib takes too long here
                 os.replace(self._path, f"{self._path}.1")  # noqa: PTH105  # as above
         except OSError:
             return

@@ -135,14 +135,15 @@ class RemoteService:
     async def recall(self, request: RecallRequest) -> Recollection:
         from recollect.wire.recall import RECOLLECTION
 
-        body = {**to_plain(self._may_leave(request)), "explain": True}
+        self._check_may_leave(request)
+        body = {**to_plain(request), "explain": True}
         return await self.ask(RECOLLECTION, "POST", "recall", body=body)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         from recollect.wire.why import WHY
 
-        id = IdPrefix.parse(reference).text
-        body = {**to_plain(self._may_leave(request)), "id": id}
+        self._check_may_leave(request)
+        body = {**to_plain(request), "id": IdPrefix.parse(reference).text}
         return await self.ask(WHY, "POST", "why", body=body)
 
     async def get(self, reference: str) -> Memory:
@@ -303,7 +304,7 @@ class RemoteService:
             self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
         return item
 
-    def _may_leave(self, request: RecallRequest) -> RecallRequest:
+    def _check_may_leave(self, request: RecallRequest) -> None:
         if not self.is_here and request.must_stay:
             held = "" if request.is_sensitive else "it looks like a secret: "
             raise InvalidInput(
@@ -311,7 +312,6 @@ class RemoteService:
                 field="is_sensitive",
                 remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
             )
-        return request.checked()
 
     def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
         """Before anything is sent: what is sensitive, by word or by its text, is not."""

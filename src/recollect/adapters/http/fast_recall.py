@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.memory.memory import Scope
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.wire.fast_recall import HOOK_HEADER, read_hits, write_request
@@ -20,8 +21,13 @@ from recollect.wire.fast_recall import HOOK_HEADER, read_hits, write_request
 _MAX_ANSWER: Final = 4_000_000
 
 
-def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[Hit]:
-    """The server's hits; StoreUnavailable when there is no answer that can be read in time."""
+def recall(
+    url: str, key: str, request: RecallRequest, seconds: float, scope: Scope | None = None
+) -> list[Hit]:
+    """The server's hits; StoreUnavailable when there is no answer that can be read in time. `scope`
+    is the request's as it is resolved here, if it is.
+    """
+    asked = scope or request.scope
     address = url.strip().rstrip("/")
     here = is_loopback(address)
     if not here and request.must_stay:
@@ -38,7 +44,7 @@ def recall(url: str, key: str, request: RecallRequest, seconds: float) -> list[H
             "machine, so sensitive memories are sent through it.",
         )
     try:
-        return read_hits(_post(address, key, write_request(request), seconds), request)
+        return read_hits(_post(address, key, write_request(request, asked), seconds), asked)
     except (OSError, HTTPException) as error:
         raise StoreUnavailable(
             f"the server did not answer a hook ({type(error).__name__})",

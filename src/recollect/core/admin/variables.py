@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     Declared = TypeVar("Declared", bound=DataclassInstance)
 
 _type_hints: Final = cache(get_type_hints)  # they take longer than all the rest
-_INTEGER: Final = re.compile(r"([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?")
+# Compiled when a number is read, which is seldom.
+_INTEGER: Final = r"([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?"
 _YES: Final = ("1", "on", "t", "true", "y", "yes")
 _NO: Final = ("0", "off", "f", "false", "n", "no")
 
@@ -150,7 +151,7 @@ def _integer(value: object) -> int:
         return value
     if not isinstance(value, str):
         raise ValueError("Input should be a valid integer")  # noqa: TRY004  # reported like the others
-    written = _INTEGER.fullmatch(value.strip())
+    written = re.fullmatch(_INTEGER, value.strip())
     if written is None:
         raise ValueError("Input should be a valid integer, unable to parse string as an integer")
     return int(written[1])

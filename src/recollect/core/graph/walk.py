@@ -17,10 +17,10 @@ from uuid import UUID
 from recollect.core.graph.concept_rules import spans
 from recollect.core.graph.concept_words import concept_key
 from recollect.core.recall.fusion import Fused
-from recollect.core.recall.request import RecallRequest
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
+    from recollect.core.recall.context import RecallContext
 
 # How much of the restart mass lies on the memories for 1 on a concept that only one memory
 # mentions and the query names.
@@ -106,13 +106,13 @@ def restart(fused: Sequence[Fused]) -> dict[UUID, float]:
     return {id: MEMORY_MASS * square / total for id, square in squares.items()}
 
 
-def can_join(request: RecallRequest, memory: Memory) -> bool:
+def can_join(context: RecallContext, memory: Memory) -> bool:
     """Whether a memory that only the graph found may be recalled: the graph that was walked may be
     older than the memory's present state, and knows of no scope.
     """
+    as_of = context.request.as_of
     return (
         not memory.is_sensitive
-        and memory.id not in request.exclude
-        and request.scope.covers(memory)
-        and (request.as_of is None or memory.created_at <= request.as_of)
+        and context.may_show(memory)
+        and (as_of is None or memory.created_at <= as_of)
     )

@@ -7,7 +7,6 @@ RECOLLECT_EGRESS=hosted allows hosted models. The client of a Recollect server a
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final, Literal
 
@@ -16,8 +15,9 @@ from recollect.core.errors import InvalidInput
 Egress = Literal["local", "hosted"]
 
 # Deliberately narrower than a valid URL: no user name, query, backslash or escape, so that no HTTP
-# client can see another host in the text than the one checked here.
-_ADDRESS: Final = re.compile(
+# client can see another host in the text than the one checked here. Compiled when it is needed:
+# every command reads its settings, and few ask this.
+_ADDRESS: Final = (
     r"(?P<scheme>(?i:https?))://"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
     r"(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
@@ -26,12 +26,12 @@ _ADDRESS: Final = re.compile(
 
 def allowed(url: str, egress: Egress) -> bool:
     """Whether text may be sent to `url`: to this machine always, elsewhere only if allowed."""
-    return is_loopback(url) or (egress == "hosted" and _ADDRESS.fullmatch(url) is not None)
+    return is_loopback(url) or (egress == "hosted" and re.fullmatch(_ADDRESS, url) is not None)
 
 
 def require_allowed(url: str, egress: Egress) -> None:
     """InvalidInput with a remedy if text may not be sent to `url`."""
-    if _ADDRESS.fullmatch(url) is None:
+    if re.fullmatch(_ADDRESS, url) is None:
         raise InvalidInput(
             "The address of the embedding service is not a plain http or https address.",
             field="url",
@@ -62,12 +62,14 @@ def is_loopback(url: str) -> bool:
     may mean another machine tomorrow. Spellings that programs read differently, such as 127.1,
     0x7f000001, a trailing dot or an IPv6 zone, count as another machine.
     """
-    address = _ADDRESS.fullmatch(url)
+    address = re.fullmatch(_ADDRESS, url)
     if address is None:
         return False
     host = address["ipv6"] or address["host"]
     if host.lower() == "localhost":
         return True
+    import ipaddress  # as above
+
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from recollect.core.memory.memory import Memory, Scope
     from recollect.core.recall.fusion import Fused
     from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import RecallSettings
@@ -76,14 +77,15 @@ class EncodedQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallContext:
-    """The request is checked and names its project in full. `weights` are the settings' with the
-    request's on top. A leg of the second phase gets the first phase's order in `fused`. `also` is
-    a memory that may take part although it is out of scope: `why` asks where it would rank.
-    `encoded` is filled by the dense leg.
+    """`scope` is the request's, with its project named in full and only what is valid at the
+    moment asked about. `weights` are the settings' with the request's on top. A leg of the second
+    phase gets the first phase's order in `fused`. `also` is a memory that may take part although
+    it is out of scope: `why` asks where it would rank. `encoded` is filled by the dense leg.
     """
 
     owner: str
     request: RecallRequest
+    scope: Scope
     settings: RecallSettings
     deadline: Deadline
     weights: Mapping[LegName, float]
@@ -93,12 +95,21 @@ class RecallContext:
 
     @classmethod
     def create(
-        cls, owner: str, request: RecallRequest, settings: RecallSettings, deadline: Deadline
+        cls,
+        owner: str,
+        request: RecallRequest,
+        scope: Scope,
+        settings: RecallSettings,
+        deadline: Deadline,
     ) -> RecallContext:
         weights = {**settings.weights(), **request.weights}
-        return cls(owner, request, settings, deadline, weights)
+        return cls(owner, request, scope, settings, deadline, weights)
 
     @property
     def depth(self) -> int:
         """How many candidates a leg is asked for."""
         return max(self.settings.depth, self.request.limit)
+
+    def may_show(self, memory: Memory) -> bool:
+        """Whether a memory may take part that no leg of the first phase found."""
+        return memory.id not in self.request.exclude and self.scope.covers(memory)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from recollect.core.memory.ids import short
@@ -25,6 +25,9 @@ from recollect.core.recall.request import (
     RerankReport,
     SortBy,
 )
+
+if TYPE_CHECKING:
+    from recollect.core.recall.context import RecallContext
 
 ObstacleKind = Literal[
     "forgotten",
@@ -163,7 +166,7 @@ def not_known_then(as_of: datetime) -> Obstacle:
     )
 
 
-def find_bars(memory: Memory, request: RecallRequest) -> list[Obstacle]:
+def find_bars(memory: Memory, asked: RecallContext) -> list[Obstacle]:
     """What keeps a memory from taking part at all, whatever the legs say."""
     found: list[Obstacle] = []
     if memory.deleted_at is not None:
@@ -175,9 +178,9 @@ def find_bars(memory: Memory, request: RecallRequest) -> list[Obstacle]:
             )
         )
     found.extend(
-        Obstacle("out_of_scope", what, remedy) for what, remedy in _outside(memory, request.scope)
+        Obstacle("out_of_scope", what, remedy) for what, remedy in _outside(memory, asked.scope)
     )
-    if memory.id in request.exclude:
+    if memory.id in asked.request.exclude:
         found.append(
             Obstacle(
                 "excluded",

@@ -10,7 +10,6 @@ the constants were chosen: docs/adr/0052.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import exp, sqrt
 from typing import Final, NamedTuple
 
@@ -90,7 +89,7 @@ def widen_to_words(place: RerankPlace | None, content: str) -> RerankPlace | Non
     """With each match widened to the whole words of the memory: a token may be a part of one."""
     if place is None or not place.words:
         return place
-    return replace(place, words=tuple(_widen(match, content) for match in place.words))
+    return place._replace(words=tuple(_widen(match, content) for match in place.words))
 
 
 def _widen(match: WordMatch, content: str) -> WordMatch:

@@ -35,7 +35,7 @@ def mark_local_answer(
     for name, leg in here.legs.items():
         if leg.status == "absent":
             missing, note, reason = _missing_leg(name, request, status, why)
-            legs[name] = replace(leg, status=missing, note=note, reason=reason)
+            legs[name] = leg._replace(status=missing, note=note, reason=reason)
     stage = here.rerank
     if stage is not None and stage.stage == "cross-encoder":
         stage = _SECOND_STAGE

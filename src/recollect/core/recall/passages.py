@@ -1,4 +1,6 @@
-"""The passages of a memory: what is embedded of a long text, and which part of it a hit shows."""
+"""The passages of a memory: what is embedded of a long text, and which part of it a hit shows, with
+how many words of the query it has.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from itertools import chain
 from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from recollect.core.recall.request import Hit, Passage
+from recollect.core.recall.request import Hit, MatchedWords, Passage
 from recollect.core.text.passages import Span, cut_passages
-from recollect.core.text.terms import QueryTerms, named_languages
+from recollect.core.text.terms import QueryTerms, analyze_fields, named_languages, query_forms
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -26,6 +28,11 @@ SHOWN_TOKENS: Final = 256
 
 SHOWN_FILL: Final = 0.8
 """What is shown of a longer one, as a share of that: more than is embedded, for its context."""
+
+MAX_COUNTED: Final = 10_000
+"""The characters of a memory in which words are counted: a hundred hits of the longest kind would
+take minutes.
+"""
 
 
 class PassageVector(NamedTuple):
@@ -77,6 +84,18 @@ def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
             span = near if near and _is_by_meaning(hit) else _with_most(hit.memory, query, spans)
             shown.append(replace(hit, passage=_to_passage(hit.memory.content, span or near)))
     return shown
+
+
+def count_matched_words(hit: Hit, query: str) -> Hit:
+    """The hit with how many words of the query it has, for people who ask why it was recalled."""
+    memory = hit.memory
+    fields, languages = analyze_fields(
+        memory.content[:MAX_COUNTED], memory.expanded_keywords, memory.tags, memory.category
+    )
+    has = {form for field in fields for forms in field for form in forms}
+    asked = query_forms(query, languages)
+    matched = sum(not has.isdisjoint(forms) for forms in asked)
+    return replace(hit, matched_words=MatchedWords(matched, len(asked)))
 
 
 def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None:

@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.languages import guess
@@ -42,8 +41,7 @@ _HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
 _MAX_WORDS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """How much may be injected, and how relevant it has to be."""
 
     tokens: int = 1_200

@@ -1,4 +1,8 @@
-"""What a recall asks, what a leg answers, and the explanation that every hit carries."""
+"""What a recall asks, what a leg answers, and the explanation that every hit carries.
+
+A hook imports this before every prompt, and a dataclass takes several times as long to define as a
+named tuple.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,11 @@ class RecallRequest:
     """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
     overrule the settings for this one recall; `exclude` names memories already in the prompt. The
     text of a sensitive query is given to no model on another machine. With `as_of`, what was known
-    at that moment is asked, as it was then.
+    at that moment is asked, as it was then. `counts_words`: each hit says how many words of the
+    query it has.
+
+    Valid once it exists: texts are clean, the scope's names trimmed, and times are in UTC.
+    Otherwise creating it raises InvalidInput.
     """
 
     query: str
@@ -47,18 +55,9 @@ class RecallRequest:
     weights: Mapping[LegName, float] = field(default_factory=dict)
     is_sensitive: bool = False
     as_of: datetime | None = None
+    counts_words: bool = False
 
-    @property
-    def must_stay(self) -> bool:
-        """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
-        # Imported late: a hook that asks the local store alone has no time for its patterns.
-        from recollect.core.privacy.secrets.detect import looks_sensitive
-
-        text = f"{self.query}\n{self.expanded_query}"
-        return self.is_sensitive or looks_sensitive(text) is not None
-
-    def checked(self) -> RecallRequest:
-        """The request with clean texts and a tidy scope, without a `valid_at`; or InvalidInput."""
+    def __post_init__(self) -> None:
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput(
                 f"limit {self.limit} is outside 1..{MAX_LIMIT}",
@@ -73,18 +72,23 @@ class RecallRequest:
             )
         for leg, weight in self.weights.items():
             check_weight(leg, weight)
-        scope = replace(checked_scope(self.scope), forgotten=False, valid_at=None)
-        return replace(
-            self,
-            query=clean_query(self.query),
-            expanded_query=clean_query(self.expanded_query),
-            scope=scope,
-            as_of=checked_moment(self.as_of, "as_of"),
-        )
+        tidy = {
+            "query": clean_query(self.query),
+            "expanded_query": clean_query(self.expanded_query),
+            "scope": replace(checked_scope(self.scope), forgotten=False, valid_at=None),
+            "as_of": checked_moment(self.as_of, "as_of"),
+        }
+        for name, value in tidy.items():
+            object.__setattr__(self, name, value)
 
-    def valid_now(self, now: datetime) -> RecallRequest:
-        """The request for memories that are valid now, or at the moment asked about."""
-        return replace(self, scope=replace(self.scope, valid_at=self.as_of or now))
+    @property
+    def must_stay(self) -> bool:
+        """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
+        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        from recollect.core.privacy.secrets.detect import looks_sensitive
+
+        text = f"{self.query}\n{self.expanded_query}"
+        return self.is_sensitive or looks_sensitive(text) is not None
 
 
 def check_weight(leg: str, weight: float) -> None:
@@ -142,8 +146,7 @@ Reason = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
+class Declined(NamedTuple):
     """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
 
     status: Literal["absent", "skipped"]
@@ -166,8 +169,7 @@ class LegPlace(NamedTuple):
     passage: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LegReport:
+class LegReport(NamedTuple):
     """What became of one leg in this recall."""
 
     status: LegStatus
@@ -190,8 +192,7 @@ class WordMatch(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class RerankPlace:
+class RerankPlace(NamedTuple):
     """What the second stage said of a hit, and the place it had before. `words` are those of the
     query with what matched them in the memory, where the stage compares words.
     """
@@ -201,8 +202,7 @@ class RerankPlace:
     words: tuple[WordMatch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RerankReport:
+class RerankReport(NamedTuple):
     """What became of the second stage. Unless it ran, the fused order stands."""
 
     status: StageStatus
@@ -220,8 +220,7 @@ class RerankReport:
         return self.status not in expected
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """The part of a long text that matched, and from which character to which it goes."""
 
     text: str
@@ -234,8 +233,14 @@ class Passage:
         return f"{before}{self.text.strip()}{after}"
 
 
-@dataclass(frozen=True, slots=True)
-class NewerThan:
+class MatchedWords(NamedTuple):
+    """`matched` of the `asked` words, in any of their forms and without stop words."""
+
+    matched: int
+    asked: int
+
+
+class NewerThan(NamedTuple):
     """The older hit that another one was put before, and how the newer one updates it."""
 
     id: UUID
@@ -267,6 +272,7 @@ class Hit:
     duplicates: tuple[UUID, ...] = ()
     passage: Passage | None = None
     newer_than: NewerThan | None = None
+    matched_words: MatchedWords | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from recollect.core.memory.links import RESOLVED_BY, SUPERSEDES, Pointer, last, 
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
-    from recollect.core.recall.request import Hit, RecallRequest
+    from recollect.core.recall.context import RecallContext
+    from recollect.core.recall.request import Hit
 
 SUPERSEDED_BY = "superseded_by"
 AsOf = datetime | None
@@ -83,14 +84,14 @@ def find_link_targets(
 
 
 def resolve_successors(
-    request: RecallRequest, hits: Sequence[Hit], resolution: Resolution
+    context: RecallContext, hits: Sequence[Hit], resolution: Resolution
 ) -> list[Hit]:
     """The hits with successors in the places of what they supersede, each once and at its best
     place; then with what the other links lead to.
     """
     shown: dict[UUID, Hit] = {}
     for hit in hits:
-        resolved = _in_its_place(request, hit, resolution)
+        resolved = _in_its_place(context, hit, resolution)
         if resolved is None:
             continue
         former = shown.get(resolved.memory.id)
@@ -98,31 +99,31 @@ def resolve_successors(
             stands_for = dict.fromkeys((*former.stands_for, *resolved.stands_for))
             resolved = replace(former, stands_for=tuple(stands_for))
         shown[resolved.memory.id] = resolved
-    return [_with_targets(request, hit, resolution) for hit in shown.values()]
+    return [_with_targets(context, hit, resolution) for hit in shown.values()]
 
 
-def _in_its_place(request: RecallRequest, hit: Hit, resolution: Resolution) -> Hit | None:
+def _in_its_place(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit | None:
     """None where the successor is in the prompt already."""
     id = hit.memory.id
     successor = last(id, resolution.successors)
     if successor == id:
         return hit
-    if successor in request.exclude:
+    if successor in context.request.exclude:
         return None
     memory = resolution.memories.get(successor)
-    if memory is None or not request.scope.covers(memory):
+    if memory is None or not context.scope.covers(memory):
         return hit
     return replace(
         hit,
         memory=memory,
         # The words that matched are those of the other text.
-        rerank=hit.rerank and replace(hit.rerank, words=()),
+        rerank=hit.rerank and hit.rerank._replace(words=()),
         stands_for=(*hit.stands_for, id),
         ranked_as=hit.ranked_as or id,
     )
 
 
-def _with_targets(request: RecallRequest, hit: Hit, resolution: Resolution) -> Hit:
+def _with_targets(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit:
     attached: dict[UUID, Memory] = {}
     pointers: list[Pointer] = []
     successor = last(hit.memory.id, resolution.successors)
@@ -133,7 +134,7 @@ def _with_targets(request: RecallRequest, hit: Hit, resolution: Resolution) -> H
             continue
         end = last(link.target, resolution.successors)
         memory = resolution.memories.get(end)
-        if link.kind == RESOLVED_BY and memory is not None and _may_be_shown(request, hit, memory):
+        if link.kind == RESOLVED_BY and memory is not None and _may_be_shown(context, hit, memory):
             attached[end] = memory
         else:
             is_dangling = link.target not in resolution.memories
@@ -141,6 +142,5 @@ def _with_targets(request: RecallRequest, hit: Hit, resolution: Resolution) -> H
     return replace(hit, attached=tuple(attached.values()), pointers=tuple(pointers))
 
 
-def _may_be_shown(request: RecallRequest, hit: Hit, memory: Memory) -> bool:
-    is_other = memory.id not in request.exclude and memory.id != hit.memory.id
-    return is_other and request.scope.covers(memory)
+def _may_be_shown(context: RecallContext, hit: Hit, memory: Memory) -> bool:
+    return memory.id != hit.memory.id and context.may_show(memory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -12,13 +11,10 @@ from recollect.core.errors import (
     NotFound,
 )
 from recollect.core.recall.settings import RecallSettings, SettingChange
-from recollect.core.text.analysis import clean_query
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
 from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.usecases.recall.hits import count_chars
-from recollect.usecases.tasks import analyze_text
 from recollect.wire.admin import SETTINGS, SETTINGS_LOG, SettingsIn, SettingsLogIn
 from recollect.wire.problems import KINDS
 from recollect.wire.recall import RecollectionOut
@@ -44,15 +40,8 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     """Find the memories most useful for a query. A leg that fails or is late is listed in
     `degraded` and skipped; `explain` shows where each leg placed every hit.
     """
-    recollection = await mine.recall(question.to_request())
-    shown = partial(
-        RecollectionOut.from_recollection,
-        recollection,
-        explain=question.explain,
-        query=clean_query(question.query),
-    )
-    chars = len(question.query) + count_chars(recollection.hits)
-    return await analyze_text(chars, shown)
+    recollection = await mine.recall(question.to_request(counts_words=question.explain))
+    return RecollectionOut.from_recollection(recollection, explain=question.explain)
 
 
 @router.post(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from recollect.ports.recall import OwnerRecall
+from recollect.settings import load
 from recollect.shells.hooks.events import parse_event
 from recollect.shells.hooks.recall import Prompt
 from recollect.wire.hook_call import HookCall, HookReply
@@ -33,4 +34,4 @@ async def answer_call(
 def _read(call: HookCall, home: Path) -> Prompt:
     environ = {**call.environ, "RECOLLECT_HOME": str(home)}
     event = parse_event(call.event, call.folder)
-    return Prompt(event, environ, as_text=call.as_text)
+    return Prompt(event, environ, load(environ), as_text=call.as_text)

@@ -30,7 +30,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
     began = time.monotonic()
     settings = load()
     try:
-        with open_hook_files(settings.home).one_at_a_time():
+        with open_hook_files(environ).one_at_a_time():
             outcome = _captured(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
@@ -41,7 +41,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
 
 
 def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> str:
-    files = open_hook_files(settings.home)
+    files = open_hook_files(environ)
     session = files.session(event.session_key)
     lines, read = _unread(event.transcript, session.state().read)
     said = own_words(lines)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.shells.hooks.stdin import MAX_EVENT_BYTES
 
@@ -19,8 +18,7 @@ class BadEvent(ValueError):
     """Stdin does not hold a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """An event as its hook needs it. Not every agent names its session."""
 
     name: str

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.errors import RecollectError
 from recollect.core.recall.request import Hit
+from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.watchdog import Watchdog
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.wire.hook_call import HookReply
-from recollect.wiring.fast_recall import FastRecall, read_settings
+from recollect.wiring.fast_recall import FastRecall
 from recollect.wiring.hooks import note_recalls, open_hook_files
 from recollect.wiring.project import current_project
 
@@ -24,11 +25,13 @@ from recollect.wiring.project import current_project
 class Prompt:
     """A prompt, from its event to the reply. `request` is None where it asks nothing."""
 
-    def __init__(self, event: Event, environ: Mapping[str, str], *, as_text: bool) -> None:
-        self.settings = read_settings(environ)
+    def __init__(
+        self, event: Event, environ: Mapping[str, str], settings: Settings, *, as_text: bool
+    ) -> None:
+        self.settings = settings
         self._event = event
         self._as_text = as_text
-        self._file = open_hook_files(self.settings.home).session(event.session_key)
+        self._file = open_hook_files(environ).session(event.session_key)
         self._injection = Injection()
         self.request = request_for(
             event.prompt, current_project(event.folder, environ), self._file.state().injected
@@ -67,8 +70,9 @@ def recall(
     as_text: bool,
 ) -> str:
     """Print the reply, note what was in it, and return the outcome for the log."""
-    prompt = Prompt(event, environ, as_text=as_text)
-    find = FastRecall(prompt.settings, watchdog.until)
+    settings = load(environ)
+    prompt = Prompt(event, environ, settings, as_text=as_text)
+    find = FastRecall(settings, watchdog.until)
     reply: HookReply | RecollectError
     try:
         hits = [] if prompt.request is None else find(prompt.request)

@@ -20,7 +20,6 @@ from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE
 from recollect.shells.hooks.events import Event, rendered
 from recollect.shells.hooks.watchdog import Watchdog
-from recollect.wiring.fast_recall import home_folder
 from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
 
@@ -45,7 +44,7 @@ def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_te
     memories = found.memories
     told = block(found.sentence, memories)
     text = rendered(event.name or "SessionStart", told, as_text=as_text)
-    files = open_hook_files(home_folder(environ))
+    files = open_hook_files(environ)
     outcome = f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
     watchdog.answer(text, outcome)
     session = files.session(event.session_key)
@@ -70,7 +69,7 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> Bri
 
     settings = load()
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
-    session = open_hook_files(settings.home).session(event.session_key)
+    session = open_hook_files(environ).session(event.session_key)
     state = session.state()
     while event.source == "compact" and state.is_at_work and time.monotonic() < until:
         await sleep(_LOOKING)
@@ -96,7 +95,7 @@ async def briefed(event: Event, environ: Mapping[str, str], until: float) -> Bri
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
     """Start the work and leave it running."""
-    session = open_hook_files(home_folder(environ)).session(event.session_key)
+    session = open_hook_files(environ).session(event.session_key)
     if is_compacting:
         session.note_emptied()
     if environ.get("RECOLLECT_CAPTURE", "on") == "off":
@@ -122,6 +121,6 @@ def _work(event: Event, environ: Mapping[str, str], work: str) -> None:
         from recollect.shells.hooks.capturing import keep
 
         keep(event, environ)
-        open_hook_files(home_folder(environ)).session(event.session_key).note_ended(work)
+        open_hook_files(environ).session(event.session_key).note_ended(work)
     finally:
         os._exit(0)

@@ -11,13 +11,12 @@ import _thread
 import os
 import time
 
+from recollect.defaults import HOOK_BUDGET_MS, HOOK_START_MS
+
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# What a prompt may wait for, and the limit when there is no prompt.
-BUDGET_MS = 300
-START_MS = 2_000
 # The share of a budget reserved for what a process cannot see of itself: starting, exiting, and its
 # parent noticing. On a busy machine each of these has to be scheduled.
 _TO_BEGIN_AND_END = 0.15
@@ -33,7 +32,7 @@ def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
     try:
         return float(environ[name])
     except (KeyError, ValueError):
-        return BUDGET_MS if is_recall else START_MS
+        return HOOK_BUDGET_MS if is_recall else HOOK_START_MS
 
 
 class Watchdog:

@@ -7,8 +7,8 @@ an event loop (ADR 0020), and a session has one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from recollect.core.agents.injection import fitting, without_injections
@@ -22,8 +22,7 @@ LIMIT: Final = 30
 _MAX_PROMPT: Final = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(NamedTuple):
     """What is injected, and what became of the rest: `found` by recall, of which some were
     `sensitive`, `below` the floor, or did not fit. `duplicates` say the same as what is injected.
     """
@@ -52,7 +51,7 @@ def request_for(
 def choose(
     asked: str,
     hits: Sequence[Hit],
-    measure: Measure = Measure(),  # noqa: B008  # frozen
+    measure: Measure = Measure(),  # noqa: B008  # a tuple
 ) -> Injection:
     """The memories for a prompt, best first, the project's before global ones. What is injected
     goes to the agent's model, usually on another machine: no sensitive memory is included.

@@ -104,7 +104,7 @@ def dense_leg(
             guessed, model = last
             early = asyncio.ensure_future(_embed(model, text, wants_tokens=wants_tokens))
         try:
-            survey = await vectors.survey(owner, request.scope)
+            survey = await vectors.survey(owner, context.scope)
             if survey.space is None:
                 return Declined(
                     "absent",
@@ -139,7 +139,7 @@ def dense_leg(
                 cancel(early)
         found = await vectors.nearest(
             owner,
-            request.scope,
+            context.scope,
             # The index itself leaves excluded memories out, so that they cost no place.
             VectorQuery(
                 space=survey.space,

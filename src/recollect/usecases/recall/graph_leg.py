@@ -71,5 +71,5 @@ class GraphLeg:
         return {
             id: memory
             for id, memory in found.items()
-            if can_join(request, memory) or (id == context.also and not memory.is_sensitive)
+            if can_join(context, memory) or (id == context.also and not memory.is_sensitive)
         }

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -137,7 +136,7 @@ def _rearrange(
         ranked
         if ranked.rerank is None or place >= context.request.limit
         else ranked._replace(
-            rerank=replace(ranked.rerank, words=similar_words(query, compared[ranked.id].matches))
+            rerank=ranked.rerank._replace(words=similar_words(query, compared[ranked.id].matches))
         )
         for place, ranked in enumerate(rearrange(first, by_id))
     ]

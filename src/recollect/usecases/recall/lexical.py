@@ -18,6 +18,6 @@ def lexical_leg(store: MemoryStore) -> Leg:
     async def leg(context: RecallContext) -> Sequence[Candidate]:
         from recollect.core.recall.decisions import word_query
 
-        return await store.search_words(context.owner, context.request.scope, word_query(context))
+        return await store.search_words(context.owner, context.scope, word_query(context))
 
     return leg

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from recollect.core.errors import StoreUnavailable
-from recollect.core.recall.context import Deadline, RecallContext
+from recollect.core.recall.context import Deadline
 from recollect.core.recall.decisions import are_weak, check_some_leg_counts, fuse_answers
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.usecases.admin import settings as tune
-from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits, show_hits
-from recollect.usecases.recall.legs import collect_answers, raise_if_none_could_answer, run_legs
-from recollect.usecases.recall.rank import rank_fused
+from recollect.usecases.recall.legs import (
+    collect_answers,
+    prepare_second_phase,
+    raise_if_none_could_answer,
+    run_legs,
+)
 from recollect.usecases.recall.rerank import rerank
-from recollect.usecases.recall.second_phase import prepare_second_phase
+from recollect.usecases.recall.steps import Now, begin, build_hits, rank_fused, show_hits
 from recollect.usecases.tasks import elapsed_ms
 
 if TYPE_CHECKING:
@@ -36,18 +37,17 @@ async def recall(
 ) -> Recollection:
     """Best first. `updates_first`: with updates before what they update, as the settings say."""
     started = perf_counter()
-    request = request.checked().valid_now(context.clock.now())
     settings = context.default_settings  # until the store's are read
     clock = asyncio.get_running_loop().time
     begun = clock()
     store = context.store
     try:
         async with asyncio.timeout(settings.deadline_ms / 1000) as limit:
-            scope = await resolve_scope(store, owner, request.scope)
             settings = await tune.settings(context)
             deadline = Deadline(begun, settings.deadline_ms / 1000, clock, context.shares)
             limit.reschedule(begun + deadline.seconds)
-            asked = RecallContext.create(owner, replace(request, scope=scope), settings, deadline)
+            now = Now(context.clock.now(), deadline)
+            asked = await begin(store, owner, request, settings, now)
             check_some_leg_counts(asked, context.legs)
             with prepare_second_phase(asked, context.second_phase) as second_phase:
                 outcomes = await run_legs(asked, context.legs)
@@ -70,7 +70,7 @@ async def recall(
         settings.fusion,
         elapsed_ms(started),
         ranking.rerank,
-        scope=scope,
+        scope=asked.scope,
         hint=context.hint(owner) or _nothing_embedded(reports),
         is_weak=are_weak(request.query, hits),
     )

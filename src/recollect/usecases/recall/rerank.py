@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.context import RecallContext
     from recollect.ports.recall import Reranker
-    from recollect.usecases.recall.rank import Ranking
+    from recollect.usecases.recall.steps import Ranking
 
 _NO_MODEL: Final = (
     "no reranking model is configured; name one in RECOLLECT_RERANKER where recall runs, or do"

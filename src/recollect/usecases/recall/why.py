@@ -41,10 +41,8 @@ from recollect.core.recall.ranking import Ranked, place_if_vital, prior
 from recollect.core.recall.request import LEGS, Candidate, LegName, LegReport, RecallRequest
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.memory import find
-from recollect.usecases.memory.projects import resolve_scope
-from recollect.usecases.recall.hits import build_hits, show_hits
 from recollect.usecases.recall.legs import LegOutcome, collect_answers
-from recollect.usecases.recall.rank import Ranking
+from recollect.usecases.recall.steps import Now, Ranking, begin, build_hits, show_hits
 from recollect.usecases.recall.why_context import SEARCH_DEPTH, SHARES, WhyContext
 
 if TYPE_CHECKING:
@@ -60,15 +58,14 @@ async def why(
     search_depth: int = SEARCH_DEPTH,
 ) -> WhyReport:
     store = context.store
-    request = request.checked().valid_now(context.clock.now())
-    request = replace(request, scope=await resolve_scope(store, owner, request.scope))
-    memory = await store.get(owner, await find.resolve(context, owner, reference, forgotten=True))
-    if memory is None:
-        raise find.not_found(reference)
     settings = await tune.settings(context)
     clock = asyncio.get_running_loop().time
     deadline = Deadline(clock(), context.timeouts.why, clock, SHARES)
-    asked = RecallContext.create(owner, request, settings, deadline)
+    now = Now(context.clock.now(), deadline)
+    asked = await begin(store, owner, request, settings, now)
+    memory = await store.get(owner, await find.resolve(context, owner, reference, forgotten=True))
+    if memory is None:
+        raise find.not_found(reference)
     memory, bars = await _as_known(store, asked, memory)
     is_outside = any(bar.kind != "excluded" for bar in bars)
     question = WhyContext(
@@ -132,12 +129,12 @@ async def _as_known(
     """The memory as it was at the moment asked about, and what keeps it from taking part at all."""
     request = asked.request
     if request.as_of is None:
-        return memory, find_bars(memory, request)
+        return memory, find_bars(memory, asked)
     fetched = await store.fetch(asked.owner, [memory.id], request.as_of)
     then = fetched.memories.get(memory.id)
     if then is None:
         return memory, [not_known_then(request.as_of)]
-    return then, find_bars(then, request)
+    return then, find_bars(then, asked)
 
 
 async def _legs(
@@ -172,7 +169,7 @@ async def _successor(store: MemoryStore, asked: RecallContext, memory: Memory) -
     successor = resolution.memories.get(last(memory.id, resolution.successors))
     if successor is None or successor.id == memory.id:
         return None
-    return successor.id if asked.request.scope.covers(successor) else None
+    return successor.id if asked.scope.covers(successor) else None
 
 
 async def _place_in_legs(
@@ -183,8 +180,7 @@ async def _place_in_legs(
     """
     memory, depth, far = question.memory, question.recall.depth, question.without_limits
     answers = collect_answers(outcomes)
-    alone = replace(question.recall.request, scope=_alone(memory), exclude=frozenset())
-    probes = await far.run_legs(tuple(answers), alone)
+    probes = await far.run_legs(tuple(answers), _alone(memory))
     probed = collect_answers(probes)
     found = {
         name: _of(memory, answer) or _of(memory, probed.get(name, ()))

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.context import PhaseShares, RecallContext
 from recollect.core.recall.decisions import fuse_answers
 from recollect.core.recall.fusion import Answers
-from recollect.core.recall.request import LEGS, LegName, RecallRequest
-from recollect.usecases.recall.legs import LegOutcome, run_legs
-from recollect.usecases.recall.rank import Ranking, rank_fused
+from recollect.core.recall.request import LEGS, LegName
+from recollect.usecases.recall.legs import LegOutcome, prepare_second_phase, run_legs
 from recollect.usecases.recall.rerank import rerank
-from recollect.usecases.recall.second_phase import prepare_second_phase
+from recollect.usecases.recall.steps import Ranking, rank_fused
 
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
@@ -48,10 +47,11 @@ class WhyContext:
         return self.at_depth(self.search_depth)
 
     async def run_legs(
-        self, names: Sequence[LegName] = LEGS, request: RecallRequest | None = None
+        self, names: Sequence[LegName] = LEGS, scope: Scope | None = None
     ) -> dict[LegName, LegOutcome]:
+        """What the legs answer. Within another scope, nothing is excluded."""
         legs = {name: leg for name, leg in self.context.legs.items() if name in names}
-        return await run_legs(self.restart(request), legs)
+        return await run_legs(self.restart(scope), legs)
 
     async def rank(self, answers: Answers) -> tuple[Ranking, dict[LegName, LegOutcome]]:
         """The final order, and what became of the legs of the second phase."""
@@ -66,15 +66,15 @@ class WhyContext:
         """How a leg of the second phase answers if it is not stopped at the depth, nor by the
         scope: in the recall, both hold after it has come so far.
         """
-        request = replace(self.recall.request, scope=EVERYWHERE, exclude=frozenset())
-        asked = self.without_limits.restart(request)
+        asked = self.without_limits.restart(EVERYWHERE)
         legs = {name: self.context.second_phase[name]}
         with prepare_second_phase(asked, legs) as second_phase:
             _, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))
         return outcomes[name]
 
-    def restart(self, request: RecallRequest | None = None) -> RecallContext:
+    def restart(self, scope: Scope | None = None) -> RecallContext:
         """The recall with all of its time left."""
-        asked = self.recall
-        deadline = asked.deadline.restart()
-        return replace(asked, request=request or asked.request, deadline=deadline)
+        asked = replace(self.recall, deadline=self.recall.deadline.restart())
+        if scope is None:
+            return asked
+        return replace(asked, scope=scope, request=replace(asked.request, exclude=frozenset()))

@@ -7,23 +7,26 @@ Importing `asyncio` costs a fresh process as much as everything else that a reca
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, RecollectError
-from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers, word_query
 from recollect.core.recall.passages import show_passages
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.memory.projects import ProjectStore, resolve_scope
-from recollect.usecases.recall.hits import BothAnswers, build_hits, merge_answers
-from recollect.usecases.recall.rank import rank_fused
+from recollect.usecases.memory.projects import ProjectStore
+from recollect.usecases.recall.steps import (
+    BothAnswers,
+    Now,
+    begin,
+    build_hits,
+    merge_answers,
+    rank_fused,
+)
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Scope
-    from recollect.core.recall.context import Deadline
+    from recollect.core.recall.context import RecallContext
     from recollect.core.recall.request import Candidate, Hit, RecallRequest
     from recollect.core.recall.settings import WordQuery
     from recollect.ports.recall import RecallStore
@@ -45,55 +48,47 @@ T = TypeVar("T")
 
 
 async def recall_by_words(
-    store: WordStore, owner: str, request: RecallRequest, deadline: Deadline, now: datetime
+    store: WordStore, owner: str, request: RecallRequest, now: Now
 ) -> list[Hit]:
     """What the recall use case answers on a store that has no other leg and no second stage."""
-    return await _recall(store, owner, await _resolve(store, owner, request, now), deadline)
+    return await _find(await _begin(store, owner, request, now), store)
 
 
 async def recall_offline_first(
     store: SyncedWordStore,
     owner: str,
     request: RecallRequest,
-    deadline: Deadline,
-    now: datetime,
-    ask_server: Callable[[RecallRequest], list[Hit]],
+    now: Now,
+    ask_server: Callable[[RecallContext], list[Hit]],
 ) -> tuple[list[Hit], RecollectError | None]:
     """What `OfflineFirstService` answers, one side after the other: the server's hits together with
     those that only this store has, or this store's alone, with the server's error.
     """
-    request = await _resolve(store, owner, request, now)
+    asked = await _begin(store, owner, request, now)
     try:
-        here = await _recall(store, owner, request, deadline)
+        here = await _find(asked, store)
     except InvalidInput:  # the request excludes the only leg of this store
         here = []
     # Read before the server is asked: what is sent while it searches would be missing.
     unsent = await store.unsent_ids(owner)
     try:
-        there = ask_server(request)
+        there = ask_server(asked)
     except RecollectError as error:
         return here, error
     answers = BothAnswers(there, here, {*unsent, *await store.unsent_ids(owner)})
-    return await merge_answers(store, owner, request, answers), None
+    return await merge_answers(asked, store, answers), None
 
 
-async def _recall(
-    store: WordStore, owner: str, request: RecallRequest, deadline: Deadline
-) -> list[Hit]:
+async def _begin(store: WordStore, owner: str, request: RecallRequest, now: Now) -> RecallContext:
     settings = RecallSettings().with_stored(await store.read_settings())
-    context = RecallContext.create(owner, request, settings, deadline)
-    check_some_leg_counts(context, ("lexical",))
-    found = await store.search_words(owner, request.scope, word_query(context))
-    ranking = await rank_fused(context, store, fuse_answers(context, {"lexical": found}))
-    return show_passages(await build_hits(context, store, ranking), request.query)
+    return await begin(store, owner, request, settings, now)
 
 
-async def _resolve(
-    store: ProjectStore, owner: str, request: RecallRequest, now: datetime
-) -> RecallRequest:
-    """The request, checked, with its project named in full."""
-    request = request.checked().valid_now(now)
-    return replace(request, scope=await resolve_scope(store, owner, request.scope))
+async def _find(asked: RecallContext, store: WordStore) -> list[Hit]:
+    check_some_leg_counts(asked, ("lexical",))
+    found = await store.search_words(asked.owner, asked.scope, word_query(asked))
+    ranking = await rank_fused(asked, store, fuse_answers(asked, {"lexical": found}))
+    return show_passages(await build_hits(asked, store, ranking), asked.request.query)
 
 
 def run_directly(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -26,13 +26,15 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 from recollect.core.memory.ids import IdPrefix
+from recollect.core.recall.context import Deadline
 from recollect.core.recall.decisions import are_weak
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.ports.service import Service
-from recollect.usecases.recall.hits import BothAnswers, merge_answers
+from recollect.usecases.recall.steps import BothAnswers, Now, begin, merge_answers
 from recollect.usecases.tasks import cancel
 
 if TYPE_CHECKING:
+    from recollect.core.recall.context import RecallContext
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings
@@ -101,24 +103,28 @@ class OfflineFirstService:
         return recollection
 
     async def _recalled(self, request: RecallRequest) -> Recollection:
-        request = await self._resolve_project(request.checked())
+        request = await self._resolve_project(request)
         here = asyncio.create_task(self.local.recall(request))
         try:
             if self._must_stay(request):
                 return mark_local_answer(
                     await self._offline(here, request), request, "skipped", _STAYS
                 )
-            seconds = (await self.local.settings()).deadline_ms / 1000
+            settings = await self.local.settings()
+            clock = asyncio.get_running_loop().time
+            deadline = Deadline(clock(), settings.deadline_ms / 1000, clock)
+            now = Now(self.clock.now(), deadline)
+            asked = await begin(self.store, self.owner, request, settings, now)
             # Read before the server is asked: what is sent while it searches would be missing.
             unsent = await self.sync.unsent_ids()
             try:
-                async with asyncio.timeout(seconds + self.timeouts.network):
+                async with asyncio.timeout(deadline.seconds + self.timeouts.network):
                     there = await self.remote.recall(request)
             except TimeoutError:
                 return await self._alone(here, request, "late", _late())
             except (StoreError, NotAllowed) as error:
                 return await self._alone(here, request, "failed", error)
-            return await self._together(request, there, here, unsent)
+            return await self._together(asked, there, here, unsent)
         finally:
             cancel(here)
 
@@ -143,9 +149,10 @@ class OfflineFirstService:
 
     async def _resolve_project(self, request: RecallRequest) -> RecallRequest:
         """Both sides are asked for the same project, also where only one of them knows it."""
-        if request.scope.project is None:
+        name = request.scope.project
+        project = None if name is None else await self.resolve_project(name)
+        if project == name:
             return request
-        project = await self.resolve_project(request.scope.project)
         return replace(request, scope=replace(request.scope, project=project))
 
     def _must_stay(self, request: RecallRequest) -> bool:
@@ -153,7 +160,7 @@ class OfflineFirstService:
 
     async def _together(
         self,
-        request: RecallRequest,
+        asked: RecallContext,
         there: Recollection,
         here: asyncio.Task[Recollection],
         unsent: Collection[UUID],
@@ -161,13 +168,12 @@ class OfflineFirstService:
         """One answer from both."""
         found_here, note = await _found(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
-        request = request.valid_now(self.clock.now())
-        hits = await merge_answers(self.store, self.owner, request, answers)
-        is_weak = there.is_weak and are_weak(request.query, hits)
+        hits = await merge_answers(asked, self.store, answers)
+        is_weak = there.is_weak and are_weak(asked.request.query, hits)
         return replace(there, hits=tuple(hits), note=note or there.note, is_weak=is_weak)
 
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
-        request = await self._resolve_project(request.checked())
+        request = await self._resolve_project(request)
         prefix = IdPrefix.parse(reference)
         status: LegStatus = "failed"
         if self._must_stay(request):

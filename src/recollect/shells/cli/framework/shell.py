@@ -136,16 +136,19 @@ def ask(
     *,
     by_meaning: bool = False,
     catching_up: bool = False,
+    settings: Settings | None = None,
 ) -> Answer:
     """One question to the memory this process works with: the local store, or a server. Only a
-    command that recalls `by_meaning` pays for what that needs.
+    command that recalls `by_meaning` pays for what that needs. `settings`, if they are read.
     """
     from recollect.settings import load
     from recollect.wiring import open_service
 
+    chosen = settings or load()
+
     async def asked() -> Answer:
         async with open_service(
-            load(), by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
+            chosen, by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
         ) as memory:
             return await question(memory)
 

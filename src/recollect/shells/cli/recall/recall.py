@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -39,6 +37,7 @@ from recollect.shells.cli.framework.shell import ask
 if TYPE_CHECKING:
     from recollect.core.recall.explain import WhyReport
     from recollect.ports.service import Service
+    from recollect.settings import Settings
 
 _STDIN = "-"
 _MAX_STDIN_BYTES = 1_000_000
@@ -73,7 +72,7 @@ SensitiveQuery = Annotated[
 
 
 @option_group(where=scope_of_folder)
-def _request(
+def _asked(
     *,
     limit: Limit = 10,
     sort_by: SortedBy = "relevance",
@@ -83,65 +82,67 @@ def _request(
     expanded: Expanded = "",
     sensitive: SensitiveQuery = False,
     as_of: AsOf = None,
-) -> RecallRequest:
-    """The request, without its query."""
-    return RecallRequest(
-        query="",
-        expanded_query=expanded,
-        limit=limit,
-        sort_by=_sort_order(sort_by),
-        scope=where,
-        exclude=frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
-        weights=_leg_weights(weight),
-        is_sensitive=sensitive,
-        as_of=_then(as_of),
-    )
+) -> dict[str, Any]:
+    """What the options say of a request."""
+    return {
+        "expanded_query": expanded,
+        "limit": limit,
+        "sort_by": _sort_order(sort_by),
+        "scope": where,
+        "exclude": frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
+        "weights": _leg_weights(weight),
+        "is_sensitive": sensitive,
+        "as_of": _then(as_of),
+    }
 
 
-@option_group(request=_request)
+@option_group(asked=_asked)
 def recall(
     query: Annotated[
         str, Argument(metavar="QUERY", help="The query, any text; - reads it from stdin.")
     ],
     *,
-    request: RecallRequest,
+    asked: dict[str, Any],
     explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
     no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the memories most useful for a query, best first."""
-    asked = replace(request, query=_query(query))
+    from recollect.settings import load
+
+    settings, text = load(), _query(query)
 
     async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
-        found = await recollect.recall(await _resolve_project(recollect, asked))
+        found = await recollect.recall(await _make_request(recollect, text, asked))
         shown = [] if as_json else [id for hit in found.hits for id in _ids_of(hit)]
         return found, await recollect.short_ids(shown)
 
-    found, ids = ask(find, by_meaning=not no_dense, catching_up=not no_dense)
+    by_meaning = not no_dense
+    found, ids = ask(find, by_meaning=by_meaning, catching_up=by_meaning, settings=settings)
     if as_json:
         from recollect.wire.recall import RecollectionOut
 
         print_json(RecollectionOut.from_recollection(found, explain=explain))
     else:
-        _show_hits(found, ids, explain=explain)
+        _show_hits(found, ids, settings, explain=explain)
 
 
-@option_group(request=_request)
+@option_group(asked=_asked)
 def why(
     id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
     *,
     query: Annotated[
         str, Option("--query", help="The query it should match; - reads it from stdin.")
     ],
-    request: RecallRequest,
+    asked: dict[str, Any],
     no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain why a memory is or is not recalled for a query, and what would change that."""
-    asked = replace(request, query=_query(query))
+    text = _query(query)
 
     async def explain(recollect: Service) -> WhyReport:
-        return await recollect.why(id, await _resolve_project(recollect, asked))
+        return await recollect.why(id, await _make_request(recollect, text, asked))
 
     report = ask(explain, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
@@ -188,7 +189,9 @@ def _ids_of(hit: Hit) -> Iterator[UUID]:
     yield from (pointer.target for pointer in hit.pointers)
 
 
-def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> None:
+def _show_hits(
+    found: Recollection, ids: Mapping[UUID, str], settings: Settings, *, explain: bool
+) -> None:
     if not found.hits:
         note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
     if found.hits or explain:
@@ -204,39 +207,22 @@ def _show_hits(found: Recollection, ids: Mapping[UUID, str], *, explain: bool) -
         report_scope(found.scope)
     if found.note:
         note(found.note)
-    if found.hint and not _was_shown_today(found.hint):
-        note(found.hint)
+    if found.hint:
+        from recollect.wiring.local import open_shown_hints
+
+        today = datetime.now(UTC).date().isoformat()
+        if open_shown_hints(settings).note(found.hint, today):
+            note(found.hint)
     for leg in found.degraded if not found.note else ():
         note(f"the {leg} leg did not answer ({found.legs[leg].status}); hits may be missing")
     if found.rerank is not None and found.rerank.is_missing:
         note(f"the hits were not reranked: {found.rerank.note}")
 
 
-def _was_shown_today(hint: str) -> bool:
-    """Whether this hint was already shown today for this store; records it as shown. If that cannot
-    be saved, the hint is shown again.
-    """
-    from recollect.settings import load
-
-    today = datetime.now(UTC).date().isoformat()
-    file = load().home / "hints-shown.json"
-    try:
-        shown = json.loads(file.read_text())
-    except (OSError, ValueError):
-        shown = {}
-    if not isinstance(shown, dict) or shown.get("day") != today:
-        shown = {"day": today, "hints": []}
-    if hint in shown["hints"]:
-        return True
-    shown["hints"].append(hint)
-    with suppress(OSError):
-        file.write_text(json.dumps(shown))
-    return False
-
-
-async def _resolve_project(recollect: Service, asked: RecallRequest) -> RecallRequest:
-    project = await resolve_project(recollect, asked.scope.project)
-    return replace(asked, scope=replace(asked.scope, project=project))
+async def _make_request(recollect: Service, query: str, asked: Mapping[str, Any]) -> RecallRequest:
+    scope: Scope = asked["scope"]
+    project = await resolve_project(recollect, scope.project)
+    return RecallRequest(query, **{**asked, "scope": replace(scope, project=project)})
 
 
 def _sort_order(text: str) -> SortBy:

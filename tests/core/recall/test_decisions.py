@@ -6,8 +6,8 @@ from uuid import UUID
 
 from tests.conformance.samples import memory
 
+from recollect.core.recall.decisions import join_same_texts
 from recollect.core.recall.request import Hit
-from recollect.core.recall.same_texts import join_same_texts
 
 
 def hit(number: int, content: str, **fields: object) -> Hit:

@@ -1,0 +1,31 @@
+"""The defaults that a hook needs before it has time to read the settings.
+
+`settings.py` takes them from here. This imports next to nothing: a hook's time limit and its log
+are set up before anything else is imported (docs/adr/0020).
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # `typing` itself takes too long here
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What a prompt may wait for, and the limit when there is no prompt.
+HOOK_BUDGET_MS = 300
+HOOK_START_MS = 2_000
+
+
+def home_path(environ: Mapping[str, str]) -> str:
+    """RECOLLECT_HOME, else the user's data directory, as the XDG base directory specification
+    places it.
+    """
+    if named := environ.get("RECOLLECT_HOME", ""):
+        home = os.path.expanduser(named)  # noqa: PTH111  # pathlib takes too long here
+        # Call getcwd only for a relative path: it fails if the working folder was removed.
+        return home if os.path.isabs(home) else os.path.join(os.getcwd(), home)  # noqa: PTH109, PTH117, PTH118  # as above
+    data = environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):  # noqa: PTH117  # as above
+        data = os.path.expanduser("~/.local/share")  # noqa: PTH111  # as above
+    return f"{data}/recollect"

@@ -1,4 +1,4 @@
-"""What both databases provide for the parts of a store that people use rarely (docs/adr/0063).
+"""What both databases provide for the parts of a store that people use rarely (docs/adr/0062).
 
 Such a part has one text for each statement, in the SQL that both databases understand, with named
 parameters (`:owner`). `:now` is set by the store. A list is a parameter, too: `id = any(:ids)`.

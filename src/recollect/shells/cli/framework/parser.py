@@ -1,7 +1,7 @@
 """From the words of a command line to the command that runs.
 
 The one parser of every command, on the standard library alone: importing a library for it takes
-longer than most commands do (docs/adr/0062).
+longer than most commands do (docs/adr/0061).
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from recollect.core.graph.extraction import (
     BY_RULES,
     Extraction,
     Fact,
-    joined,
-    named,
+    join_extraction,
     read_by_rules,
+    to_mention,
 )
 from recollect.core.graph.model import Neighbourhood
 from recollect.core.memory.memory import Memory
@@ -43,12 +43,12 @@ def stated(
     *triples: Triple, valid_from: datetime | None = None, valid_to: datetime | None = None
 ) -> Extraction:
     """What a memory that states these says."""
-    mentions = [named(name) for source, _, target in triples for name in (source, target)]
+    mentions = [to_mention(name) for source, _, target in triples for name in (source, target)]
     facts = [
         Fact(concept_key(source), relation, concept_key(target), valid_from, valid_to)
         for source, relation, target in triples
     ]
-    return joined(tuple(one for one in mentions if one), tuple(facts))
+    return join_extraction(tuple(one for one in mentions if one), tuple(facts))
 
 
 async def read_all(store: FullStore, by: int = BY_RULES) -> int:

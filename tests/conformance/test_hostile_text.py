@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conformance.samples import fill, ids, memory, search
 
-from recollect.core.memory.memory import Limits, Scope, checked
+from recollect.core.memory.memory import Limits, Scope, check_memory
 from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +93,7 @@ async def test_a_text_that_nothing_matches(store: MemoryStore, query: str) -> No
 
 async def test_a_text_with_half_of_a_surrogate_pair_is_stored_and_found(store: MemoryStore) -> None:
     broken = memory(1, "a broken \ud800 harbour \udfff", tags=("\ud800 boats",))
-    await fill(store, checked(broken, Limits()))
+    await fill(store, check_memory(broken, Limits()))
     assert await search(store, "harbour") == ids(1)
     (kept,) = await store.page(broken.owner, Scope(), None, 10)
     assert kept.content == "a broken \ufffd harbour \ufffd"

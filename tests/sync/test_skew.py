@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 async def extra_of(client: Client, id: UUID) -> object:
     def look(reader: sqlite3.Connection) -> object:
-        local = sync_rows.known_of(reader, OWNER, [id])[id].local
+        local = sync_rows.read_known(reader, OWNER, [id])[id].local
         return None if local is None else local.extra
 
     return await client.store.threads.reader.run(look)

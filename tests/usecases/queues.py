@@ -126,7 +126,7 @@ class InMemoryQueue:
             row = self.row(space, job.memory_id)
             row.claimed, row.attempts, row.error = self.delays, row.attempts + 1, error
 
-    async def unchanged(
+    async def select_unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
         self._check(space)
@@ -140,7 +140,7 @@ class InMemoryQueue:
         if error is not None:
             self.troubles[space.id] = error
 
-    async def recovered(self, space: StoredSpace) -> None:
+    async def clear_error(self, space: StoredSpace) -> None:
         self.troubles.pop(space.id, None)
 
     async def retry_parked(self, space: StoredSpace) -> int:

@@ -34,7 +34,7 @@ def parse_sizes(text: str, option: str, *, example: str, smallest: int) -> list[
         sizes = []
     if not sizes or sizes[0] < smallest or sizes != sorted(set(sizes)):
         raise InvalidInput(
-            f"{text!r} is not a list of ascending sizes",
+            f"{option} is a list of ascending sizes, not {text!r}",
             field=option,
             remedy=f"Use for example {example} (at least {smallest}).",
         )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect_bench.data.datasets import EvaluationSet, Question
 from recollect_bench.extra import bench_extra
 from recollect_bench.runs.configs import Config
@@ -39,7 +39,7 @@ def run_yardstick(
     for number, question in enumerate(data.questions, start=1):
         started = perf_counter()
         found = index.search(question, max(LIMIT, depth))
-        took_ms.append(elapsed_ms(started))
+        took_ms.append(measure_ms(started))
         answers[question.id] = Answer(found[:LIMIT], {"lexical": found})
         progress(f"{data.name}: {config.name}", number, len(data.questions))
     return Run(data.name, config, answers, tuple(took_ms[:timed]))

@@ -36,7 +36,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.pull import pull
 from recollect.usecases.sync.push import push
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect_bench.scale.clusters import Clusters
 from recollect_bench.scale.fill import Progress
 from recollect_bench.scale.population import Owner, Population, mentioned
@@ -212,7 +212,7 @@ async def measure_busy(rig: Rig, view: View, queries: int, progress: Progress) -
             owner = random.choice(view.owners)
             started = perf_counter()
             if await work(rig, owner, spare):
-                took[name].append(elapsed_ms(started))
+                took[name].append(measure_ms(started))
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -312,7 +312,7 @@ def _spare_text(rig: Rig, owner: Owner, spare: count[int]) -> str:
 async def _time(call: Callable[[Question], Awaitable[object]], question: Question) -> float:
     started = perf_counter()
     await call(question)
-    return elapsed_ms(started)
+    return measure_ms(started)
 
 
 def _timing(whose: str, part: str, query: str, took: Sequence[float]) -> Timing:

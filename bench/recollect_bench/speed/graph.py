@@ -22,7 +22,7 @@ from recollect.adapters.walkers.matrix import WalkStart, build, walk
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.walk import MEMORY_MASS, damping
 from recollect.core.recall.settings import RecallSettings
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 
 CONCEPTS_PER_MEMORY: Final = 4
 MENTIONS_PER_MEMORY: Final = 10
@@ -70,13 +70,13 @@ def measure_graph(memories: int, queries: int, seed: int) -> GraphTiming:
     snapshot = made_up(memories, seed)
     started = perf_counter()
     matrix = build(snapshot)
-    build_ms = elapsed_ms(started)
+    build_ms = measure_ms(started)
     share = damping(RecallSettings().graph_weight)
     took: list[float] = []
     for begun, named in _questions(snapshot, queries, seed):
         started = perf_counter()
         walk(matrix, WalkStart(begun, named, share, RecallSettings().depth, TOP))
-        took.append(elapsed_ms(started))
+        took.append(measure_ms(started))
     return GraphTiming(
         memories,
         len(snapshot.concepts),

@@ -31,7 +31,7 @@ from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect.wiring import build_context, open_postgres
 from recollect_bench.speed.copying import NamedConcept, allow_copy, copy_concepts, copy_mentions
 from recollect_bench.speed.corpus import OWNER, Corpus
@@ -111,7 +111,7 @@ async def time_legs(
             graph, concepts = await _fill(connection, corpus)
             started = perf_counter()
             await pagerank.ready(OWNER)
-            read_ms = elapsed_ms(started)
+            read_ms = measure_ms(started)
             questions = _questions(corpus, graph, concepts, queries)
             found.append(await _time(rig, graph, questions, read_ms, progress))
             stored = size

@@ -27,7 +27,7 @@ from recollect.settings import Settings
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
@@ -171,19 +171,19 @@ async def _time(
         for _ in range(ROUNDS):
             started = perf_counter()
             await store.search_words(OWNER, EVERYWHERE, WordQuery(question, depth=DEPTH))
-            rounds.setdefault("lexical", []).append(elapsed_ms(started))
+            rounds.setdefault("lexical", []).append(measure_ms(started))
             started = perf_counter()
             vector = await embedder.embed_query(question)
-            rounds.setdefault("embed", []).append(elapsed_ms(started))
+            rounds.setdefault("embed", []).append(measure_ms(started))
             query = VectorQuery(space, vector, depth=DEPTH)
             for part, scope in (("dense", EVERYWHERE), ("dense in a project", _SMALL)):
                 started = perf_counter()
                 await store.vectors.nearest(OWNER, scope, query)
-                rounds.setdefault(part, []).append(elapsed_ms(started))
+                rounds.setdefault(part, []).append(measure_ms(started))
             for part, service in services.items():
                 started = perf_counter()
                 await service.recall(RecallRequest(question, limit=TOP))
-                rounds.setdefault(part, []).append(elapsed_ms(started))
+                rounds.setdefault(part, []).append(measure_ms(started))
         for part, times in rounds.items():
             took.setdefault(part, []).append(median(times))
     return [timing(rows, part, kind, times) for part, times in took.items()]
@@ -200,7 +200,7 @@ async def _time_until_findable(recollect: LocalService, worker: Worker, rows: in
         while True:
             found = await recollect.recall(asked)
             if memory.id in {hit.memory.id for hit in found.hits}:
-                return elapsed_ms(started)
+                return measure_ms(started)
             await asyncio.sleep(0.005)
     finally:
         working.cancel()
@@ -217,7 +217,7 @@ async def _footprint(
         vector = [1.0, *[0.0] * (space.space.dimension - 1)]
         started = perf_counter()
         await store.vectors.nearest(OWNER, EVERYWHERE, VectorQuery(space, vector, depth=1))
-        load_ms = elapsed_ms(started)
+        load_ms = measure_ms(started)
     return Footprint(
         rows=rows,
         file_mb=round(file_bytes / 1e6, 1),

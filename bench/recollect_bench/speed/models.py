@@ -125,9 +125,9 @@ async def _encode_tokens(
 
 
 def _disk_mb(settings: Settings, name: str) -> float | None:
-    from recollect.wiring.models import built_folder
+    from recollect.wiring.models import find_built_folder
 
-    folder = built_folder(settings, name)
+    folder = find_built_folder(settings, name)
     if folder is None:
         return None
     sizes = [path.stat().st_size for path in folder.iterdir()]

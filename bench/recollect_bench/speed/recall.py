@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Final
 
 from recollect.core.recall.request import RecallRequest
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect_bench.speed.agreement import Agreement, measure_agreement
 from recollect_bench.speed.corpus import KINDS, Corpus, QueryKind
 from recollect_bench.speed.rig import Filling, Progress, Rig
@@ -159,7 +159,7 @@ async def _time_recalls(
                     continue
                 started = perf_counter()
                 answer = await service.recall(RecallRequest(question, limit=TOP))
-                rounds.setdefault(part, []).append(elapsed_ms(started))
+                rounds.setdefault(part, []).append(measure_ms(started))
                 degraded.update(f"{rows:,} rows, {leg}" for leg in answer.degraded)
                 if answer.rerank is not None and answer.rerank.status != "ran":
                     degraded[f"{rows:,} rows, second stage"] += 1

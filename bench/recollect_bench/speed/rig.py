@@ -21,7 +21,7 @@ from recollect.ports.embedding import Embedder, Embedders
 from recollect.ports.recall import VectorQuery
 from recollect.ports.service import Service
 from recollect.usecases.priority import Yield, no_yield
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 from recollect_bench.speed.corpus import OWNER, Corpus
 from recollect_bench.speed.vectors import (
     Samples,
@@ -178,16 +178,16 @@ class Rig:
         answers["lexical"] = await self.store.search_words(
             OWNER, EVERYWHERE, WordQuery(question, depth=DEPTH)
         )
-        took["lexical"] = elapsed_ms(started)
+        took["lexical"] = measure_ms(started)
         if self.dense is not None:
             started = perf_counter()
             vector = await self.dense.embedder.embed_query(question)
-            took["embed"] = elapsed_ms(started)
+            took["embed"] = measure_ms(started)
             started = perf_counter()
             answers["dense"] = await self.dense.nearest(vector)
-            took["dense"] = elapsed_ms(started)
+            took["dense"] = measure_ms(started)
         settings = RecallSettings()
         started = perf_counter()
         fuse(answers, settings.weights(), settings.fusion, settings.constant)
-        took["fuse"] = elapsed_ms(started)
+        took["fuse"] = measure_ms(started)
         return took

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory
-from recollect.usecases.tasks import cancel_and_wait, elapsed_ms
+from recollect.usecases.tasks import cancel_and_wait, measure_ms
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
@@ -84,7 +84,7 @@ async def _store(
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
         stored = await rig.recollect.remember(draft)
-        took.append(elapsed_ms(started))
+        took.append(measure_ms(started))
         kept.append(stored.id)
     await _erase(rig, kept)
     return took

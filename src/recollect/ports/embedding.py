@@ -193,7 +193,7 @@ class EmbeddingQueue(Spaces, Protocol):
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
         """Return failed jobs with the error; after too many attempts they are parked."""
 
-    async def unchanged(
+    async def select_unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
         """The claimed jobs whose texts may still be embedded: none of their memories was edited,
@@ -208,7 +208,7 @@ class EmbeddingQueue(Spaces, Protocol):
         stored again or the model has recovered.
         """
 
-    async def recovered(self, space: StoredSpace) -> None:
+    async def clear_error(self, space: StoredSpace) -> None:
         """Clear the space's error, unless a job still waits for the model."""
 
     async def retry_parked(self, space: StoredSpace) -> int:

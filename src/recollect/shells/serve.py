@@ -30,7 +30,7 @@ from recollect.core.privacy.egress import is_loopback
 from recollect.settings import Settings
 from recollect.shells.api.app import DOCS, create_app
 from recollect.shells.asgi.listening import listen, url_of
-from recollect.shells.asgi.protocol import ConnectionLimits, limited_protocol
+from recollect.shells.asgi.protocol import ConnectionLimits, make_limited_protocol
 from recollect.shells.logs import log_steps, log_to_stderr
 from recollect.shells.mcp.http import mcp_endpoint
 from recollect.shells.web import page_routes
@@ -200,7 +200,7 @@ async def serve(
     app.state.stopping = stopping
     config = uvicorn.Config(
         app,
-        http=limited_protocol(limits or ConnectionLimits.from_settings(server.settings)),
+        http=make_limited_protocol(limits or ConnectionLimits.from_settings(server.settings)),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -59,12 +59,12 @@ def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bo
     """
     log_to_stderr()
     counts, error = asyncio.run(_run(settings, once=once, retry=retry, local=local))
-    sys.stdout.write((json.dumps(counts) if as_json else _described(counts)) + "\n")
+    sys.stdout.write((json.dumps(counts) if as_json else _describe_counts(counts)) + "\n")
     if error is not None:
         raise error
 
 
-def _described(counts: Mapping[str, int]) -> str:
+def _describe_counts(counts: Mapping[str, int]) -> str:
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
     if "proposed" in counts:
         text += f", proposed {counted(counts['proposed'], 'change')}"

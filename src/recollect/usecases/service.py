@@ -147,11 +147,11 @@ class LocalService:
         return await forget(self.context_for("forget"), self.owner, reference, forever=forever)
 
     async def resolve_project(self, name: str, here: str | None = None) -> str:
-        from recollect.core.memory.memory import checked_name
+        from recollect.core.memory.memory import check_name
         from recollect.usecases.memory import projects
 
         store = self.context_for("resolve_project").store
-        named = checked_name(name, "project")
+        named = check_name(name, "project")
         return await projects.resolve_project(store, self.owner, named, here)
 
     async def stats(self) -> Stats:

@@ -79,5 +79,5 @@ def exception_of(task: asyncio.Future[Any]) -> BaseException | None:
     return task.exception()
 
 
-def elapsed_ms(started: float) -> float:
+def measure_ms(started: float) -> float:
     return (perf_counter() - started) * 1000

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, Strict
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.core.memory.memory import EPISODE, Scope, checked_name
+from recollect.core.memory.memory import EPISODE, Scope, check_name
 from recollect.core.recall.request import MAX_LIMIT, LegName, RecallRequest, SortBy
 from recollect.core.text.analysis import MAX_QUERY_CHARS
 from recollect.wire.codec import build
@@ -128,6 +128,6 @@ class EpisodesIn(Input):
 def _sessions(named: Iterable[str]) -> Iterator[str]:
     """Each value as given, and split at its commas: lists in a URL are often written that way."""
     for name in named:
-        yield checked_name(name, "session_ids")
+        yield check_name(name, "session_ids")
         if "," in name:
             yield from filter(None, map(str.strip, name.split(",")))

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from recollect.core.memory.links import KINDS, MAX_LINKS
-from recollect.core.memory.memory import CATEGORIES, Limits, repaired
+from recollect.core.memory.memory import CATEGORIES, Limits, repair_text
 from recollect.core.recall.request import MAX_WEIGHT
 
 _LIMITS = Limits()
@@ -40,7 +40,7 @@ WITH_GLOBAL = "Include memories without a project; if no project is named, only 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
-def _written_as_a_date(value: object) -> object:
+def _require_date_text(value: object) -> object:
     """Numbers would be read as seconds since 1970, which the schema does not offer."""
     if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
         return value
@@ -59,11 +59,11 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _repaired(value: object) -> object:
-    return repaired(value) if isinstance(value, str) else value
+def _repair(value: object) -> object:
+    return repair_text(value) if isinstance(value, str) else value
 
 
-Text = Annotated[str, BeforeValidator(_repaired)]
+Text = Annotated[str, BeforeValidator(_repair)]
 """Any text: JSON may hold halves of surrogate pairs."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -72,7 +72,7 @@ QueryInt = Annotated[int, Strict(strict=False)]
 Moment = Annotated[
     AwareDatetime,
     Strict(strict=False),
-    BeforeValidator(_written_as_a_date),
+    BeforeValidator(_require_date_text),
     AfterValidator(_in_utc),
 ]
 Id = Annotated[UUID, Strict(strict=False)]

@@ -42,4 +42,4 @@ def find_installed(scope: str = "user") -> Iterator[Installed]:
     machine, wanted = install.this_machine(), scope_named(scope)
     for client in CLIENTS.values():
         if wanted in client.scopes:
-            yield install.installed(client.name, machine, wanted)
+            yield install.read_installation(client.name, machine, wanted)

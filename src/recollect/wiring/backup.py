@@ -77,7 +77,7 @@ async def restore_backup(
 
     backup = find_backup(folder)
     manifest = backup.read_manifest()
-    chosen = _restored_into(settings, manifest, into)
+    chosen = _settings_for_restore(settings, manifest, into)
     if manifest.kind == "sqlite":
         from recollect.adapters.sqlite.backup import load_backup
 
@@ -179,7 +179,7 @@ def _verify_server(settings: Settings, folder: Path, backup: Backup, report: Rep
         return compare(url, backup, settings.timeouts, without_vectors=bool(note))
 
 
-def _restored_into(settings: Settings, manifest: Manifest, into: str | None) -> Settings:
+def _settings_for_restore(settings: Settings, manifest: Manifest, into: str | None) -> Settings:
     if into is None:
         return settings
     if into.startswith(("postgresql://", "postgres://")):

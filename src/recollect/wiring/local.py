@@ -250,7 +250,7 @@ async def open_local(
         yield local
 
 
-def needed_model(settings: Settings) -> str:
+def find_needed_model(settings: Settings) -> str:
     """The embedding model that the local store recalls with: that of its active space, else the
     configured one. `none` where recall is to go by words only.
     """
@@ -272,14 +272,14 @@ def is_available(settings: Settings, model: str) -> bool:
 
 def has_model(settings: Settings) -> bool:
     """Whether the model that the local store needs can be used without downloading anything."""
-    return is_available(settings, needed_model(settings))
+    return is_available(settings, find_needed_model(settings))
 
 
 def how_to_get_model(settings: Settings) -> str | None:
     """What brings recall by meaning to the local store; None where it is there, or not wanted."""
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
-    name = needed_model(settings)
+    name = find_needed_model(settings)
     if name == NO_EMBEDDER or is_available(settings, name):
         return None
     return more_than_words(name, LOCAL_MODELS[name].download_size // 1_000_000)
@@ -345,7 +345,7 @@ async def open_local_on(
     from recollect.usecases.workers.embed import EmbeddingContext
 
     callers = callers or Callers()
-    needed = needed_model(settings)
+    needed = find_needed_model(settings)
     model = needed if by_meaning and is_available(settings, needed) else None
     vectors = store.vectors
     backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))

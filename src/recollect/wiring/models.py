@@ -14,7 +14,7 @@ from recollect.adapters.models.embedders.local_cache import (
 )
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS, LocalModel, local_model
 from recollect.settings import Settings
-from recollect.wiring.local import needed_model
+from recollect.wiring.local import find_needed_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ def find_models(settings: Settings) -> Iterator[FoundModel]:
 
 def find_missing_model(settings: Settings) -> LocalModel | None:
     """The model that recall by meaning on the local store waits for; None if it waits for none."""
-    model = LOCAL_MODELS.get(needed_model(settings))
+    model = LOCAL_MODELS.get(find_needed_model(settings))
     if settings.mode != "local" or model is None or is_present(model, settings.models_folder):
         return None
     return model
 
 
-def built_folder(settings: Settings, name: str) -> Path | None:
+def find_built_folder(settings: Settings, name: str) -> Path | None:
     """Where the model of this name is built; None if it is not one that is built here."""
     model = LOCAL_MODELS.get(name)
     return None if model is None else model_folder(model, settings.models_folder)

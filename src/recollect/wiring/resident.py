@@ -24,9 +24,9 @@ from recollect.wiring.context import build_context, open_reranker, with_curation
 from recollect.wiring.local import (
     Local,
     ask_resident,
+    find_needed_model,
     has_model,
     is_available,
-    needed_model,
     open_cached,
     open_context,
     open_local_on,
@@ -126,7 +126,7 @@ def can_preload(settings: Settings) -> bool:
 
     if settings.mode != "local" or not settings.sqlite_path.exists():
         return False
-    model = needed_model(settings)
+    model = find_needed_model(settings)
     is_here = model in LOCAL_MODELS or model.startswith("folder:")
     return is_here and is_available(settings, model)
 

@@ -209,7 +209,7 @@ async def open_server(
                 context, graph_progress=graph.progress, concepts_of=store.graph.concepts_of
             )
         yield Server(
-            _traced(context, tracer),
+            _add_tracing(context, tracer),
             store.keys,
             store.changes,
             context.clock,
@@ -232,7 +232,7 @@ async def open_server(
         )
 
 
-def _traced(context: Context, tracer: Tracer) -> Context:
+def _add_tracing(context: Context, tracer: Tracer) -> Context:
     if tracer is NO_TRACER:
         return context
     return replace(

@@ -19,7 +19,7 @@ from recollect.core.imports.formats import Format, Recognised
 from recollect.core.imports.found import Item
 from recollect.core.imports.jsonl import ImportResult, import_result
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.memory import Memory, Scope, checked
+from recollect.core.memory.memory import Memory, Scope, check_memory
 from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.erasure import ErasureReport
 from recollect.ports.recall import RecallRecord
@@ -57,7 +57,7 @@ class Transfer:
     def _outcome(self, memory: Memory, current: Memory | None) -> ImportResult:
         try:
             check_uuid7(memory.id)
-            tidy = checked(memory, self.settings.limits)
+            tidy = check_memory(memory, self.settings.limits)
         except InvalidInput as error:
             return ImportResult(memory.id, "refused", str(error), error.remedy)
         return ImportResult(memory.id, "new") if current is None else import_result(tidy, current)

@@ -14,7 +14,7 @@ from tests.adapters.agents.samples import CLAUDE_SETTINGS, CODEX, FILES, VSCODE
 from recollect.adapters.agents import jsonc
 from recollect.adapters.agents.clients import CLIENTS, Scope
 from recollect.adapters.agents.command import Command
-from recollect.adapters.agents.install import install, installed, preview, uninstall
+from recollect.adapters.agents.install import install, preview, read_installation, uninstall
 from recollect.adapters.agents.json_entries import HOOKS
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
 
@@ -197,7 +197,7 @@ def test_what_is_not_understood_is_refused_and_left_alone(
     assert str(path) in str(refused.value)
     assert "--print" in refused.value.remedy
     assert folder_texts(tmp_path) == before
-    state = installed(name, machine)
+    state = read_installation(name, machine)
     assert state.status == ("absent" if "safely" in why else "unclear")
 
 
@@ -243,7 +243,7 @@ def test_hooks_do_not_run_twice_beside_the_plugin(tmp_path: Path) -> None:
     for scope in client.scopes:
         with pytest.raises(Conflict, match="twice"):
             install(client, machine, scope, COMMAND)
-    assert installed("claude-code", machine).status == "plugin"
+    assert read_installation("claude-code", machine).status == "plugin"
 
 
 def test_a_table_in_a_string_is_no_table(tmp_path: Path) -> None:
@@ -268,18 +268,18 @@ def test_comments_of_a_neighbour_stay_when_our_table_goes(tmp_path: Path) -> Non
 
 def test_states(tmp_path: Path) -> None:
     client, machine = furnished("claude-code", tmp_path)
-    assert installed("claude-code", machine).status == "absent"
-    assert installed("codex", machine).is_found is False
+    assert read_installation("claude-code", machine).status == "absent"
+    assert read_installation("codex", machine).is_found is False
     program = tmp_path / "recollect"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     install(client, machine, "user", Command(str(program)))
-    state = installed("claude-code", machine)
+    state = read_installation("claude-code", machine)
     assert (state.status, state.is_found, state.detail) == ("installed", True, str(program))
     paths(client, machine)[1].write_text("{}")
-    assert installed("claude-code", machine).status == "partly"
+    assert read_installation("claude-code", machine).status == "partly"
     program.unlink()
-    assert installed("claude-code", machine).status == "stale"
+    assert read_installation("claude-code", machine).status == "stale"
 
 
 def test_vs_codes_trailing_commas_and_comments_survive(tmp_path: Path) -> None:

@@ -153,12 +153,12 @@ async def embed(rig: Rig) -> None:
     await rig.store.replace(replace(edited, session="s", project="coast"), based_on=1)
     jobs = await rig.vectors.claim(space, 10)
     assert jobs
-    assert await rig.vectors.unchanged(space, jobs) == jobs
+    assert await rig.vectors.select_unchanged(space, jobs) == jobs
     await rig.vectors.fail(space, jobs, "no model")
     assert await rig.vectors.retry_parked(space) == len(jobs)
     jobs = await rig.vectors.claim(space, 10)
     await rig.vectors.give_back(space, jobs, "no model")
-    await rig.vectors.recovered(space)
+    await rig.vectors.clear_error(space)
     jobs = await rig.vectors.claim(space, 10)
     parts = [PassageVector(Span(0, 8), NORTH), PassageVector(Span(4, 12), NORTH)]
     passages = dict.fromkeys(jobs, parts)

@@ -228,10 +228,10 @@ async def test_the_models_error_stays_until_it_answers(
         await store.add(memory(1))
         await vectors.give_back(space, await vectors.claim(space, 1), "away")
         jobs = await vectors.claim(space, 1)
-        await vectors.recovered(space)
+        await vectors.clear_error(space)
         assert (await vectors.progress(space)).last_error == "away"
         await vectors.fail(space, jobs, "no")
-        await vectors.recovered(space)
+        await vectors.clear_error(space)
         assert (await vectors.progress(space)).last_error == "no"
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import EFFORT
 from tests.shells.cli.commands import Cli
 
 from recollect_bench.scores.metrics import METRICS
 
-CONFIGS = ("default", "lexical", "dense", "convex", "local-fts", "bm25s")
+CONFIGS = ("default", "lexical", "dense", "convex", "local-fts", "bm25s")[: 3 if EFFORT < 1 else 6]
 STRATA = ("exact", "multi-hop", "paraphrase")
 ROW = ("set", "config", "stratum", "metric", "value", "low", "high", "queries")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -91,12 +92,12 @@ def test_each_configuration_set_stratum_and_metric_has_one_row(ran: Ran) -> None
 
 
 def test_words_win_where_words_decide_and_meaning_where_meaning_does(ran: Ran) -> None:
-    for words in ("lexical", "local-fts", "bm25s"):
+    for words in {"lexical", "local-fts", "bm25s"} & {*CONFIGS}:
         assert ran.value(words, "exact", "RR") > ran.value("dense", "exact", "RR") + 0.2
         assert (
             ran.value("dense", "paraphrase", "R@10") > ran.value(words, "paraphrase", "R@10") + 0.5
         )
-    for fused in ("default", "convex"):
+    for fused in {"default", "convex"} & {*CONFIGS}:
         legs = [ran.value(leg, "overall", "R@20") for leg in ("lexical", "dense")]
         assert ran.value(fused, "overall", "R@20") >= min(legs)
         assert ran.value(fused, "paraphrase", "R@10") > ran.value("lexical", "paraphrase", "R@10")

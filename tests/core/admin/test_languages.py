@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.admin.languages import other_model, uncovered_languages
+from recollect.core.admin.languages import describe_uncovered_languages, other_model
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.recall.space import EmbeddingStats
 
@@ -15,13 +15,13 @@ def stats(by_language: dict[str, int], *covered: str) -> Stats:
 
 
 def test_a_language_that_the_model_does_not_cover_is_named_with_its_memories() -> None:
-    found = uncovered_languages(stats({"en": 60, "de": 30, "xx": 10}, "en"))
+    found = describe_uncovered_languages(stats({"en": 60, "de": 30, "xx": 10}, "en"))
     assert found is not None
     assert "German (30), xx (10)" in found
 
 
 def test_a_few_memories_in_many_languages_are_named_together() -> None:
-    found = uncovered_languages(stats({"en": 97, "de": 1, "fr": 1, "ja": 1}, "en"))
+    found = describe_uncovered_languages(stats({"en": 97, "de": 1, "fr": 1, "ja": 1}, "en"))
     assert found is not None
     assert "German (1), French (1), Japanese (1)" in found
 
@@ -45,7 +45,7 @@ def test_what_to_do_depends_on_the_model() -> None:
     ],
 )
 def test_nothing_is_said_where_nothing_is_missing(known: Stats) -> None:
-    assert uncovered_languages(known) is None
+    assert describe_uncovered_languages(known) is None
 
 
 def test_a_memory_in_two_languages_counts_for_both() -> None:

@@ -9,9 +9,9 @@ from recollect.core.agents.memory_files import (
     Refused,
     file_path,
     file_view,
-    inserted,
+    insert_text,
     listing,
-    replaced,
+    replace_text,
 )
 
 NOTES = FilePath("/memories/notes.txt")
@@ -145,7 +145,7 @@ def test_a_directory_two_levels_deep_with_sizes() -> None:
 
 def test_replacing_shows_the_lines_around() -> None:
     content = "\n".join(f"line {number}" for number in range(1, 21))
-    changed, told = replaced(NOTES, content, "line 10\nline 11", "ten")
+    changed, told = replace_text(NOTES, content, "line 10\nline 11", "ten")
     assert "line 9\nten\nline 12" in changed
     first, *lines = told.split("\n")
     assert first == "The memory file has been edited."
@@ -154,31 +154,31 @@ def test_replacing_shows_the_lines_around() -> None:
 
 def test_replacing_what_is_not_there_or_there_twice() -> None:
     with pytest.raises(Refused) as refused:
-        replaced(NOTES, "a", "b", "c")
+        replace_text(NOTES, "a", "b", "c")
     assert str(refused.value) == (
         "No replacement was performed, old_str `b` did not appear verbatim in /memories/notes.txt."
     )
     with pytest.raises(Refused) as refused:
-        replaced(NOTES, "x y\nz\nx x", "x", "c")
+        replace_text(NOTES, "x y\nz\nx x", "x", "c")
     assert str(refused.value) == (
         "No replacement was performed. Multiple occurrences of old_str `x` in lines: 1, 3. "
         "Please ensure it is unique"
     )
     with pytest.raises(Refused, match="did not appear"):
-        replaced(NOTES, "a", "", "c")
+        replace_text(NOTES, "a", "", "c")
 
 
 @pytest.mark.parametrize(
     ("line", "expected"), [(0, "new\na\nb"), (1, "a\nnew\nb"), (2, "a\nb\nnew")]
 )
 def test_inserting(line: int, expected: str) -> None:
-    assert inserted("a\nb", line, "new\n") == expected
+    assert insert_text("a\nb", line, "new\n") == expected
 
 
 @pytest.mark.parametrize("line", [-1, 3, None, "1", True, 1.5])
 def test_inserting_where_there_is_no_line(line: object) -> None:
     with pytest.raises(Refused) as refused:
-        inserted("a\nb", line, "new")
+        insert_text("a\nb", line, "new")
     assert str(refused.value) == (
         f"Error: Invalid `insert_line` parameter: {line}. It should be within the range of lines "
         "of the file: [0, 2]"

@@ -17,7 +17,7 @@ NOW = MOMENT + timedelta(days=400)
 def judged(old: str, new: str, **fields: object) -> str | None:
     one, other = memory(1, old), memory(2, new)
     pairs = list(rules.word_pairs([one, other]))
-    findings = [finding for pair in pairs if (finding := rules.judged(pair)) is not None]
+    findings = [finding for pair in pairs if (finding := rules.compare_pair(pair)) is not None]
     assert len(findings) <= 1
     return findings[0].kind if findings else None
 
@@ -47,7 +47,7 @@ def test_pairs(old: str, new: str, kind: str | None) -> None:
 
 def test_what_changed_supersedes_what_was() -> None:
     older, newer = memory(1, "The port is 7443 there"), memory(2, "The port is 8443 there")
-    finding = rules.judged(Pair(newer, older, 0.9))
+    finding = rules.compare_pair(Pair(newer, older, 0.9))
     assert finding is not None
     assert finding.ids == (newer.id, older.id)
     assert finding.command == f"recollect link {newer.id} supersedes {older.id}"
@@ -56,7 +56,7 @@ def test_what_changed_supersedes_what_was() -> None:
 
 def test_of_two_that_say_nearly_the_same_the_older_is_forgotten() -> None:
     older, newer = memory(1, "The door is blue"), memory(2, "The big door is blue")
-    finding = rules.judged(Pair(newer, older, 0.9))
+    finding = rules.compare_pair(Pair(newer, older, 0.9))
     assert finding is not None
     assert finding.command == f"recollect forget {older.id}"
 
@@ -92,12 +92,12 @@ def test_a_young_memory_is_not_stale() -> None:
 
 def test_secrets_by_their_look() -> None:
     text = "deploys sign in with password=Tr0ub4dor&3xyzzy"
-    found = rules.unguarded_secret(memory(1, text))
+    found = rules.find_unguarded_secret(memory(1, text))
     assert found is not None
     assert found.command == f"recollect update {memory(1).id} --sensitive"
     assert "Tr0ub4dor" not in found.reason
-    assert rules.unguarded_secret(memory(1, text, is_sensitive=True)) is None
-    assert rules.unguarded_secret(memory(1, "the harbour")) is None
+    assert rules.find_unguarded_secret(memory(1, text, is_sensitive=True)) is None
+    assert rules.find_unguarded_secret(memory(1, "the harbour")) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.graph.query_names import LONGEST_NAME, MAX_WORDS, named_among, runs
+from recollect.core.graph.query_names import LONGEST_NAME, MAX_WORDS, runs, select_names
 
 KNOWN = {
     "john lennon": "John Lennon",
@@ -39,7 +39,7 @@ KNOWN = {
     ],
 )
 def test_named_among_finds_names_in_any_case(query: str, keys: list[str]) -> None:
-    assert named_among(runs(query), KNOWN) == keys
+    assert select_names(runs(query), KNOWN) == keys
 
 
 def test_runs_of_a_query_are_bounded() -> None:

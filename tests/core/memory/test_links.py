@@ -17,9 +17,9 @@ from recollect.core.memory.links import (
     Pointer,
     as_values,
     check_kinds,
-    checked_links,
+    check_links,
     last,
-    merged,
+    merge_links,
 )
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Hit, RecallRequest
@@ -46,7 +46,7 @@ def hit(one: Memory, score: float = 1.0) -> Hit:
 def test_links_are_a_set_in_one_order() -> None:
     given = [link("see_also", 2), link("part_of", 3), link("see_also", 1), link("see_also", 2)]
     tidy = (link("part_of", 3), link("see_also", 1), link("see_also", 2))
-    assert checked_links(given, ME) == checked_links(reversed(given), ME) == tidy
+    assert check_links(given, ME) == check_links(reversed(given), ME) == tidy
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_links_are_a_set_in_one_order() -> None:
 )
 def test_what_no_memory_may_hold(links: list[Link], told: str) -> None:
     with pytest.raises(InvalidInput, match=told) as refused:
-        checked_links(links, ME)
+        check_links(links, ME)
     assert refused.value.field == "links"
 
 
 def test_a_kind_of_a_newer_version_is_carried_but_cannot_be_written() -> None:
     newer = [link("contradicts", 1)]
-    assert checked_links(newer, ME) == tuple(newer)
+    assert check_links(newer, ME) == tuple(newer)
     with pytest.raises(InvalidInput, match="contradicts") as refused:
         check_kinds(newer)
     assert "supersedes, resolved_by, part_of, see_also" in refused.value.remedy
@@ -88,8 +88,8 @@ def test_both_sides_additions_and_removals_stand(
     remote: tuple[int, ...],
     both: tuple[int, ...],
 ) -> None:
-    assert merged(see(*before), see(*local), see(*remote)) == see(*both)
-    assert merged(see(*before), see(*remote), see(*local)) == see(*both)
+    assert merge_links(see(*before), see(*local), see(*remote)) == see(*both)
+    assert merge_links(see(*before), see(*remote), see(*local)) == see(*both)
 
 
 def test_merging_keeps_both_sides_links_and_loses_nothing() -> None:

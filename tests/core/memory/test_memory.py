@@ -18,8 +18,8 @@ from recollect.core.memory.memory import (
     Limits,
     Memory,
     Scope,
-    checked,
-    checked_scope,
+    check_memory,
+    clean_scope,
 )
 
 LIMITS = Limits(content=20, words=3, word=5, label=6)
@@ -37,7 +37,7 @@ def memory(**fields: object) -> Memory:
 
 
 def test_texts_are_trimmed_and_repeats_dropped() -> None:
-    stored = checked(
+    stored = check_memory(
         memory(
             content="  staging is frozen\n",
             tags=(" db ", "db", "", "ops"),
@@ -79,9 +79,9 @@ REFUSED: list[tuple[dict[str, object], str, str]] = [
     [("a\ud800b", "a\ufffdb"), ("a\udfff", "a\ufffd"), ("\ud83e\udd80 b", "\N{CRAB} b")],
 )
 def test_halves_of_surrogate_pairs_are_joined_or_replaced(broken: str, kept: str) -> None:
-    stored = checked(memory(content=broken, project=broken, tags=(broken,)), Limits())
+    stored = check_memory(memory(content=broken, project=broken, tags=(broken,)), Limits())
     assert (stored.content, stored.project, stored.tags) == (kept, kept, (kept,))
-    assert checked_scope(Scope(project=broken, tags=(broken,))).covers(stored)
+    assert clean_scope(Scope(project=broken, tags=(broken,))).covers(stored)
 
 
 @pytest.mark.parametrize(("fields", "culprit", "remedy"), REFUSED)
@@ -89,7 +89,7 @@ def test_bad_input_is_refused_with_culprit_and_remedy(
     fields: dict[str, object], culprit: str, remedy: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        checked(memory(**fields), LIMITS)
+        check_memory(memory(**fields), LIMITS)
     assert refused.value.field == culprit
     assert remedy in refused.value.remedy
 
@@ -108,12 +108,12 @@ def test_bad_input_is_refused_with_culprit_and_remedy(
     ],
 )
 def test_what_just_fits_is_accepted(fields: dict[str, object]) -> None:
-    checked(memory(**fields), LIMITS)
+    check_memory(memory(**fields), LIMITS)
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_every_category_can_be_stored(category: str) -> None:
-    assert checked(memory(category=category, session="s"), LIMITS).category == category
+    assert check_memory(memory(category=category, session="s"), LIMITS).category == category
 
 
 @given(
@@ -126,12 +126,12 @@ def test_checking_a_memory_twice_changes_nothing(
     content: str, tags: tuple[str, ...], project: str | None, session: str | None
 ) -> None:
     try:
-        stored = checked(
+        stored = check_memory(
             memory(content=content, tags=tags, project=project, session=session), Limits()
         )
     except InvalidInput:
         return
-    assert checked(stored, Limits()) == stored
+    assert check_memory(stored, Limits()) == stored
     stored.content.encode()  # every store can keep it
     assert stored.content
 
@@ -172,12 +172,12 @@ def test_a_memory_without_a_place_is_in_no_named_place() -> None:
 @given(any_text)
 def test_what_was_stored_under_a_name_is_found_under_it(name: str) -> None:
     try:
-        stored = checked(memory(project=name, session=name, tags=(name,)), Limits())
+        stored = check_memory(memory(project=name, session=name, tags=(name,)), Limits())
     except InvalidInput:
         return
     if stored.project is None:  # a blank name is no name
         return
-    assert checked_scope(Scope(project=name, sessions=(name,), tags=(name,))).covers(stored)
+    assert clean_scope(Scope(project=name, sessions=(name,), tags=(name,))).covers(stored)
 
 
 EARLIEST = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
@@ -196,13 +196,13 @@ BAD_SCOPES: list[tuple[Scope, str]] = [
 @pytest.mark.parametrize(("scope", "culprit"), BAD_SCOPES)
 def test_a_scope_no_store_could_answer_is_refused(scope: Scope, culprit: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        checked_scope(scope)
+        clean_scope(scope)
     assert refused.value.field == culprit
 
 
 def test_moments_of_a_scope_become_utc() -> None:
     east = datetime(2026, 11, 15, 10, 30, tzinfo=timezone(timedelta(hours=1)))
-    moment = checked_scope(Scope(since=east)).since
+    moment = clean_scope(Scope(since=east)).since
     assert moment == MOMENT
     assert moment is not None
     assert moment.tzinfo is UTC

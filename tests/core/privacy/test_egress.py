@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 from tests.core.privacy.addresses import ELSEWHERE, HERE, NO_ADDRESS
 
 from recollect.core.errors import InvalidInput
-from recollect.core.privacy.egress import allowed, is_loopback, require_allowed, require_private
+from recollect.core.privacy.egress import is_allowed, is_loopback, require_allowed, require_private
 
 
 @pytest.mark.parametrize("url", HERE)
 def test_this_machine_is_always_allowed(url: str) -> None:
-    assert allowed(url, "local")
-    assert allowed(url, "hosted")
+    assert is_allowed(url, "local")
+    assert is_allowed(url, "hosted")
     require_allowed(url, "local")
     require_private(url)
 
 
 @pytest.mark.parametrize("url", ELSEWHERE)
 def test_another_machine_is_allowed_only_when_opened(url: str) -> None:
-    assert not allowed(url, "local")
-    assert allowed(url, "hosted")
+    assert not is_allowed(url, "local")
+    assert is_allowed(url, "hosted")
     with pytest.raises(InvalidInput) as caught:
         require_allowed(url, "local")
     assert caught.value.field == "RECOLLECT_EGRESS"
@@ -31,8 +31,8 @@ def test_another_machine_is_allowed_only_when_opened(url: str) -> None:
 
 @pytest.mark.parametrize("url", NO_ADDRESS)
 def test_what_two_programs_could_read_differently_is_never_allowed(url: str) -> None:
-    assert not allowed(url, "local")
-    assert not allowed(url, "hosted")
+    assert not is_allowed(url, "local")
+    assert not is_allowed(url, "hosted")
     with pytest.raises(InvalidInput):
         require_allowed(url, "hosted")
 
@@ -45,4 +45,4 @@ def test_key_is_only_sent_over_private_connections(url: str) -> None:
 
 @given(st.text())
 def test_no_text_raises_and_loopback_is_always_allowed(url: str) -> None:
-    assert allowed(url, "local") == is_loopback(url)
+    assert is_allowed(url, "local") == is_loopback(url)

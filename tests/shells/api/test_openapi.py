@@ -103,13 +103,13 @@ def test_the_examples_of_requests_are_accepted(
 
 def test_the_content_limit_in_the_document_is_the_servers_own(database_url: str) -> None:
     from recollect.core.memory.memory import Limits
-    from recollect.shells.api.openapi import completed
+    from recollect.shells.api.openapi import complete_document
 
     shape = {"properties": {"content": {"maxLength": 8000}}}
     batch: dict[str, Any] = {"properties": {"memories": {}}}
     shapes = {"DraftIn": shape, "ChangesIn": shape, "BatchIn": batch}
-    document = {"components": {"schemas": shapes}}
-    limits = completed(document, Limits(content=123))["components"]["schemas"]
+    document: dict[str, Any] = {"paths": {}, "components": {"schemas": shapes}}
+    limits = complete_document(document, Limits(content=123))["components"]["schemas"]
     assert limits["DraftIn"]["properties"]["content"]["maxLength"] == 123
 
 

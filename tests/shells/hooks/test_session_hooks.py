@@ -16,7 +16,7 @@ from tests.shells.hooks.completions import Completions
 
 from recollect.adapters.files.hook_files import SessionFile
 from recollect.shells.hooks.events import parse_event
-from recollect.shells.hooks.session import briefed
+from recollect.shells.hooks.session import make_brief
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     said = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
     event = parse_event(json.dumps(said).encode())
     until = time.monotonic() + 0.1
-    (told,) = (await briefed(event, os.environ, until)).memories
+    (told,) = (await make_brief(event, os.environ, until)).memories
     assert told.content == FRIDAY
     assert time.monotonic() >= until
 

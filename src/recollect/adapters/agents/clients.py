@@ -30,7 +30,7 @@ class Machine:
     folder: PurePath
     environ: Mapping[str, str]
 
-    def named(self, variable: str) -> PurePath | None:
+    def path_from(self, variable: str) -> PurePath | None:
         value = self.environ.get(variable, "")
         path = type(self.home)(value)
         return path if value and path.is_absolute() else None
@@ -41,8 +41,8 @@ class Machine:
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         if self.system == "windows":
-            return self.named("APPDATA") or self.home / "AppData" / "Roaming"
-        return self.named("XDG_CONFIG_HOME") or self.home / ".config"
+            return self.path_from("APPDATA") or self.home / "AppData" / "Roaming"
+        return self.path_from("XDG_CONFIG_HOME") or self.home / ".config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _claude_code(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     if scope == "project":
         settings = machine.folder / ".claude" / "settings.json"
         return _claude_hooks(settings), _json_server(machine.folder / ".mcp.json")
-    named = machine.named("CLAUDE_CONFIG_DIR")
+    named = machine.path_from("CLAUDE_CONFIG_DIR")
     settings = (named or machine.home / ".claude") / "settings.json"
     return _claude_hooks(settings), _json_server((named or machine.home) / ".claude.json")
 
@@ -166,7 +166,7 @@ def _vscode(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
 
 def _codex(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     base = (
-        machine.named("CODEX_HOME") or machine.home / ".codex"
+        machine.path_from("CODEX_HOME") or machine.home / ".codex"
         if scope == "user"
         else machine.folder / ".codex"
     )

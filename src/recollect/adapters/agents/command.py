@@ -30,7 +30,7 @@ class Command:
     def hook(self, verb: str) -> str:
         """One shell line, as all versions of the client read it."""
         words = (self.program, *self.before)
-        return " ".join([*(_quoted(word) for word in words), "hook", verb])
+        return " ".join([*(_quote(word) for word in words), "hook", verb])
 
 
 def is_our_server(entry: object) -> bool:
@@ -53,7 +53,7 @@ def hook_of(text: object) -> tuple[str, str] | None:
     return (found["verb"], program) if is_ours else None
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     """Quotes that both kinds of shell understand; a Windows program keeps its backslashes."""
     if "\\" in word:
         return f'"{word}"'

@@ -91,7 +91,9 @@ def preview(
     ]
 
 
-def installed(name: str, machine: Machine | None = None, scope: Scope = "user") -> Installed:
+def read_installation(
+    name: str, machine: Machine | None = None, scope: Scope = "user"
+) -> Installed:
     """Whether Recollect is in this client's settings. Changes nothing and never raises."""
     machine = machine or this_machine()
     client = CLIENTS[name]
@@ -131,7 +133,7 @@ def _has_plugin(client: Client, machine: Machine) -> bool:
     for scope in client.scopes:
         # A file that cannot be parsed is reported when it is the one to change.
         with suppress(RecollectError):
-            if json_entries.enabled_plugin(read(Path(slots(client, machine, scope)[0].path))):
+            if json_entries.has_plugin(read(Path(slots(client, machine, scope)[0].path))):
                 return True
     return False
 

@@ -82,7 +82,7 @@ def without_hooks(text: str) -> str:
         return text
     for event, (verb, _) in HOOKS.items():
         while found := next(_our_hooks(text, event, verb), None):
-            text = jsonc.remove(text, _emptied(text, found[0]))
+            text = jsonc.remove(text, _find_emptied(text, found[0]))
     return text
 
 
@@ -98,7 +98,7 @@ def hooks_in(text: str) -> dict[str, str]:
     }
 
 
-def enabled_plugin(text: str) -> bool:
+def has_plugin(text: str) -> bool:
     """Whether Claude Code already runs the plugin: hooks would run twice."""
     if not text.strip():
         return False
@@ -149,7 +149,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
                 yield ("hooks", event, place, "hooks", number), hook
 
 
-def _emptied(text: str, path: jsonc.Path) -> jsonc.Path:
+def _find_emptied(text: str, path: jsonc.Path) -> jsonc.Path:
     """The largest thing on the path that contains nothing else."""
     value: Any = jsonc.parse(text, comments=False).value
     sizes: list[int] = []

@@ -70,10 +70,10 @@ def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
     root = parse(text, comments=comments)
     node, depth = _deepest(root, path)
     if depth == len(path):
-        written = _written(value, _Layout.of(text, node.start))
+        written = _dump(value, _Layout.of(text, node.start))
         changed = text[: node.start] + written + text[node.end :]
     else:
-        changed = _added(text, node, path[depth], _nested(path[depth + 1 :], value))
+        changed = _add_item(text, node, path[depth], _nest(path[depth + 1 :], value))
     _prove(changed, _with(root.value, path, value), comments=comments)
     return changed
 
@@ -82,7 +82,7 @@ def remove(text: str, path: Path, *, comments: bool = False) -> str:
     """The text without the member or element at the path, which must exist."""
     root = parse(text, comments=comments)
     owner, _ = _deepest(root, path[:-1])
-    changed = _removed(text, owner, path[-1], comments=comments)
+    changed = _remove_item(text, owner, path[-1], comments=comments)
     _prove(changed, _without(root.value, path), comments=comments)
     return changed
 
@@ -190,7 +190,7 @@ class _Layout:
         return cls(newline, found[1] if found else "  ", indent)
 
 
-def _written(value: object, layout: _Layout) -> str:
+def _dump(value: object, layout: _Layout) -> str:
     if not layout.newline:
         return json.dumps(value, ensure_ascii=False)
     text = json.dumps(value, ensure_ascii=False, indent=layout.unit)
@@ -211,11 +211,11 @@ def _deepest(node: Node, path: Path) -> tuple[Node, int]:
     return node, len(path)
 
 
-def _added(text: str, owner: Node, step: str | int, value: object) -> str:
+def _add_item(text: str, owner: Node, step: str | int, value: object) -> str:
     """The text with one more item at the end of an object or array."""
     layout = _Layout.of(text, owner.start)
     inner = _Layout(layout.newline, layout.unit, layout.indent + layout.unit)
-    written = _written(value, inner)
+    written = _dump(value, inner)
     if isinstance(step, str):
         written = f"{json.dumps(step, ensure_ascii=False)}: {written}"
     separator = inner.newline + inner.indent
@@ -235,7 +235,7 @@ def _added(text: str, owner: Node, step: str | int, value: object) -> str:
     return f"{before}{separator}{written}{',' if rest[1] else ''}{text[end:]}"
 
 
-def _removed(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
+def _remove_item(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
     """The text without one item and one comma; comments beside it stay."""
     items = _items(owner)
     place = list(owner.members).index(step) if isinstance(step, str) else step
@@ -243,10 +243,10 @@ def _removed(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
     reader = _Reader(text, comments=comments)
     comma = reader.skip(end)
     if text[comma : comma + 1] == ",":
-        return _closed_up(text[:start], text[end:comma] + text[comma + 1 :])
+        return _close_gap(text[:start], text[end:comma] + text[comma + 1 :])
     if place > 0:
         comma = reader.skip(items[place - 1][1])
-        return _closed_up(text[:comma] + text[comma + 1 : start], text[end:])
+        return _close_gap(text[:comma] + text[comma + 1 : start], text[end:])
     inside = text[owner.start + 1 : start] + text[end : owner.end - 1]
     if not inside.strip():
         return text[: owner.start + 1] + text[owner.end - 1 :]
@@ -260,7 +260,7 @@ def _items(owner: Node) -> list[tuple[int, int]]:
     return [(element.start, element.end) for element in owner.elements]
 
 
-def _closed_up(before: str, after: str) -> str:
+def _close_gap(before: str, after: str) -> str:
     """Both parts without the line that became empty between them."""
     indented = before.rstrip(" \t")
     if re.match(r"[ \t]*(\r?\n|[\]}])", after):
@@ -268,7 +268,7 @@ def _closed_up(before: str, after: str) -> str:
     return before + after.lstrip(" \t")
 
 
-def _nested(path: Path, value: object) -> object:
+def _nest(path: Path, value: object) -> object:
     for step in reversed(path):
         value = {step: value} if isinstance(step, str) else [value]
     return value
@@ -283,7 +283,7 @@ def _with(value: Any, path: Path, new: object) -> Any:  # noqa: ANN401  # any JS
         if step < len(after):
             after[step] = _with(after[step], rest, new)
         else:
-            after.append(_nested(rest, new))
+            after.append(_nest(rest, new))
         return after
     before = value if isinstance(value, dict) else {}
     return {**before, step: _with(before.get(step), rest, new)}

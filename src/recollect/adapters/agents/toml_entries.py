@@ -28,14 +28,14 @@ def with_server(text: str, entry: Mapping[str, Any]) -> str:
     document = _document(text)
     there = _server(document)
     if there is None:
-        changed = _appended(text, entry)
+        changed = _append(text, entry)
     else:
         changed = text
         for name, value in entry.items():
             if there.get(name) != value:
                 changed = _with_line(changed, name, value)
     servers = {**document.get(KEY, {}), NAME: {**(there or {}), **entry}}
-    return _proved(changed, {**document, KEY: servers})
+    return _verify(changed, {**document, KEY: servers})
 
 
 def without_server(text: str) -> str:
@@ -59,7 +59,7 @@ def without_server(text: str) -> str:
     servers = {name: one for name, one in document[KEY].items() if name != NAME}
     rest = {name: one for name, one in document.items() if name != KEY}
     expected = {**rest, KEY: servers} if servers else rest
-    return _proved("".join(kept), expected, {**rest, KEY: servers})
+    return _verify("".join(kept), expected, {**rest, KEY: servers})
 
 
 def server_in(text: str) -> Mapping[str, Any] | None:
@@ -73,7 +73,7 @@ def table(entry: Mapping[str, Any]) -> str:
     return f"[{KEY}.{NAME}]\n" + "".join(lines)
 
 
-def _appended(text: str, entry: Mapping[str, Any]) -> str:
+def _append(text: str, entry: Mapping[str, Any]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
     return text + gap + table(entry).replace("\n", newline)
@@ -130,7 +130,7 @@ def _server(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return entry
 
 
-def _proved(text: str, *expected: object) -> str:
+def _verify(text: str, *expected: object) -> str:
     try:
         if tomllib.loads(text) in expected:
             return text

@@ -61,15 +61,15 @@ class Backup:
                     checksum.add(row)
                     yield row
         except (OSError, EOFError, zlib.error) as error:
-            raise _damaged(self.path, table.name) from error
+            raise _damage_error(self.path, table.name) from error
         if (checksum.rows, str(checksum)) != (table.rows, table.checksum):
-            raise _damaged(self.path, table.name)
+            raise _damage_error(self.path, table.name)
 
     def _table(self, name: str) -> Path:
         return self.path / f"{name}.copy.gz"
 
 
-def _damaged(path: Path, name: str) -> StoreError:
+def _damage_error(path: Path, name: str) -> StoreError:
     return StoreError(
         f"the backup {path} is damaged: {name} is not what was written",
         remedy="Nothing was changed. Restore another backup.",

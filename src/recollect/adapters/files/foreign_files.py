@@ -133,7 +133,7 @@ def items_of(
         if path != STDIN and not stat.S_ISREG(path.stat().st_mode):
             yield ImportProblem("file", "it is not a regular file", _NOT_A_FILE)
             return
-        with _opened(path) as file:
+        with _open(path) as file:
             if zipfile.is_zipfile(file):
                 yield from _of_archive(file, format, owner, most)
                 return
@@ -148,7 +148,7 @@ def items_of(
         yield ImportProblem("file", reason, "Check its permissions.")
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     """Stdin is read completely: recognising a format looks twice."""
     return BytesIO(sys.stdin.buffer.read(_MAX_DOCUMENT + 1)) if path == STDIN else path.open("rb")
 

@@ -78,7 +78,7 @@ class RemoteService:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = url.strip().rstrip("/")
-        self._url = _checked_url(address)
+        self._url = _check_url(address)
         self._sleep = sleep
         self._short = httpx.Timeout(timeouts.short_request, connect=timeouts.connect)
         # Whether the server is on this machine, so that nothing leaves it. Only its address tells:
@@ -86,7 +86,7 @@ class RemoteService:
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
-            headers={"Authorization": f"Bearer {_checked_key(key)}"},
+            headers={"Authorization": f"Bearer {_check_key(key)}"},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # Certificates take 50 ms to load, and plain http has no use for them.
@@ -158,12 +158,12 @@ class RemoteService:
         return short_ids(ids)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
-        from recollect.core.memory.memory import checked_scope
+        from recollect.core.memory.memory import clean_scope
         from recollect.core.memory.paging import check_page_size
         from recollect.wire.memory import PAGE
 
         check_page_size(limit)
-        query = {**to_plain(checked_scope(scope)), "limit": limit}
+        query = {**to_plain(clean_scope(scope)), "limit": limit}
         if cursor:
             query["cursor"] = cursor
         return await self.ask(PAGE, "GET", "memories", query=query, is_short=True)
@@ -356,7 +356,7 @@ class RemoteService:
                 )
             except httpx.TransportError as error:
                 is_change = method != "GET" and path not in _REPEATABLE
-                raise self._unanswered(error, is_change=is_change) from error
+                raise self._transport_error(error, is_change=is_change) from error
             if response.is_success:
                 break
             refused = self._error(response)
@@ -375,7 +375,7 @@ class RemoteService:
         except ValidationError as error:
             raise self._not_recollect(response) from error
 
-    def _unanswered(self, error: httpx.TransportError, *, is_change: bool) -> StoreUnavailable:
+    def _transport_error(self, error: httpx.TransportError, *, is_change: bool) -> StoreUnavailable:
         if isinstance(error, httpx.TimeoutException):
             what = f"the server at {self._url} did not answer in time"
             remedy = "Try again; if it stays slow, see `recollect doctor` on the server."
@@ -452,7 +452,7 @@ def _json(body: Mapping[str, object] | None) -> bytes | None:
 _PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
 
 
-def _checked_url(address: str) -> httpx.URL:
+def _check_url(address: str) -> httpx.URL:
     try:
         url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError) as error:
@@ -484,7 +484,7 @@ def _bad_url(why: str) -> InvalidInput:
     )
 
 
-def _checked_key(key: str) -> str:
+def _check_key(key: str) -> str:
     tidy = key.strip()
     if not tidy.isascii() or not tidy.isprintable() or " " in tidy or not tidy:
         raise InvalidInput(

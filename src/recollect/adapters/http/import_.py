@@ -35,7 +35,7 @@ class RemoteImport:
                 outcomes += map(_stays, batch)
                 continue
             items = {memory.id: self._outgoing(memory) for memory in batch}
-            known = await self._known(items)
+            known = await self._fetch_known(items)
             pushed = await self._server.push(self._store, list(items.values()), [])
             answers = {answer.id: answer for answer in pushed.answers}
             outcomes += [
@@ -51,13 +51,13 @@ class RemoteImport:
         found: dict[UUID, Memory] = {}
         for batch in _batches(memories):
             for remote in (
-                await self._known({memory.id: self._outgoing(memory) for memory in batch})
+                await self._fetch_known({memory.id: self._outgoing(memory) for memory in batch})
             ).values():
                 if remote.state is not None:
                     found[remote.id] = remote.state.memory
         return found
 
-    async def _known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
+    async def _fetch_known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
         """What the server had before: asked for with writes that change nothing."""
         looks = [
             Outgoing(item.id, item.edit, 0, 1, {}, item.created_at, item.updated_at)

@@ -140,7 +140,7 @@ class PostgresMemories(PostgresComponent):
         row = await asyncio.to_thread(from_memory, memory)  # a long text takes a second to analyze
         async with self._pool.transaction(memory.owner) as connection:
             await connection.execute(INSERT_MEMORY, row)
-        await self._statistics.added(memory.owner, 1)
+        await self._statistics.count_added(memory.owner, 1)
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
         row = await asyncio.to_thread(from_memory, memory)
@@ -148,7 +148,7 @@ class PostgresMemories(PostgresComponent):
             if (known := await same_text.find(connection, memory)) is not None:
                 return known
             await connection.execute(INSERT_MEMORY, row)
-        await self._statistics.added(memory.owner, 1)
+        await self._statistics.count_added(memory.owner, 1)
         return None
 
     @retry_on_disconnect
@@ -193,7 +193,7 @@ class PostgresMemories(PostgresComponent):
                 cursor = await connection.execute(statement, values)
                 added[owner] = {row["id"] for row in await cursor.fetchall()}
         for owner, ids in added.items():
-            await self._statistics.added(owner, len(ids))
+            await self._statistics.count_added(owner, len(ids))
         return set().union(*added.values())
 
     async def maintain(self) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from recollect.adapters.postgres.search_vector import analyzed
+from recollect.adapters.postgres.search_vector import analyze_memory
 from recollect.core.memory.fields import Converters, Kind
 from recollect.core.memory.links import as_values, from_values
 from recollect.core.memory.memory import STORED, Memory, Scope
@@ -86,7 +86,7 @@ def to_memory(row: Mapping[str, Any]) -> Memory:
 
 def from_memory(memory: Memory) -> dict[str, Any]:
     row = {field.name: field.convert(getattr(memory, field.name), _WRITERS) for field in STORED}
-    return row | analyzed(memory)
+    return row | analyze_memory(memory)
 
 
 def to_json(memories: Iterable[Memory]) -> str:

@@ -12,11 +12,11 @@ from recollect.core.text.terms import MAX_POSITIONS, VERSION, Analyzed, analyze_
 _MAX_POSITION: Final = 16_383
 
 
-def analyzed(memory: Memory) -> dict[str, Any]:
-    return analyzed_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
+def analyze_memory(memory: Memory) -> dict[str, Any]:
+    return analyze_columns(memory.content, memory.expanded_keywords, memory.tags, memory.category)
 
 
-def analyzed_fields(
+def analyze_columns(
     content: str, expanded_keywords: Iterable[str], tags: Iterable[str], category: str
 ) -> dict[str, Any]:
     terms = analyze_fields(content, expanded_keywords, tags, category)

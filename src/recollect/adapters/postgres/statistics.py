@@ -59,7 +59,7 @@ class Statistics:
         if self._refresh is not None:
             await cancel_and_wait(self._refresh)
 
-    async def added(self, owner: str, count: int) -> None:
+    async def count_added(self, owner: str, count: int) -> None:
         """Called after a write that Postgres has committed."""
         size = self._sizes.get(owner)
         if size is not None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from recollect import __version__
 from recollect.adapters.files.backup_folder import Backup, write_manifest
-from recollect.adapters.sqlite.errors import damaged, translate
+from recollect.adapters.sqlite.errors import damaged_error, translate
 from recollect.adapters.sqlite.schema.tables import VERSION
 from recollect.core.admin.backup import Checksum, Manifest, Table, find_differences
 from recollect.core.errors import InvalidInput, StoreError
@@ -76,7 +76,7 @@ def read_contents(path: Path) -> tuple[Table, ...]:
     with _translating(path), closing(_open(path)) as connection:
         (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if sound != "ok":
-            raise damaged(path, sound)
+            raise damaged_error(path, sound)
         names = [name for (name,) in connection.execute(_TABLES)]
         return tuple(_read_table(connection, name) for name in names)
 

@@ -64,7 +64,7 @@ def _cannot_open(path: Path, detail: str) -> RecollectError:
     )
 
 
-def moved(path: Path, detail: str) -> RecollectError:
+def moved_error(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} was moved or removed while in use ({detail})",
         remedy="Put the file back where it was and try again; otherwise a new, empty store is "
@@ -72,7 +72,7 @@ def moved(path: Path, detail: str) -> RecollectError:
     )
 
 
-def damaged(path: Path, detail: str) -> RecollectError:
+def damaged_error(path: Path, detail: str) -> RecollectError:
     for copy in spare_copies(path):
         if copy.exists():
             return StoreUnavailable(
@@ -86,7 +86,7 @@ def damaged(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _failed(path: Path, detail: str) -> RecollectError:
+def _failure(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"SQLite could not work on {path} ({detail})",
         remedy="Try again; `recollect doctor` checks the file and its folder.",
@@ -120,14 +120,14 @@ _BY_CODE: Final[Mapping[int, _Explanation]] = {
     sqlite3.SQLITE_LOCKED: _busy,
     sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
     sqlite3.SQLITE_READONLY: read_only,
-    sqlite3.SQLITE_READONLY_DBMOVED: moved,
+    sqlite3.SQLITE_READONLY_DBMOVED: moved_error,
     sqlite3.SQLITE_FULL: full,
     sqlite3.SQLITE_CANTOPEN: _cannot_open,
     sqlite3.SQLITE_PERM: _cannot_open,
     sqlite3.SQLITE_AUTH: _cannot_open,
-    sqlite3.SQLITE_CORRUPT: damaged,
-    sqlite3.SQLITE_NOTADB: damaged,
-    sqlite3.SQLITE_FORMAT: damaged,
+    sqlite3.SQLITE_CORRUPT: damaged_error,
+    sqlite3.SQLITE_NOTADB: damaged_error,
+    sqlite3.SQLITE_FORMAT: damaged_error,
 }
 _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
     errno.EROFS: read_only,
@@ -153,5 +153,5 @@ def translate(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -
         return error
     if is_without_room(code, path):
         return full(path, str(error))
-    explanation = _BY_CODE.get(code) or _BY_CODE.get(code & _PRIMARY, _failed)
+    explanation = _BY_CODE.get(code) or _BY_CODE.get(code & _PRIMARY, _failure)
     return explanation(path, str(error))

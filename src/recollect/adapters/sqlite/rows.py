@@ -57,19 +57,19 @@ SELECT name FROM project WHERE name IS NOT NULL
 
 def to_row(memory: Memory) -> Parameters:
     row = {field.name: to_column(field, getattr(memory, field.name)) for field in STORED}
-    return row | analyzed(memory)
+    return row | analyze_memory(memory)
 
 
 def to_column(field: Field, value: Any) -> Any:  # noqa: ANN401  # of the field's kind
     return field.convert(value, _WRITERS)
 
 
-def analyzed(memory: Memory) -> Parameters:
+def analyze_memory(memory: Memory) -> Parameters:
     """What a memory is found by, as columns of its row."""
     from recollect.core.text.terms import VERSION, analyze_fields
 
     terms = analyze_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
-    content, keywords, tags, category = map(_spaced, terms.fields)
+    content, keywords, tags, category = map(_join_words, terms.fields)
     return {
         "analyzer": VERSION,
         "languages": " ".join(terms.languages),
@@ -80,7 +80,7 @@ def analyzed(memory: Memory) -> Parameters:
     }
 
 
-def _spaced(field: Iterable[tuple[str, ...]]) -> str:
+def _join_words(field: Iterable[tuple[str, ...]]) -> str:
     return " ".join(form for forms in field for form in forms)
 
 

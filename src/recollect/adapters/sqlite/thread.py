@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from recollect.adapters.sqlite.errors import moved, translate
+from recollect.adapters.sqlite.errors import moved_error, translate
 
 T = TypeVar("T")
 # Steps of SQLite's virtual machine, some tens for a row: a few looks in a millisecond.
@@ -101,7 +101,7 @@ class SqliteThread:
             if isinstance(self._connection, FallbackConnection):
                 self._disconnect()
         if lost:
-            raise moved(self._path, "what was being written is not in it")
+            raise moved_error(self._path, "what was being written is not in it")
         return done
 
     def _ensure_connection(self) -> sqlite3.Connection:

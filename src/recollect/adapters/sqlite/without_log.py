@@ -29,19 +29,19 @@ def read_without_log(path: Path) -> sqlite3.Connection:
         explain = full if os.access(path.parent, os.W_OK) else read_only
         raise explain(path, "its log cannot be written into it")
     address = f"file:{quote(str(path))}?immutable=1"
-    return _opened(
+    return _set_up(
         sqlite3.connect(address, uri=True, isolation_level=None, factory=FallbackConnection)
     )
 
 
 def write_without_log(path: Path) -> sqlite3.Connection:
     """Alone on the file, the index of the log is kept in memory."""
-    writer = _opened(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
+    writer = _set_up(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
     writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
     return writer
 
 
-def _opened(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _set_up(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     return connection

@@ -83,7 +83,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
     unwalked = np.array([kind in UNWALKED_KINDS for kind in snapshot.kinds], dtype=bool)
     source = np.asarray(snapshot.edge_sources, dtype=np.int32)
     target = np.asarray(snapshot.edge_targets, dtype=np.int32)
-    keeps = _kept(snapshot, mentioned_by, source, target) & ~unwalked
+    keeps = _choose_walkable(snapshot, mentioned_by, source, target) & ~unwalked
     kept = keeps[concept] if concepts else np.zeros(0, dtype=bool)
     memory, concept = memory[kept], concept[kept]
     # A memory's weight of 1 is shared by what it mentions, so that a long list weighs no more than
@@ -119,7 +119,7 @@ def build(snapshot: GraphSnapshot) -> Matrix:
     )
 
 
-def _kept(
+def _choose_walkable(
     snapshot: GraphSnapshot, mentioned_by: NDArray[np.int64], source: Whole, target: Whole
 ) -> NDArray[np.bool_]:
     """Which concepts are walked over: those that link memories, and where a language model has read
@@ -158,7 +158,7 @@ def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
     about it must not cost it its place.
     """
     damping = start.damping
-    begun = _begun(matrix, start)
+    begun = _restart_vector(matrix, start)
     nodes = np.fromiter(begun, dtype=np.int64, count=len(begun))
     mass = np.fromiter(begun.values(), dtype=np.float64, count=len(begun))
     if not len(nodes) or mass.sum() <= 0.0:
@@ -188,7 +188,7 @@ def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
     return sorted([*walked, *stayed], key=lambda reached: -reached.score)
 
 
-def _begun(matrix: Matrix, start: WalkStart) -> dict[int, float]:
+def _restart_vector(matrix: Matrix, start: WalkStart) -> dict[int, float]:
     """The restart vector by places. A concept that many memories mention says less of each."""
     begun: dict[int, float] = {}
     for id, mass in start.memories.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from uuid import UUID
 
-from recollect.core.graph.query_names import named_among, runs
+from recollect.core.graph.query_names import runs, select_names
 from recollect.core.graph.walk import find_names
 from recollect.core.recall.request import Declined
 from recollect.ports.graph import ConceptGraph
@@ -36,5 +36,5 @@ async def _by_words(graph: ConceptGraph, owner: str, query: str) -> list[UUID]:
     if not found:
         return []
     known = await graph.written(owner, {run.key for run in found})
-    keys = named_among(found, {key: name for key, (_, name) in known.items()})
+    keys = select_names(found, {key: name for key, (_, name) in known.items()})
     return list(dict.fromkeys(known[key][0] for key in keys))

@@ -111,10 +111,10 @@ class PageRank:
         if key not in self._building:
             task = asyncio.create_task(self._build(key), name="concept graph")
             self._building[key] = task
-            task.add_done_callback(lambda task: self._ended(key, task))
+            task.add_done_callback(lambda task: self._discard(key, task))
         return self._building[key]
 
-    def _ended(self, key: _Key, task: asyncio.Task[None]) -> None:
+    def _discard(self, key: _Key, task: asyncio.Task[None]) -> None:
         self._building.pop(key, None)
         if not task.cancelled():
             task.exception()  # asyncio logs an error that no one retrieved; the next recall retries

@@ -23,7 +23,7 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def uncovered_languages(stats: Stats) -> str | None:
+def describe_uncovered_languages(stats: Stats) -> str | None:
     """What recall by meaning misses, for people; None where the model covers the languages."""
     if stats.embedding is None or not (covered := stats.embedding.languages):
         return None

@@ -99,7 +99,7 @@ def read(
 
 def parse(type: Any, value: object, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # an annotation
     """The value as its type; ValueError says what is expected."""
-    return _within(_parsed(type, value), limits)
+    return _within(_parse(type, value), limits)
 
 
 def _within(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # of any type
@@ -114,10 +114,10 @@ def _within(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  #
     return value
 
 
-def _parsed(type: Any, value: object) -> object:  # noqa: ANN401  # an annotation
+def _parse(type: Any, value: object) -> object:  # noqa: ANN401  # an annotation
     options = get_args(type)
     if options and options[-1] is None.__class__:
-        return None if value is None else _parsed(options[0], value)
+        return None if value is None else _parse(options[0], value)
     if get_origin(type) is Literal:
         return _choice(value, options)
     return _PARSERS[get_origin(type) or type](value)

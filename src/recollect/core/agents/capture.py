@@ -182,7 +182,7 @@ def statements(text: str, said_at: datetime | None = None) -> list[Statement]:
     own = without_pasted(without_injections(text))[:_MAX_TEXT]
     found: dict[str, Statement] = {}
     for sentence in _sentences(own):
-        statement = _judged(sentence)
+        statement = _match_rules(sentence)
         if statement is not None:
             dated = replace(statement, said_at=said_at)
             found.setdefault(statement.content.casefold(), dated)
@@ -196,7 +196,7 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _judged(sentence: str) -> Statement | None:
+def _match_rules(sentence: str) -> Statement | None:
     if sentence.endswith(("?", "？")) or len(sentence) > MAX_STATEMENT:
         return None
     typed = sentence.replace("’", "'")

@@ -108,7 +108,7 @@ def fitting(
     """As many whole memories as fit in the block, in order; of one that is too long its excerpt, if
     it has one. What does not fit makes room for the next.
     """
-    left = budget - tokens(fenced(max(RECALL_SENTENCE, BRIEF_SENTENCE, key=len), ""))
+    left = budget - tokens(fence(max(RECALL_SENTENCE, BRIEF_SENTENCE, key=len), ""))
     chosen: list[Memory] = []
     for memory in memories:
         for form in (memory, excerpts.get(memory.id)):
@@ -124,10 +124,10 @@ def fitting(
 
 def block(sentence: str, memories: Sequence[Memory]) -> str:
     """The whole block; empty without memories."""
-    return fenced(sentence, "\n\n".join(map(entry, memories))) if memories else ""
+    return fence(sentence, "\n\n".join(map(entry, memories))) if memories else ""
 
 
-def fenced(sentence: str, body: str) -> str:
+def fence(sentence: str, body: str) -> str:
     """A text without tags, between fences, after the sentence that says what it is."""
     import hashlib  # late: most prompts inject nothing
 

@@ -56,8 +56,8 @@ def file_path(text: object) -> FilePath:
     inside = path == ROOT or path.startswith(f"{ROOT}/")
     if not inside or len(path) > MAX_PATH or _has_tricks(path):
         raise Refused(
-            f"Error: The path {shown(text)} is not allowed. Paths lie under {ROOT}, have at most "
-            f"{MAX_PATH} characters, and name every step plainly."
+            f"Error: The path {printable_path(text)} is not allowed. Paths lie under {ROOT}, have"
+            f" at most {MAX_PATH} characters, and name every step plainly."
         )
     return FilePath(path)
 
@@ -77,12 +77,12 @@ def _has_tricks(path: str) -> bool:
     )
 
 
-def shown(text: str) -> str:
+def printable_path(text: str) -> str:
     """A path as it can be shown: on character line, and of limited length."""
     return "".join(character if character.isprintable() else "�" for character in text[:MAX_PATH])
 
 
-def numbered(lines: list[str], first: int = 1) -> str:
+def number_lines(lines: list[str], first: int = 1) -> str:
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
 
@@ -94,7 +94,7 @@ def file_view(path: FilePath, content: str, view_range: object = None) -> str:
     start, end = 1, len(lines)
     if view_range is not None:
         start, end = _range(view_range, len(lines))
-    body = numbered(lines[start - 1 : end], start)
+    body = number_lines(lines[start - 1 : end], start)
     return f"Here's the content of {path.text} with line numbers:\n{body}"
 
 
@@ -128,7 +128,7 @@ def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
     )
 
 
-def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str]:
+def replace_text(path: FilePath, content: str, old: str, new: str) -> tuple[str, str]:
     """The content with the one occurrence of `old` replaced, and the message for the model."""
     found = content.count(old) if old else 0
     if found == 0:
@@ -145,7 +145,7 @@ def replaced(path: FilePath, content: str, old: str, new: str) -> tuple[str, str
     return changed, f"The memory file has been edited.\n{_snippet(changed, before, new)}"
 
 
-def inserted(content: str, line: object, text: str) -> str:
+def insert_text(content: str, line: object, text: str) -> str:
     """The content with text inserted after a line; 0 is before the first."""
     lines = content.split("\n")
     if not isinstance(line, int) or isinstance(line, bool) or not 0 <= line <= len(lines):
@@ -168,7 +168,7 @@ def _snippet(changed: str, before: str, new: str) -> str:
     first = before.count("\n")
     last = first + new.count("\n")
     start = max(0, first - _AROUND)
-    return numbered(lines[start : last + _AROUND + 1], start + 1)
+    return number_lines(lines[start : last + _AROUND + 1], start + 1)
 
 
 def _size(size: int) -> str:

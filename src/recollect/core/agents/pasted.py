@@ -97,7 +97,7 @@ def without_pasted(text: str) -> str:
     """What a person wrote into a message themselves."""
     prose = _FENCED.sub("\n", "\n".join(text.splitlines()))
     lines = _FORMS.sub("", _cut_elements(prose)).split("\n")
-    for find in (_tables, _chats, _indented):
+    for find in (_tables, _chats, _find_indented):
         for at in list(find(lines)):
             lines[at] = ""
     return "\n".join(lines)
@@ -175,7 +175,7 @@ def _chats(lines: Sequence[str]) -> Iterator[int]:
             yield from names
 
 
-def _indented(lines: Sequence[str]) -> Iterator[int]:
+def _find_indented(lines: Sequence[str]) -> Iterator[int]:
     """Lines that are indented like code and belong to no list."""
     in_list = False
     for at, line in enumerate(lines):

@@ -39,12 +39,12 @@ def own_words(lines: Iterable[bytes]) -> list[Said]:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if text := typed(entry):
+        if text := typed_text(entry):
             said.append(Said(text, _moment(entry.get("timestamp"))))
     return said
 
 
-def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
+def typed_text(entry: Any) -> str:  # noqa: ANN401  # JSON
     """What a person typed; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type", "user") != "user":
         return ""
@@ -65,7 +65,7 @@ def typed(entry: Any) -> str:  # noqa: ANN401  # JSON
     return "" if text.lstrip().startswith(("/", "!")) else text
 
 
-def answered(entry: Any) -> str:  # noqa: ANN401  # JSON
+def answer_text(entry: Any) -> str:  # noqa: ANN401  # JSON
     """What the agent said to the person; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type") != "assistant" or _is_aside(entry):
         return ""

@@ -59,7 +59,7 @@ class Finding:
     command: str
 
 
-def checked_kinds(named: Collection[str]) -> list[Kind]:
+def parse_kinds(named: Collection[str]) -> list[Kind]:
     """The kinds of these names, in canonical order; or InvalidInput."""
     for name in named:
         if name not in KINDS:
@@ -126,7 +126,7 @@ def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
                 yield Pair(known[one_id], known[other_id], likeness)
 
 
-def judged(pair: Pair, *, near: float = _NEAR) -> Finding | None:
+def compare_pair(pair: Pair, *, near: float = _NEAR) -> Finding | None:
     """What a pair is: a contradiction, a near duplicate, or nothing worth reporting."""
     older, newer = pair.older, pair.newer
     if words(older.content) == words(newer.content):
@@ -186,7 +186,7 @@ def _day(found: re.Match[str]) -> datetime | None:
         return None
 
 
-def unguarded_secret(memory: Memory) -> Finding | None:
+def find_unguarded_secret(memory: Memory) -> Finding | None:
     """A text that looks like a credential in a memory that is not sensitive."""
     if memory.is_sensitive:
         return None

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from recollect.core.curation.pairs import Kind
 from recollect.core.memory.links import SUPERSEDES, Link
-from recollect.core.memory.memory import Limits, Memory, checked
+from recollect.core.memory.memory import Limits, Memory, check_memory
 
 State = Literal["open", "later", "accepted", "rejected", "void"]
 """`void`: one of the memories was changed or forgotten before there was a decision."""
@@ -114,7 +114,7 @@ def merge(survivor: Memory, other: Memory, kind: Kind, limits: Limits) -> tuple[
         expanded_keywords=(*survivor.expanded_keywords, *addition.expanded_keywords),
         importance=survivor.importance if addition.importance is None else addition.importance[1],
     )
-    return checked(changed, limits), addition
+    return check_memory(changed, limits), addition
 
 
 def revert(survivor: Memory, entry: JournalEntry) -> Memory:

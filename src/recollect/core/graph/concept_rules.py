@@ -142,9 +142,7 @@ def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, in
     """
     plain = no_names(languages)
     runs = [
-        trimmed
-        for match in NAME.finditer(text)
-        if (trimmed := _trimmed(text, *match.span(), plain))
+        trimmed for match in NAME.finditer(text) if (trimmed := _trim(text, *match.span(), plain))
     ]
     sure = {text[start:end] for start, end in runs if not _opens(text, start)}
     return [
@@ -155,7 +153,7 @@ def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, in
     ]
 
 
-def _trimmed(text: str, start: int, end: int, no_names: frozenset[str]) -> tuple[int, int] | None:
+def _trim(text: str, start: int, end: int, no_names: frozenset[str]) -> tuple[int, int] | None:
     """A run without the plain words that open its sentence ("When Anna"); none of it when there
     are only plain words in it.
     """

@@ -100,12 +100,12 @@ class ReadTexts:
 def read_by_rules(job: ExtractionJob) -> Extraction:
     """What a memory says, without a language model."""
     found = mentions(job.content, tags=job.tags, expanded_keywords=job.expanded_keywords)
-    return joined(
+    return join_extraction(
         found, tuple(Fact(r.source, r.relation, r.target) for r in relations(job.content))
     )
 
 
-def joined(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
+def join_extraction(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
     """Mentions and facts as they can be stored: keys of a storable length, each once, and every
     key of a fact among the mentions.
     """
@@ -123,7 +123,7 @@ def joined(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
     return Extraction(tuple(by_key.values()), kept[:MAX_FACTS])
 
 
-def named(label: str) -> Mention | None:
+def to_mention(label: str) -> Mention | None:
     """A concept with this name; None when nothing is left of the name."""
     tidy = " ".join(label.split())[:MAX_KEY]
     key = concept_key(tidy)

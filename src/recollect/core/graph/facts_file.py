@@ -21,9 +21,9 @@ from recollect.core.graph.extraction import (
     MAX_RELATION,
     Extraction,
     Fact,
-    joined,
-    named,
+    join_extraction,
     tidy_relation,
+    to_mention,
 )
 from recollect.core.text.analysis import unstorable
 
@@ -58,7 +58,7 @@ class FileFacts:
 
     def extraction(self, reference: str) -> Extraction:
         mentioned = tuple(self.mentions.get(reference, {}).values())
-        return joined(mentioned, tuple(self.facts.get(reference, ())))
+        return join_extraction(mentioned, tuple(self.facts.get(reference, ())))
 
     def left_out(self, reference: str, kept: Extraction) -> dict[LineError, int]:
         """The facts of a memory that are not among what is kept of it: for each line and reason
@@ -71,7 +71,7 @@ class FileFacts:
             if fact not in there
         )
         return {
-            LineError(line, f"{_counted(count)} left out: {reason}"): count
+            LineError(line, f"{_count_facts(count)} left out: {reason}"): count
             for (line, reason), count in lost.items()
         }
 
@@ -111,11 +111,11 @@ def _read_line(said: FileFacts, number: int, line: str) -> None:
 
 def _read_memory(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
     reference = _text(fields.get("memory", fields.get("doc")), "memory")
-    entities = [_mention(name) for name in _listed(fields.get("entities", []), "entities")]
+    entities = [_mention(name) for name in _check_list(fields.get("entities", []), "entities")]
     facts = [
-        fact for entry in _listed(fields.get("triples", []), "triples") for fact in _fact(entry)
+        fact for entry in _check_list(fields.get("triples", []), "triples") for fact in _fact(entry)
     ]
-    _mentioned(
+    _add_mentions(
         said, number, reference, [*entities, *(name for _, names in facts for name in names)]
     )
     stated = said.facts.setdefault(reference, {})
@@ -125,19 +125,19 @@ def _read_memory(said: FileFacts, number: int, fields: Mapping[str, Any]) -> Non
 
 def _read_concept(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
     concept = _mention(fields.get("concept", fields.get("entity")))
-    names = [_mention(name) for name in _listed(fields.get("aliases", []), "aliases")]
+    names = [_mention(name) for name in _check_list(fields.get("aliases", []), "aliases")]
     others = [name for name in names if name.key != concept.key]
     references = [
         _text(entry, "memories")
-        for entry in _listed(fields.get("memories", fields.get("docs", [])), "memories")
+        for entry in _check_list(fields.get("memories", fields.get("docs", [])), "memories")
     ]
     for reference in references:
-        _mentioned(said, number, reference, [concept, *others])
+        _add_mentions(said, number, reference, [concept, *others])
     if references:
         said.aliases.extend((concept.key, other.key) for other in others)
 
 
-def _mentioned(said: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
+def _add_mentions(said: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
     said.lines.setdefault(reference, number)
     mentions = said.mentions.setdefault(reference, {})
     for mention in names:
@@ -171,13 +171,13 @@ def _why_not(fact: Fact, names: set[str]) -> str:
     return f"a memory states at most {MAX_FACTS} facts"
 
 
-def _counted(facts: int) -> str:
+def _count_facts(facts: int) -> str:
     return "1 fact is" if facts == 1 else f"{facts} facts are"
 
 
 def _mention(name: object) -> Mention:
     text = _text(name, "a name")
-    if (mention := named(text)) is None:
+    if (mention := to_mention(text)) is None:
         raise ValueError(f"{text[:40]!r} is no name")
     return mention
 
@@ -190,7 +190,7 @@ def _text(value: object, what: str) -> str:
     return value.strip()
 
 
-def _listed(value: object, what: str) -> list[Any]:
+def _check_list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"{what} is not a list")  # noqa: TRY004  # as above
     return value

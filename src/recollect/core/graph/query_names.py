@@ -62,7 +62,7 @@ def runs(query: str) -> list[Run]:
     return sorted(found, key=lambda run: (run.first - run.after, run.first))
 
 
-def named_among(found: list[Run], known: Mapping[str, str]) -> list[str]:
+def select_names(found: list[Run], known: Mapping[str, str]) -> list[str]:
     """The keys of the names in a query: of those that are known, by how memories write them, the
     longest first, no word twice.
     """

@@ -20,10 +20,10 @@ from recollect.core.graph.extraction import (
     Extraction,
     ExtractionJob,
     Fact,
-    joined,
-    named,
+    join_extraction,
     read_by_rules,
     tidy_relation,
+    to_mention,
 )
 
 MAX_TRIPLES: Final = 60
@@ -78,7 +78,7 @@ def by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
         if isinstance(entry, Mapping) and isinstance(entry.get("triples"), list):
             place = places.get(entry["id"]) if isinstance(entry.get("id"), str) else None
             if place is not None:
-                found.setdefault(place, _bounded(entry["triples"]))
+                found.setdefault(place, _limit_triples(entry["triples"]))
     return found
 
 
@@ -96,7 +96,7 @@ def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
     first: dict[str, Mention] = {}
     for mention in mentions:
         first.setdefault(mention.key, mention)
-    return joined(tuple(first.values()), tuple(facts))
+    return join_extraction(tuple(first.values()), tuple(facts))
 
 
 def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | None:
@@ -105,7 +105,7 @@ def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | N
     subject, relation, object_ = (entry.get(name) for name in ("subject", "relation", "object"))
     if not (isinstance(subject, str) and isinstance(relation, str) and isinstance(object_, str)):
         return None
-    source, target, said = named(subject), named(object_), tidy_relation(relation)
+    source, target, said = to_mention(subject), to_mention(object_), tidy_relation(relation)
     if source is None or target is None or not said or len(said) > MAX_RELATION:
         return None
     if not (_words(subject) & words and _words(object_) & words):
@@ -114,7 +114,7 @@ def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | N
     return source, target, Fact(source.key, said, target.key, since, until)
 
 
-def _bounded(triples: Sequence[object]) -> list[object]:
+def _limit_triples(triples: Sequence[object]) -> list[object]:
     """What is kept of an answer: short texts, and not too many of them."""
     kept: list[object] = []
     for entry in triples[:MAX_TRIPLES]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from recollect.core.agents.transcript import answered, typed
+from recollect.core.agents.transcript import answer_text, typed_text
 from recollect.core.imports.found import ImportProblem, Item, moment_of, turn
 from recollect.core.imports.lines import Lines, objects
 from recollect.core.imports.notes import markdown
@@ -69,7 +69,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
         if not isinstance(message, dict):
             continue
         speaker = _SENDERS.get(str(message.get("sender")))
-        text = _said(message)
+        text = _text_of(message)
         if speaker is None or not text:
             continue
         yield from turn(
@@ -85,7 +85,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
         )
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _text_of(message: Mapping[str, Any]) -> str:
     """The text of a message; without thinking, tools and attached documents."""
     blocks = message.get("content")
     texts = [
@@ -118,11 +118,11 @@ def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int
         place, entry = item
         session = entry.get("sessionId")
         speaker, text = (
-            ("User", typed(entry).strip())
+            ("User", typed_text(entry).strip())
             if entry.get("type") == "user"
             else (
                 "Assistant",
-                answered(entry),
+                answer_text(entry),
             )
         )
         if not isinstance(session, str) or not text:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from recollect.core.imports import claude, json_exports
-from recollect.core.imports.formats import Recognised, unrecognised
+from recollect.core.imports.formats import Recognised, unknown_format
 from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
 from recollect.core.imports.records import FIELDS, delimiter_of
@@ -124,7 +124,7 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")
     if document is None or not listed:
-        raise unrecognised()
+        raise unknown_format()
     return Recognised("chatgpt-memories", "guess", "it is a list of something")
 
 

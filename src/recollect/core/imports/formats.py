@@ -56,7 +56,7 @@ def check_format(format: str | None) -> Format | None:
     )
 
 
-def unrecognised() -> InvalidInput:
+def unknown_format() -> InvalidInput:
     return InvalidInput(
         "the format could not be detected from the content",
         field="format",

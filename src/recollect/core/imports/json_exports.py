@@ -98,7 +98,7 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
     title = talk.get("title")
     words = (title,) if isinstance(title, str) and title.strip() else ()
     started = moment_of(talk.get("create_time"))
-    for step, node in enumerate(_shown(talk), 1):
+    for step, node in enumerate(_visible_branch(talk), 1):
         message = node.get("message")
         if not isinstance(message, dict) or (spoken := _spoken(message)) is None:
             continue
@@ -116,7 +116,7 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
         )
 
 
-def _shown(talk: dict[str, Any]) -> list[dict[str, Any]]:
+def _visible_branch(talk: dict[str, Any]) -> list[dict[str, Any]]:
     """The branch that a person sees, from its end to its root; without an end, every node."""
     mapping = talk["mapping"]
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}

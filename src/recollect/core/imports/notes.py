@@ -126,7 +126,7 @@ def markdown(
     category: str = "note",
     project: str | None = None,
 ) -> Iterator[Item]:
-    for item in _found(text.removeprefix("\ufeff"), most, category, tags):
+    for item in _find_statements(text.removeprefix("\ufeff"), most, category, tags):
         # The same statement about two projects is two memories.
         yield item if project is None else replace(item, project=project, key=project)
 
@@ -152,7 +152,7 @@ def document(text: str, most: int, name: str) -> Iterator[Item]:
 
 def claude_rules(text: str, most: int) -> Iterator[Item]:
     """A CLAUDE.md: what its author wants an agent to do."""
-    yield from _found(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
+    yield from _find_statements(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
 
 
 def claude_memory(text: str, most: int) -> Iterator[Item]:
@@ -160,7 +160,7 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
     whole = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(whole)
     if front is None:
-        entries = _found(whole, most, "fact", ("claude",))
+        entries = _find_statements(whole, most, "fact", ("claude",))
         yield from (entry for entry in entries if not _POINTER.search(_content(entry)))
         return
     found = (_FIELD.match(line) for line in front[1].split("\n"))
@@ -190,7 +190,7 @@ def _content(item: Item) -> str:
     return item.content if isinstance(item, Found) else ""
 
 
-def _found(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Found]:
+def _find_statements(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Found]:
     whole = text.replace("\r\n", "\n")
     front = _FRONT.match(whole)
     skipped = front[0].count("\n") if front else 0

@@ -31,7 +31,7 @@ def records(lines: Lines, most: int) -> Iterator[Item]:
 
 def record_list(document: Iterable[Any], most: int) -> Iterator[Item]:
     """The same objects in one JSON list."""
-    yield from _read(_numbered(document), most)
+    yield from _read(_number_items(document), most)
 
 
 def rows(text: str, most: int) -> Iterator[Item]:
@@ -97,7 +97,7 @@ def _cell(name: str, text: str) -> Any:  # noqa: ANN401  # a JSON value
     return text
 
 
-def _numbered(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
+def _number_items(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem]:
     for number, item in enumerate(document, 1):
         if isinstance(item, dict):
             yield f"item {number}", item
@@ -119,12 +119,12 @@ def _read(given: Iterable[tuple[str, dict[str, Any]] | ImportProblem], most: int
             names = ", ".join(repr(name[:60]) for name in sorted(new))
             yield ImportProblem(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
         try:
-            yield from _found(place, values, most)
+            yield from _parse_record(place, values, most)
         except _Wrong as error:
             yield ImportProblem(place, str(error), _REMEDY)
 
 
-def _found(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
+def _parse_record(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
     content = _text(values, "content")
     if content is None or not content.strip():
         raise _Wrong("`content` is missing")

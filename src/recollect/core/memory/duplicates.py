@@ -34,7 +34,7 @@ def normalize(text: str) -> str:
     return re.sub(INSIGNIFICANT, "", unicodedata.normalize("NFKC", text).casefold())
 
 
-def removed_since() -> Conflict:
+def removal_conflict() -> Conflict:
     """Why a copy of a text is not stored, if it is older than the removal of that text."""
     return Conflict(
         "the same text was erased, forgotten or replaced since",
@@ -76,8 +76,8 @@ def merge_draft(stored: Memory, again: Memory) -> Memory:
     return replace(
         stored,
         category=again.category if is_said else stored.category,
-        tags=_joined(stored.tags, again.tags),
-        expanded_keywords=_joined(stored.expanded_keywords, again.expanded_keywords),
+        tags=_union(stored.tags, again.tags),
+        expanded_keywords=_union(stored.expanded_keywords, again.expanded_keywords),
         links=tuple(dict.fromkeys((*stored.links, *again.links))),
         importance=max(stored.importance, raised),
         is_sensitive=stored.is_sensitive or again.is_sensitive,
@@ -86,5 +86,5 @@ def merge_draft(stored: Memory, again: Memory) -> Memory:
     )
 
 
-def _joined(before: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ...]:
+def _union(before: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*before, *added)))

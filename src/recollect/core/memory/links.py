@@ -41,7 +41,7 @@ class Pointer:
     is_dangling: bool = False
 
 
-def checked_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
+def check_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
     """The links in canonical order without duplicates; or InvalidInput."""
     tidy = tuple(sorted(set(links)))
     if len(tidy) > MAX_LINKS:
@@ -86,7 +86,7 @@ def from_values(values: Iterable[Mapping[str, Any]]) -> tuple[Link, ...]:
     return tuple(sorted({Link(str(value["kind"]), UUID(str(value["target"]))) for value in values}))
 
 
-def merged(
+def merge_links(
     before: Sequence[Mapping[str, Any]],
     local: Sequence[Mapping[str, Any]],
     remote: Sequence[Mapping[str, Any]],

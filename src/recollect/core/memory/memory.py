@@ -15,7 +15,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.fields import NOT_EXPORTED, NOT_STORED, Field, fields_of
-from recollect.core.memory.links import Link, checked_links
+from recollect.core.memory.links import Link, check_links
 from recollect.core.text.analysis import unstorable
 
 EPISODE: Final = "episode"
@@ -191,14 +191,14 @@ class Limits:
         return _JSON_GROWTH * (texts + self.unknown)
 
 
-def checked(memory: Memory, limits: Limits) -> Memory:
+def check_memory(memory: Memory, limits: Limits) -> Memory:
     """The memory as it will be stored: texts repaired and trimmed, tags and links without
     duplicates; or InvalidInput.
     """
     stated: dict[str, Any] = {
-        name: _checked_value(FIELDS[name], getattr(memory, name), limits) for name in STATED_FIELDS
+        name: _check_value(FIELDS[name], getattr(memory, name), limits) for name in STATED_FIELDS
     }
-    stated["links"] = checked_links(memory.links, memory.id)
+    stated["links"] = check_links(memory.links, memory.id)
     tidy = replace(memory, **stated)
     _check_validity(tidy)
     _check_content(tidy.content, limits)
@@ -213,17 +213,17 @@ def checked(memory: Memory, limits: Limits) -> Memory:
     return tidy
 
 
-def _checked_value(field: Field, value: Any, limits: Limits) -> Any:  # noqa: ANN401  # of its kind
+def _check_value(field: Field, value: Any, limits: Limits) -> Any:  # noqa: ANN401  # of its kind
     if field.name == "content":
-        return repaired(value).strip()
+        return repair_text(value).strip()
     if field.kind == "texts":
         return _words(value, field.name, limits)
     if field.kind == "text" and field.is_optional:
         return _label(value, field.name, limits)
-    return checked_moment(value, field.name) if field.kind == "moment" else value
+    return check_moment(value, field.name) if field.kind == "moment" else value
 
 
-def dated(memory: Memory, now: datetime) -> Memory:
+def correct_dates(memory: Memory, now: datetime) -> Memory:
     """The memory with its writer's dates, except for those that only a wrong clock gives: a date
     more than a day ahead becomes the present.
     """
@@ -239,7 +239,7 @@ def dated(memory: Memory, now: datetime) -> Memory:
     )
 
 
-def checked_scope(scope: Scope) -> Scope:
+def clean_scope(scope: Scope) -> Scope:
     """The scope with its names trimmed like a memory's, so that a name finds what was stored under
     it. A blank name is rejected, since omitting it would widen the scope.
     """
@@ -247,11 +247,11 @@ def checked_scope(scope: Scope) -> Scope:
     sessions, tags = several(scope.sessions, "sessions"), several(scope.tags, "tags")
     return replace(
         scope,
-        project=None if scope.project is None else checked_name(scope.project, "project"),
-        sessions=tuple(checked_name(session, "sessions") for session in sessions),
-        tags=tuple(checked_name(tag, "tags") for tag in tags),
-        since=checked_moment(scope.since, "since"),
-        until=checked_moment(scope.until, "until"),
+        project=None if scope.project is None else check_name(scope.project, "project"),
+        sessions=tuple(check_name(session, "sessions") for session in sessions),
+        tags=tuple(check_name(tag, "tags") for tag in tags),
+        since=check_moment(scope.since, "since"),
+        until=check_moment(scope.until, "until"),
     )
 
 
@@ -322,7 +322,9 @@ def _check_validity(memory: Memory) -> None:
 
 def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
     each = several(words, field)
-    tidy = tuple(dict.fromkeys(stripped for word in each if (stripped := repaired(word).strip())))
+    tidy = tuple(
+        dict.fromkeys(stripped for word in each if (stripped := repair_text(word).strip()))
+    )
     if len(tidy) > limits.words:
         raise InvalidInput(
             f"{len(tidy)} {field} given; the limit is {limits.words}",
@@ -336,16 +338,16 @@ def _words(words: Iterable[str], field: str, limits: Limits) -> tuple[str, ...]:
 
 
 def _label(text: str | None, field: str, limits: Limits) -> str | None:
-    if text is None or not (tidy := repaired(text).strip()):
+    if text is None or not (tidy := repair_text(text).strip()):
         return None
     _check_length(tidy, field, limits.label)
     _check_storable(tidy, field)
     return tidy
 
 
-def checked_name(text: str, field: str) -> str:
+def check_name(text: str, field: str) -> str:
     """The name trimmed; or InvalidInput with the field as the caller named it."""
-    tidy = repaired(text).strip()
+    tidy = repair_text(text).strip()
     if not tidy:
         raise InvalidInput(
             f"{field} contains a blank name",
@@ -356,7 +358,7 @@ def checked_name(text: str, field: str) -> str:
     return tidy
 
 
-def checked_moment(moment: datetime | None, field: str) -> datetime | None:
+def check_moment(moment: datetime | None, field: str) -> datetime | None:
     """The moment in UTC; or InvalidInput if it cannot be compared with others."""
     if moment is None:
         return None
@@ -381,7 +383,7 @@ def _check_length(text: str, field: str, limit: int) -> None:
         )
 
 
-def repaired(text: str) -> str:
+def repair_text(text: str) -> str:
     """The text as UTF-8 has it: halves of surrogate pairs, which broken UTF-8 turns into, are
     joined, or replaced by U+FFFD.
     """

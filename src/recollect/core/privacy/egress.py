@@ -24,7 +24,7 @@ _ADDRESS: Final = (
 )
 
 
-def allowed(url: str, egress: Egress) -> bool:
+def is_allowed(url: str, egress: Egress) -> bool:
     """Whether text may be sent to `url`: to this machine always, elsewhere only if allowed."""
     return is_loopback(url) or (egress == "hosted" and re.fullmatch(_ADDRESS, url) is not None)
 
@@ -37,7 +37,7 @@ def require_allowed(url: str, egress: Egress) -> None:
             field="url",
             remedy="Write it as https://host/path, without user name, query or escapes.",
         )
-    if not allowed(url, egress):
+    if not is_allowed(url, egress):
         raise InvalidInput(
             f"RECOLLECT_EGRESS={egress} keeps all text on this machine, but {url} is "
             "another machine.",

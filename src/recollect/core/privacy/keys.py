@@ -15,7 +15,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import checked_name
+from recollect.core.memory.memory import check_name
 from recollect.core.memory.owner import MAX_NAME, check_owner
 from recollect.core.text.analysis import unstorable
 
@@ -53,7 +53,7 @@ class Key:
         return self.expires_at is not None and self.expires_at <= now
 
 
-def checked_role(text: str) -> Role:
+def parse_role(text: str) -> Role:
     for role in ROLES:
         if role == text:
             return role
@@ -74,7 +74,7 @@ def check_new_key(key: Key, now: datetime) -> None:
             remedy=f"Use up to {MAX_NAME} characters of valid text.",
         )
     if key.project is not None:
-        checked_name(key.project, "project")
+        check_name(key.project, "project")
         if key.role == "admin":
             raise InvalidInput(
                 "an admin key cannot be limited to a project: it manages the whole server",

@@ -30,17 +30,17 @@ def locations(error: BaseException) -> list[str]:
 
 def safe_traceback(error: BaseException) -> str:
     """The full traceback with its causes, in Python's format, without foreign texts."""
-    return "".join(_traced(error))
+    return "".join(_format_trace(error))
 
 
-def _traced(error: BaseException) -> Iterator[str]:
+def _format_trace(error: BaseException) -> Iterator[str]:
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if earlier is not None:
-        yield from _traced(earlier)
+        yield from _format_trace(earlier)
         yield "\nThen:\n\n"
     yield "Traceback (most recent call last):\n"
     yield from extract_tb(error.__traceback__).format()
     message = f": {error}" if isinstance(error, RecollectError) else ""
     yield f"{type(error).__qualname__}{message}\n"
     for inner in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
-        yield from _traced(inner)
+        yield from _format_trace(inner)

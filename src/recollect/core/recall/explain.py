@@ -116,7 +116,7 @@ class WhyReport:
     note: str | None = None
 
 
-def superseded(by: UUID) -> Obstacle:
+def superseded_obstacle(by: UUID) -> Obstacle:
     return Obstacle(
         "superseded",
         f"it is superseded, and {by} stands in its place",

@@ -59,7 +59,7 @@ def leg_obstacle(
     elif facts.status == "ran":
         found = _unfound(name, facts, memory, request, deeper)
     else:
-        found = _unasked(name, facts, request)
+        found = _explain_not_asked(name, facts, request)
     if found is None:
         return None
     kind, what, remedy = found
@@ -75,7 +75,7 @@ def _sensitive(name: LegName) -> _Found:
     )
 
 
-def _unasked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Found:
+def _explain_not_asked(name: LegName, facts: LegFacts, request: RecallRequest) -> _Found:
     because = f": {facts.note}" if facts.note else ""
     remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
     doctor = "Run `recollect doctor` to see which legs are available and how to add more."
@@ -118,7 +118,7 @@ def _unfound(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
 ) -> _Found | None:
     if facts.score is None:
-        return _unmatched(name, facts, memory, request)
+        return _explain_no_match(name, facts, memory, request)
     if facts.rank is None:
         return (
             "below_floor",
@@ -134,7 +134,7 @@ def _unfound(
     return None
 
 
-def _unmatched(
+def _explain_no_match(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest
 ) -> _Found | None:
     if memory.deleted_at is not None:

@@ -221,13 +221,13 @@ def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
     return {
         leg: [
             weights[leg] / total * candidate.trust * scaled
-            for candidate, scaled in zip(found, _scaled(found, LOWEST_SCORE[leg]), strict=True)
+            for candidate, scaled in zip(found, _scale(found, LOWEST_SCORE[leg]), strict=True)
         ]
         for leg, found in answers.items()
     }
 
 
-def _scaled(found: Sequence[Candidate], lowest: float) -> list[float]:
+def _scale(found: Sequence[Candidate], lowest: float) -> list[float]:
     best = max(candidate.score for candidate in found)
     span = best - lowest
     if span <= 0.0:  # every score is the least possible one: nothing tells them apart

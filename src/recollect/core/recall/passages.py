@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.recall.request import Hit, MatchedWords, Passage
 from recollect.core.text.passages import Span, cut_passages
-from recollect.core.text.terms import QueryTerms, analyze_fields, named_languages, query_forms
+from recollect.core.text.terms import QueryTerms, analyze_fields, find_named_languages, query_forms
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -102,7 +102,7 @@ def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None
     """The passage that has most of what the query asks for; a word that few passages have counts
     more. None if no passage has any.
     """
-    terms = QueryTerms(query, memory.content, named_languages(memory.tags))
+    terms = QueryTerms(query, memory.content, find_named_languages(memory.tags))
     held = [terms.held_by(memory.content[slice(*span)]) for span in spans]
     having = Counter(chain.from_iterable(held))
     weights = {number: log(1.0 + len(spans) / count) for number, count in having.items()}

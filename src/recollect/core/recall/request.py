@@ -14,7 +14,7 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.links import Pointer
-from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, checked_moment, checked_scope
+from recollect.core.memory.memory import EVERYWHERE, Memory, Scope, check_moment, clean_scope
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.passages import Span
 
@@ -75,8 +75,8 @@ class RecallRequest:
         tidy = {
             "query": clean_query(self.query),
             "expanded_query": clean_query(self.expanded_query),
-            "scope": replace(checked_scope(self.scope), forgotten=False, valid_at=None),
-            "as_of": checked_moment(self.as_of, "as_of"),
+            "scope": replace(clean_scope(self.scope), forgotten=False, valid_at=None),
+            "as_of": check_moment(self.as_of, "as_of"),
         }
         for name, value in tidy.items():
             object.__setattr__(self, name, value)

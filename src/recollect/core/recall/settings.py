@@ -113,7 +113,7 @@ class RecallSettings:
 
     def changed(self, changes: Mapping[str, object]) -> RecallSettings:
         """These settings with some of them changed; InvalidInput names the first one refused."""
-        checked: dict[str, Any] = {name: _checked(name, value) for name, value in changes.items()}
+        checked: dict[str, Any] = {name: _check(name, value) for name, value in changes.items()}
         return replace(self, **checked)
 
 
@@ -205,11 +205,11 @@ def _usable(rows: Mapping[str, object]) -> dict[str, Any]:
     usable: dict[str, Any] = {}
     for name, value in rows.items():
         with suppress(InvalidInput):
-            usable[name] = _checked(name, value)
+            usable[name] = _check(name, value)
     return usable
 
 
-def _checked(name: str, value: object) -> float | int | str:
+def _check(name: str, value: object) -> float | int | str:
     if name not in LEGAL:
         raise InvalidInput(
             f"there is no setting named {name[:60]!r}",

@@ -14,7 +14,7 @@ from math import isfinite
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.memory import Limits, Memory, checked, dated
+from recollect.core.memory.memory import Limits, Memory, check_memory, correct_dates
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.privacy.sensitivity import new_texts, strings_in
 from recollect.core.sync.model import (
@@ -49,7 +49,7 @@ def decide(
         return _new(owner, item, limits, now) if "content" in item.fields else None
     if not _is_based_on(item, current):
         return None
-    return _changed(item, current, current.state, limits, now)
+    return _apply_change(item, current, current.state, limits, now)
 
 
 def _is_based_on(item: Outgoing, current: Remote) -> bool:
@@ -70,19 +70,17 @@ def _new(owner: str, item: Outgoing, limits: Limits, now: datetime) -> Decision:
         updated_at=item.updated_at,
     )
     version = max(1, min(item.version, _MAX_VERSIONS_AT_ONCE))
-    return _accepted(item, State(empty), limits, version, now)
+    return _accept(item, State(empty), limits, version, now)
 
 
-def _changed(
+def _apply_change(
     item: Outgoing, current: Remote, state: State, limits: Limits, now: datetime
 ) -> Decision:
     version = min(item.version, current.version + _MAX_VERSIONS_AT_ONCE)
-    return _accepted(item, state, limits, max(version, current.version + 1), now)
+    return _accept(item, state, limits, max(version, current.version + 1), now)
 
 
-def _accepted(
-    item: Outgoing, before: State, limits: Limits, version: int, now: datetime
-) -> Decision:
+def _accept(item: Outgoing, before: State, limits: Limits, version: int, now: datetime) -> Decision:
     """A push says what `remember` and `update` say, so the same is checked, and the same text makes
     a memory sensitive.
     """
@@ -91,7 +89,7 @@ def _accepted(
         check_uuid7(item.id)
         after = before.changed(fields, version=version, updated_at=item.updated_at)
         _check_unknown(after.extra, limits)
-        memory = dated(checked(after.memory, limits), now)
+        memory = correct_dates(check_memory(after.memory, limits), now)
     except InvalidInput as error:
         return Refusal(str(error), error.remedy)
     if _secret_in(fields, before) is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from recollect.core.memory.links import merged as merged_links
+from recollect.core.memory.links import merge_links as merged_links
 from recollect.core.sync.model import WITHOUT_TEXT, Fields, Kind, Remote, State, delta
 
 _ABSENT = object()
@@ -143,23 +143,23 @@ def reconcile(known: Known, remote: Remote) -> Outcome | None:
     if remote.change <= known.change:
         return None
     if remote.is_erased:
-        return _erased_there(known)
+        return _merge_erased_there(known)
     if remote.state is None:
-        return _kept_there(known, remote)
+        return _merge_kept_there(known, remote)
     if known.is_erased:
-        return _erased_here(known, remote, remote.state)
+        return _merge_erased_here(known, remote, remote.state)
     if known.local is None or not (known.waits or known.is_withheld):
         return Outcome(remote.state)
     return _both_changed(known, known.local, remote, remote.state)
 
 
-def _erased_there(known: Known) -> Outcome:
+def _merge_erased_there(known: Known) -> Outcome:
     if known.local is None or not known.waits:
         return Outcome(None)
     return Outcome(None, lost=Lost("orphan", known.local.fields))
 
 
-def _kept_there(known: Known, remote: Remote) -> Outcome:
+def _merge_kept_there(known: Known, remote: Remote) -> Outcome:
     """It is sensitive on the server and stays there: so is the local copy from now on. A text that
     was written here and may not travel still waits: were the memory erased there, it is kept.
     """
@@ -183,7 +183,7 @@ def _has_other_text(state: State, base: State | None) -> bool:
     return base is None or not delta(state, base).keys() <= set(WITHOUT_TEXT)
 
 
-def _erased_here(known: Known, remote: Remote, theirs: State) -> Outcome:
+def _merge_erased_here(known: Known, remote: Remote, theirs: State) -> Outcome:
     is_own_edit = known.edit is not None and remote.edit == known.edit
     if is_own_edit and remote.edit_version == remote.version:
         return Outcome(None, waits=True, is_erased=True)  # it is what was erased, arrived late

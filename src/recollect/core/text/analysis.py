@@ -39,7 +39,7 @@ def clean_query(text: str) -> str:
     """Any text as a query that every store can be handed: normalised, bounded, no controls."""
     bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", _head_and_tail(text)))
     if not bounded.isascii():
-        bounded = _bound_marks(bounded)
+        bounded = _limit_marks(bounded)
     return unicodedata.normalize("NFC", bounded).strip()
 
 
@@ -50,7 +50,7 @@ def _head_and_tail(text: str) -> str:
     return f"{_CUT_AT_END.sub('', text[:half])} {_CUT_AT_START.sub('', text[-half + 1 :])}"
 
 
-def _bound_marks(text: str) -> str:
+def _limit_marks(text: str) -> str:
     """At most 30 marks on a character, as Unicode's stream-safe format has it: sorting more takes
     time that grows with the square of their number.
     """

@@ -66,7 +66,7 @@ UNKNOWN: Final = "und"
 """A language in a script that no known one is written in."""
 
 
-def unspaced_language(character: str) -> str:
+def guess_unspaced_language(character: str) -> str:
     """The language of a character of a script that is written without spaces; empty if unknown."""
     code = ord(character)
     return next((name for first, last, name in _UNSPACED if first <= code <= last), "")

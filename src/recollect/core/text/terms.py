@@ -18,7 +18,13 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from recollect.core.text.languages import UNKNOWN, guess, languages_of, script_of, unspaced_language
+from recollect.core.text.languages import (
+    UNKNOWN,
+    guess,
+    guess_unspaced_language,
+    languages_of,
+    script_of,
+)
 from recollect.core.text.segments import MAX_WORD, Segment, segments, segments_except
 from recollect.core.text.stop_words import stop_words
 
@@ -93,7 +99,9 @@ def analyze_fields(
     tags = list(tags)
     texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
     found = [segments(text) for text in texts]
-    languages = _languages([each for field in found[:-1] for each in field], named_languages(tags))
+    languages = _languages(
+        [each for field in found[:-1] for each in field], find_named_languages(tags)
+    )
     room = _Room(MAX_BYTES)
     # The content comes last: however long it is, its tags find it.
     last, third, second, first = (
@@ -102,7 +110,7 @@ def analyze_fields(
     return Analyzed((first, second, third, last), languages)
 
 
-def named_languages(tags: Iterable[str]) -> list[str]:
+def find_named_languages(tags: Iterable[str]) -> list[str]:
     """The languages that a memory's tags name."""
     return [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
 
@@ -218,7 +226,9 @@ def _languages(found: Sequence[Segment], named: Collection[str] = ()) -> tuple[s
     unspaced = [name for kind, name in (("k", "ja"), ("g", "ko")) if kind in kinds]
     if "w" in kinds:
         texts = (each.text for each in found if "w" in each.classes)
-        unspaced += dict.fromkeys(filter(None, map(unspaced_language, chain.from_iterable(texts))))
+        unspaced += dict.fromkeys(
+            filter(None, map(guess_unspaced_language, chain.from_iterable(texts)))
+        )
     if "h" in kinds and not unspaced:
         unspaced = ["zh"]
     return (*guess(words, named), *unspaced)
@@ -236,7 +246,7 @@ def _forms(
             if forms:
                 yield forms
         elif kind == "whole":
-            yield (_written(text),)
+            yield (_normalize_word(text),)
         elif kind == "symbol":
             yield (text[0],)
         else:
@@ -265,14 +275,14 @@ def _characters_of(run: Segment) -> list[str]:
 def _syllables(text: str) -> str:
     """Hangul composed; macOS writes the letters of a syllable one by one."""
     pieces = range(0, len(text), MAX_WORD)
-    return "".join(_written(text[at : at + MAX_WORD]) for at in pieces)
+    return "".join(_normalize_word(text[at : at + MAX_WORD]) for at in pieces)
 
 
 def _characters(run: Segment) -> list[str]:
     if "m" not in run.classes:
-        return [_written_character(each) for each in run.text]
+        return [_normalize_character(each) for each in run.text]
     spans = (match.span() for match in _MARKED.finditer(run.classes))
-    return [_written_character(run.text[start:end]) for start, end in spans]
+    return [_normalize_character(run.text[start:end]) for start, end in spans]
 
 
 def _is_han(character: str) -> bool:
@@ -290,7 +300,7 @@ def _cache_for(languages: tuple[str, ...]) -> dict[str, Forms]:
 
 
 def _forms_of(word: str, languages: Collection[str]) -> Forms:
-    written = _written(word)
+    written = _normalize_word(word)
     if not written or written[0].isdigit():
         return _all_forms(written, ())
     return _all_forms(written, languages_of(script_of(written), languages))
@@ -301,16 +311,16 @@ def _all_forms(written: str, languages: tuple[str, ...]) -> Forms:
     for language in languages or ("",):
         # Each language folds for itself: a letter that one tells apart is an accent in another.
         kept = _KEPT.get(language, "") + _ALWAYS_KEPT
-        forms += (_folded(form, kept) for form in (written, _stem(written, language)))
+        forms += (_fold_accents(form, kept) for form in (written, _stem(written, language)))
     return tuple(form for form in dict.fromkeys(forms) if form)
 
 
 @lru_cache(maxsize=_CACHED)
-def _written_character(text: str) -> str:
-    return _written(text)
+def _normalize_character(text: str) -> str:
+    return _normalize_word(text)
 
 
-def _written(word: str) -> str:
+def _normalize_word(word: str) -> str:
     """As it is written, whatever its case, width and composition; without what is not seen."""
     if word.isascii():
         return word.lower()
@@ -329,7 +339,7 @@ def _is_seen(character: str) -> bool:
     )
 
 
-def _folded(word: str, kept: str) -> str:
+def _fold_accents(word: str, kept: str) -> str:
     """Without accents and vowel points, except on letters that a language tells apart."""
     if word.isascii():
         return word

@@ -34,7 +34,7 @@ from recollect.shells.api import status as status_
 from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
-from recollect.shells.api.openapi import PREFIX, completed
+from recollect.shells.api.openapi import PREFIX, complete_document
 from recollect.shells.asgi.identity import Identity
 from recollect.shells.asgi.limits import RequestLimits
 from recollect.shells.asgi.observation import Observation
@@ -145,7 +145,7 @@ def create_app(
 
 def _document(app: FastAPI, limits: Limits) -> dict[str, Any]:
     """Built at the first call."""
-    return completed(FastAPI.openapi(app), limits)
+    return complete_document(FastAPI.openapi(app), limits)
 
 
 async def _read_load(server: Server, metrics: Metrics) -> None:

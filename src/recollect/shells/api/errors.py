@@ -29,7 +29,7 @@ _SEE_DOCS = f"See {PREFIX}/docs for what each request accepts."
 
 def add_error_handlers(app: FastAPI) -> None:
     app.exception_handler(RecollectError)(_own_error)
-    app.exception_handler(RequestValidationError)(_refused_by_shape)
+    app.exception_handler(RequestValidationError)(_refuse_shape)
     app.exception_handler(HTTPException)(_http_error)
 
 
@@ -37,7 +37,7 @@ async def _own_error(_: Request, error: RecollectError) -> Response:
     return error_response(error)
 
 
-async def _refused_by_shape(_: Request, error: RequestValidationError) -> Response:
+async def _refuse_shape(_: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem_response(_not_json())
@@ -51,7 +51,7 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
             answer = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
         case HTTPStatus.METHOD_NOT_ALLOWED:
             answer = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
-            headers = {"Allow": await run_in_threadpool(_allowed, request)}
+            headers = {"Allow": await run_in_threadpool(_allowed_methods, request)}
         case HTTPStatus.BAD_REQUEST:
             answer = _not_json()
         case status:
@@ -66,7 +66,7 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     return problem_response(answer, headers)
 
 
-def _allowed(request: Request) -> str:
+def _allowed_methods(request: Request) -> str:
     """Every method of the path; the router names only those of the first matching route."""
     app: FastAPI = request.app
     template = getattr(request.scope.get("route"), "path", "")

@@ -130,7 +130,7 @@ def _response(kinds: Iterable[Kind]) -> dict[str, Any]:
     }
 
 
-def completed(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def complete_document(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """The generated document with its examples, the format of problems, and this server's content
     limit.
     """

@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        raise _refused(host, port, error) from error
+        raise _address_error(host, port, error) from error
     return listening
 
 
@@ -44,7 +44,7 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _refused(host: str, port: int, error: OSError) -> InvalidInput:
+def _address_error(host: str, port: int, error: OSError) -> InvalidInput:
     if error.errno == errno.EADDRINUSE:
         return InvalidInput(
             f"port {port} of {host} is in use by another program",

@@ -61,7 +61,7 @@ class ConnectionLimits:
         return ip.is_loopback or any(ip in ip_network(network) for network in self.trusted)
 
 
-def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
+def make_limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
     """The protocol of one server, which counts its own connections."""
     open = Connections[LimitedProtocol](limits.connections, limits.per_address, limits.is_shared)
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits, "open": open})

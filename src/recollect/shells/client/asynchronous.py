@@ -28,7 +28,7 @@ from uuid import UUID
 from recollect.core.admin.stats import Stats
 from recollect.core.admin.value_kinds import check_kinds_of
 from recollect.core.curation.audit import KINDS as AUDIT_KINDS
-from recollect.core.curation.audit import Finding, checked_kinds
+from recollect.core.curation.audit import Finding, parse_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.batch import Remembered
 from recollect.core.memory.memory import (
@@ -223,7 +223,9 @@ class AsyncClient:
     ) -> Memory:
         """Change the given fields; with `based_on`, only if that version is current."""
         check_kinds_of({"based_on": based_on})
-        return await self._recollect.update(str(reference), _checked(changes), based_on=based_on)
+        return await self._recollect.update(
+            str(reference), _check_changes(changes), based_on=based_on
+        )
 
     async def link(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
         """Link a memory to another, for example as superseding it."""
@@ -266,7 +268,7 @@ class AsyncClient:
         if self._opened is None:
             raise not_open()
         owner, now = self._settings.owner, datetime.now(UTC)
-        chosen = checked_kinds(several(kinds, "kinds"))
+        chosen = parse_kinds(several(kinds, "kinds"))
         async with open_audit(self._settings) as (memories, recalls):
             return await audit(memories, owner, now, kinds=chosen, recalls=recalls)
 
@@ -391,7 +393,7 @@ def _values(scope: Scope) -> dict[str, object]:
     return {field.name: getattr(scope, field.name) for field in fields(scope)}
 
 
-def _checked(changes: Changes) -> Changes:
+def _check_changes(changes: Changes) -> Changes:
     """InvalidInput for an unknown field, which a server would never see, and for a single text
     where a list is expected.
     """

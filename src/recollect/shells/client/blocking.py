@@ -63,11 +63,11 @@ def _blocking_iterator(
 def _twin_of(method: Callable[..., object]) -> Callable[[Twin], Twin]:
     """A method written separately, with the documentation of its counterpart."""
 
-    def documented(twin: Twin) -> Twin:
+    def copy_docs(twin: Twin) -> Twin:
         update_wrapper(twin, method)
         return twin
 
-    return documented
+    return copy_docs
 
 
 async def _next_of(answers: AsyncIterator[Answer]) -> Answer:

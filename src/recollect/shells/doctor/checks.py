@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.admin.languages import other_model, uncovered_languages
+from recollect.core.admin.languages import describe_uncovered_languages, other_model
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import RecollectError
@@ -123,9 +123,9 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
 
 
 def check_recall(settings: Settings) -> Check:
-    from recollect.wiring.local import how_to_get_model, needed_model
+    from recollect.wiring.local import find_needed_model, how_to_get_model
 
-    model = needed_model(settings)
+    model = find_needed_model(settings)
     if model == NO_EMBEDDER:
         return Check("recall", "ok", f"by words only: RECOLLECT_EMBEDDER is {NO_EMBEDDER}")
     if (remedy := how_to_get_model(settings)) is not None:
@@ -168,7 +168,7 @@ def check_languages(settings: Settings) -> Iterator[Check]:
         stats = asyncio.run(_stats(replace(settings, sync="off"), by_meaning=True))
     except RecollectError:
         return
-    if (found := uncovered_languages(stats)) is not None:
+    if (found := describe_uncovered_languages(stats)) is not None:
         yield Check("languages", "warn", found, other_model(stats))
 
 

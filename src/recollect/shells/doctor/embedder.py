@@ -24,9 +24,9 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     from recollect.wiring.postgres import has_database
 
     if not has_database(settings):
-        from recollect.wiring.local import needed_model
+        from recollect.wiring.local import find_needed_model
 
-        return _check(settings, needed_model(settings))
+        return _check(settings, find_needed_model(settings))
     if not full:
         check = _check(settings, named)
         note = "--full checks whether recall needs this one"

@@ -31,7 +31,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
     settings = load()
     try:
         with open_hook_files(environ).one_at_a_time():
-            outcome = _captured(event, environ, settings)
+            outcome = _capture(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
     except Exception as error:  # noqa: BLE001  # nothing else would report it; its text may quote
@@ -40,7 +40,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
     open_hook_log(environ).write("capture", f"work {outcome}", ms)
 
 
-def _captured(event: Event, environ: Mapping[str, str], settings: Settings) -> str:
+def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> str:
     files = open_hook_files(environ)
     session = files.session(event.session_key)
     lines, read = _unread(event.transcript, session.state().read)
@@ -74,7 +74,7 @@ async def _extract(said: list[Said], settings: Settings) -> tuple[list[Statement
         return found, f" model={type(error).__name__}"
     # Which message a model's statement is from is not known: the first may be long ago.
     began = said[0].at
-    return _joined(found, [replace(one, said_at=began) for one in extracted]), ""
+    return _join_statements(found, [replace(one, said_at=began) for one in extracted]), ""
 
 
 async def _store(
@@ -92,7 +92,7 @@ async def _store(
         )
 
 
-def _joined(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
+def _join_statements(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
     return list(
         {statement.content.casefold(): statement for statement in (*extracted, *ruled)}.values()
     )

@@ -66,7 +66,7 @@ def parse_event(data: bytes, working_folder: str | None = None) -> Event:
     )
 
 
-def rendered(event: str, context: str, *, as_text: bool) -> str:
+def render(event: str, context: str, *, as_text: bool) -> str:
     """The hook's answer; empty without a context, which every agent treats as nothing."""
     if not context:
         return ""

@@ -12,7 +12,7 @@ from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.errors import RecollectError
 from recollect.core.recall.request import Hit
 from recollect.settings import Settings, load
-from recollect.shells.hooks.events import Event, rendered
+from recollect.shells.hooks.events import Event, render
 from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.watchdog import Watchdog
 from recollect.usecases.agents.inject import Injection, choose, request_for
@@ -42,7 +42,7 @@ class Prompt:
         if self.request is not None:
             self._injection = choose(self.request.query, hits, self.settings.measure)
         injection = self._injection
-        text = rendered(
+        text = render(
             self._event.name or "UserPromptSubmit",
             block(RECALL_SENTENCE, injection.memories),
             as_text=self._as_text,

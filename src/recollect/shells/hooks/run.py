@@ -12,7 +12,7 @@ import sys
 
 from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.stdin import read_stdin
-from recollect.shells.hooks.watchdog import Watchdog, wanted_ms
+from recollect.shells.hooks.watchdog import Watchdog, read_budget_ms
 from recollect.wiring.hooks import open_hook_log
 
 TYPE_CHECKING = False  # `typing` itself takes too long here
@@ -46,7 +46,7 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     def late(ms: float, outcome: str | None) -> None:
         log.write(name, outcome or "gave up to stay within its budget", ms)
 
-    watchdog = Watchdog(wanted_ms(name, environ), late)
+    watchdog = Watchdog(read_budget_ms(name, environ), late)
     try:
         outcome = _hook(name, environ, watchdog, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.core.agents.injection import block, fitting
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.paging import MAX_PAGE
-from recollect.shells.hooks.events import Event, rendered
+from recollect.shells.hooks.events import Event, render
 from recollect.shells.hooks.watchdog import Watchdog
 from recollect.wiring.hooks import open_hook_files
 from recollect.wiring.project import current_project
@@ -40,10 +40,10 @@ def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_te
     """Print the project's memories before the first prompt."""
     import asyncio
 
-    found = asyncio.run(briefed(event, environ, watchdog.until - _FOR_BRIEFING))
+    found = asyncio.run(make_brief(event, environ, watchdog.until - _FOR_BRIEFING))
     memories = found.memories
     told = block(found.sentence, memories)
-    text = rendered(event.name or "SessionStart", told, as_text=as_text)
+    text = render(event.name or "SessionStart", told, as_text=as_text)
     files = open_hook_files(environ)
     outcome = f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
     watchdog.answer(text, outcome)
@@ -56,7 +56,7 @@ def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_te
     return outcome
 
 
-async def briefed(event: Event, environ: Mapping[str, str], until: float) -> Brief:
+async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> Brief:
     """What to print at the start. After a compaction, wait for running captures until the moment
     `until` of the monotonic clock.
     """

@@ -25,7 +25,7 @@ _USUAL_START = 0.03
 _ANSWERING = 0.05
 
 
-def wanted_ms(hook: str, environ: Mapping[str, str]) -> float:
+def read_budget_ms(hook: str, environ: Mapping[str, str]) -> float:
     """The budget of a hook. An invalid one is reported later; the limit needs a number now."""
     is_recall = hook == "recall"
     name = "RECOLLECT_HOOK_BUDGET_MS" if is_recall else "RECOLLECT_HOOK_START_MS"

@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from recollect.core.memory.memory import repaired
+from recollect.core.memory.memory import repair_text
 
 Incoming = SessionMessage | Exception
 
@@ -69,6 +69,6 @@ def _reread(message: Incoming) -> Incoming:
 def repair_json(text: str | bytes) -> str | None:
     """The document with U+FFFD in place of each half of a pair; None if it is not JSON."""
     try:
-        return repaired(json.dumps(json.loads(text), ensure_ascii=False))
+        return repair_text(json.dumps(json.loads(text), ensure_ascii=False))
     except (ValueError, RecursionError):
         return None

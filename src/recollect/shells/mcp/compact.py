@@ -25,8 +25,8 @@ def input_schema(
 ) -> dict[str, Any]:
     """The arguments of a tool, each with its description if it has one."""
     lean = {key: value for key, value in _lean(schema).items() if key != "description"}
-    made = _without(_inlined(lean, lean.pop("$defs", {})), unlisted)
-    return _described(made, words, of_a_scope) | {"additionalProperties": False}
+    made = _without(_inline(lean, lean.pop("$defs", {})), unlisted)
+    return _describe(made, words, of_a_scope) | {"additionalProperties": False}
 
 
 def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
@@ -109,28 +109,28 @@ def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     return lean
 
 
-def _inlined(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
+def _inline(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_inlined(item, definitions) for item in node]
+        return [_inline(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if isinstance(reference := node.get("$ref"), str):
         named = definitions[reference.rpartition("/")[2]]
         node = {**named, **{key: value for key, value in node.items() if key != "$ref"}}
-    return {key: _inlined(value, definitions) for key, value in node.items()}
+    return {key: _inline(value, definitions) for key, value in node.items()}
 
 
-def _described(
+def _describe(
     node: Mapping[str, Any], words: Mapping[str, str], of_a_scope: Mapping[str, str]
 ) -> dict[str, Any]:
     made = {key: value for key, value in node.items() if key != "additionalProperties"}
     if isinstance(items := node.get("items"), dict):
-        made["items"] = _described(items, words, of_a_scope)
+        made["items"] = _describe(items, words, of_a_scope)
         made["items"].pop("description", None)
     if isinstance(properties := node.get("properties"), dict):
         descriptions = {**words, **of_a_scope} if "sessions" in properties else words
         made["properties"] = {
-            name: _argument(name, _described(item, words, of_a_scope), descriptions)
+            name: _argument(name, _describe(item, words, of_a_scope), descriptions)
             for name, item in properties.items()
         }
     elif "additionalProperties" in node:

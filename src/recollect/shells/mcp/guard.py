@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from recollect.core.agents.injection import fenced
+from recollect.core.agents.injection import fence
 from recollect.core.memory.excerpt import excerpt
 from recollect.core.memory.memory import FIELDS, STATED_FIELDS
 from recollect.wire.memory import PAGE, WRITTEN
@@ -29,7 +29,7 @@ def as_data(text: str) -> str:
     """An answer's JSON between fences. In JSON a `<` can be written as its code, so that no memory
     can contain a tag.
     """
-    return fenced(SENTENCE, text.replace("<", "\\u003c"))
+    return fence(SENTENCE, text.replace("<", "\\u003c"))
 
 
 def for_model(answer: BaseModel, *, shows_sensitive: bool, hints: set[str] | None) -> BaseModel:
@@ -37,7 +37,7 @@ def for_model(answer: BaseModel, *, shows_sensitive: bool, hints: set[str] | Non
     one; a new one is added.
     """
     readable = answer if shows_sensitive else _change_memories(answer, _without_text)
-    shown: BaseModel = _shortened(readable)
+    shown: BaseModel = _shorten(readable)
     return shown if hints is None else _without_known_hint(shown, hints)
 
 
@@ -69,7 +69,7 @@ def _without_known_hint(answer: BaseModel, given: set[str]) -> BaseModel:
     return answer
 
 
-def _shortened(answer: Any) -> Any:  # noqa: ANN401  # a shape
+def _shorten(answer: Any) -> Any:  # noqa: ANN401  # a shape
     """A memory may have 100,000 characters, and must not fill the model's context unless it is read
     by its id.
     """

@@ -77,13 +77,13 @@ def build_server(
             raise MCPError(INVALID_PARAMS, f"there is no tool named {params.name[:60]!r}")
         try:
             arguments = _arguments(tool, params.arguments or {})
-            async with _reported(context, tool.title):
+            async with _report_progress(context, tool.title):
                 answer = await tool.call(await service_of(context), arguments, project_here())
             answer = for_model(answer, shows_sensitive=shows_sensitive(), hints=hints_given)
         except RecollectError as error:
-            return _failed(error)
+            return _error_result(error)
         except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
-            return _failed(_unexpected(error, tool.name))
+            return _error_result(_unexpected_error(error, tool.name))
         shown = compact.answer(
             answer.model_dump(mode="json"), explained=getattr(arguments, "explain", True)
         )
@@ -99,14 +99,14 @@ def build_server(
         from recollect.shells.mcp.resources import read
 
         try:
-            async with _reported(context, "Read a resource"):
+            async with _report_progress(context, "Read a resource"):
                 return await read(await service_of(context), str(params.uri), project_here)
         except RecollectError as error:
             raise MCPError(INVALID_PARAMS, _describe_error(error)) from error
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001  # as above
-            raise MCPError(INTERNAL_ERROR, str(_unexpected(error, "a resource"))) from None
+            raise MCPError(INTERNAL_ERROR, str(_unexpected_error(error, "a resource"))) from None
 
     return Server(
         "recollect",
@@ -155,7 +155,7 @@ async def _get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptRe
     return prompt(params.name, params.arguments or {})
 
 
-def _reported(context: Context, doing: str) -> AbstractAsyncContextManager[None]:
+def _report_progress(context: Context, doing: str) -> AbstractAsyncContextManager[None]:
     from recollect.shells.mcp.progress import reported
 
     return reported(context, doing)
@@ -213,7 +213,7 @@ def _notes(answer: BaseModel) -> Iterator[str]:
         )
 
 
-def _unexpected(error: Exception, what: str) -> RecollectError:
+def _unexpected_error(error: Exception, what: str) -> RecollectError:
     """A bug. The error's text may quote a memory, so it is neither returned nor logged."""
     kind = type(error).__name__
     log.error("%s failed: %s at %s", what, kind, locations(error))
@@ -223,7 +223,7 @@ def _unexpected(error: Exception, what: str) -> RecollectError:
     )
 
 
-def _failed(error: RecollectError) -> CallToolResult:
+def _error_result(error: RecollectError) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=_describe_error(error))], is_error=True)
 
 

@@ -54,7 +54,7 @@ async def write_export(
 def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     """A file that appears at `path` when it is whole; with `force` in the place of another."""
     if path.exists() and not force:
-        raise _taken(path)
+        raise _taken_error(path)
     if path.exists() and not path.is_file():
         raise InvalidInput(  # a device, say, whose place the file would take
             f"{path} is not a file",
@@ -74,7 +74,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         else:
             os.link(beside, path)  # unlike a rename, it replaces no file
     except FileExistsError as error:
-        raise _taken(path) from error
+        raise _taken_error(path) from error
     except OSError as error:
         raise StoreUnavailable(
             f"{path} cannot be written ({error.strerror or type(error).__name__})",
@@ -85,7 +85,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
             beside.unlink()
 
 
-def _taken(path: Path) -> InvalidInput:
+def _taken_error(path: Path) -> InvalidInput:
     return InvalidInput(
         f"{path} already exists",
         field="file",

@@ -11,15 +11,15 @@ from uuid import UUID
 
 from recollect.core.errors import InvalidInput, NotAllowed, NotFound
 from recollect.core.memory.ids import IdPrefix, uuid7
-from recollect.core.memory.memory import checked_moment, checked_name
+from recollect.core.memory.memory import check_moment, check_name
 from recollect.core.privacy.keys import (
     ENTROPY_BYTES,
     MAX_LIFE,
     Key,
     check_new_key,
-    checked_role,
     digest,
     key_text,
+    parse_role,
 )
 from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
@@ -55,7 +55,7 @@ class OwnKeys:
         whose = self.owner if owner is None else owner
         if project is not None:
             project = await resolve_project(
-                self.context.store, whose.strip(), checked_name(project, "project")
+                self.context.store, whose.strip(), check_name(project, "project")
             )
         return await issue_key(
             self.store,
@@ -114,9 +114,9 @@ def _new_key(
         digest(text),
         label.strip(),
         now,
-        checked_role(role),
+        parse_role(role),
         None if project is None else project.strip(),
-        checked_moment(expires_at, "expires_at"),
+        check_moment(expires_at, "expires_at"),
     )
     check_new_key(key, now)
     return key, text

@@ -21,9 +21,9 @@ from recollect.core.agents.memory_files import (
     Refused,
     file_path,
     file_view,
-    inserted,
+    insert_text,
     listing,
-    replaced,
+    replace_text,
 )
 from recollect.core.errors import Conflict, NotFound, RecollectError
 from recollect.core.memory.ids import uuid7
@@ -81,12 +81,12 @@ class _Files:
 
     async def all(self) -> dict[FilePath, list[Memory]]:
         """Every file; if two machines created the same one, the oldest comes first."""
-        return await self._tagged(FILE_TAG)
+        return await self._list_tagged(FILE_TAG)
 
     async def at(self, path: FilePath) -> list[Memory]:
-        return (await self._tagged(FILE_TAG, path.text)).get(path, [])
+        return (await self._list_tagged(FILE_TAG, path.text)).get(path, [])
 
-    async def _tagged(self, *tags: str) -> dict[FilePath, list[Memory]]:
+    async def _list_tagged(self, *tags: str) -> dict[FilePath, list[Memory]]:
         scope = Scope(project=self.project, tags=tags, with_global=self.project is None)
         found: dict[FilePath, list[Memory]] = {}
         cursor: str | None = None
@@ -147,7 +147,7 @@ async def _str_replace(files: _Files, command: Input) -> str:
     if not there:
         raise Refused(f"Error: The path {path.text} does not exist. Please provide a valid path.")
     new = command.get("new_str")
-    content, message = replaced(
+    content, message = replace_text(
         path, there[0].content, _text(command, "old_str"), new if isinstance(new, str) else ""
     )
     await _write(files, there[0], Changes(content=content))
@@ -159,7 +159,9 @@ async def _insert(files: _Files, command: Input) -> str:
     there = await files.at(path)
     if not there:
         raise Refused(f"Error: The path {path.text} does not exist")
-    content = inserted(there[0].content, command.get("insert_line"), _text(command, "insert_text"))
+    content = insert_text(
+        there[0].content, command.get("insert_line"), _text(command, "insert_text")
+    )
     await _write(files, there[0], Changes(content=content))
     return f"The file {path.text} has been edited."
 

@@ -55,7 +55,7 @@ async def audit(
     everything = await _all(store, owner, progress)
     found: list[Finding] = []
     if "secret" in kinds:
-        found += filter(None, map(rules.unguarded_secret, everything))
+        found += filter(None, map(rules.find_unguarded_secret, everything))
     memories = current(everything)  # superseded memories are already out of the way
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
@@ -81,13 +81,15 @@ async def _of_pairs(
     """By words, including sensitive memories; by vectors if there are any."""
     found: dict[frozenset[UUID], Finding] = {}
     for pair in rules.word_pairs(memories):
-        if (finding := rules.judged(pair)) is not None:
+        if (finding := rules.compare_pair(pair)) is not None:
             found[frozenset(finding.ids)] = finding
     if neighbours is not None:
         known = {memory.id: memory for memory in memories}
         for one, other, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
             if one in known and other in known:
-                finding = rules.judged(Pair(known[one], known[other], cosine), near=NEAR_COSINE)
+                finding = rules.compare_pair(
+                    Pair(known[one], known[other], cosine), near=NEAR_COSINE
+                )
                 if finding is not None:
                     found.setdefault(frozenset(finding.ids), finding)
     return list(found.values())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from recollect.core.errors import Conflict
 from recollect.core.memory.listing import Listing, Table, check_rows, week_of
-from recollect.core.memory.memory import Memory, checked_scope
+from recollect.core.memory.memory import Memory, clean_scope
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_scope
 
@@ -35,7 +35,7 @@ class Details:
 
 async def table(context: Context, owner: str, listing: Listing) -> Table:
     check_rows(listing)
-    scope = await resolve_scope(context.store, owner, checked_scope(listing.scope))
+    scope = await resolve_scope(context.store, owner, clean_scope(listing.scope))
     rows = await context.store.table(owner, replace(listing, scope=scope))
     marked = await find.mark_superseded(context, owner, rows.memories)
     return replace(rows, memories=tuple(marked))

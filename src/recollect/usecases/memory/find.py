@@ -11,7 +11,7 @@ from recollect.core.errors import NotFound
 from recollect.core.memory import ids as shortened
 from recollect.core.memory.ids import SHORT_LENGTHS, IdPrefix
 from recollect.core.memory.links import last
-from recollect.core.memory.memory import Memory, Scope, checked_scope
+from recollect.core.memory.memory import Memory, Scope, clean_scope
 from recollect.core.memory.paging import Cursor, Page, check_page_size
 from recollect.usecases.memory.projects import resolve_scope
 
@@ -76,7 +76,7 @@ async def _is_ambiguous(context: Context, owner: str, prefix: str) -> bool:
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
     """One page of a listing; it fetches one more memory to know whether there is a next page."""
     check_page_size(limit)
-    scope = await resolve_scope(context.store, owner, checked_scope(scope))
+    scope = await resolve_scope(context.store, owner, clean_scope(scope))
     after = Cursor.decode(cursor) if cursor else None
     found = await context.store.page(owner, scope, after, limit + 1)
     shown = await mark_superseded(context, owner, found[:limit])

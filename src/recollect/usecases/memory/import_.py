@@ -8,9 +8,9 @@ from datetime import datetime
 
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.jsonl import ImportResult, import_result
-from recollect.core.memory.duplicates import removed_since
+from recollect.core.memory.duplicates import removal_conflict
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.memory import EPISODE, Limits, Memory, checked, dated
+from recollect.core.memory.memory import EPISODE, Limits, Memory, check_memory, correct_dates
 from recollect.usecases.context import Context
 
 
@@ -23,7 +23,7 @@ async def import_memories(
     """
     now = context.clock.now()
     tidy = [
-        _checked(replace(memory, changed_by="import"), context.limits, now) for memory in memories
+        _check(replace(memory, changed_by="import"), context.limits, now) for memory in memories
     ]
     tidy = await _without_removed(context, owner, tidy)
     memories = [item for item in tidy if isinstance(item, Memory)]
@@ -62,16 +62,16 @@ async def _without_removed(
         at = removed.get((item.project, item.content))
         if at is None or item.updated_at > at or item.deleted_at or item.category == EPISODE:
             return item
-        error = removed_since()
+        error = removal_conflict()
         return ImportResult(item.id, "refused", str(error), error.remedy)
 
     return [check(item) for item in items]
 
 
-def _checked(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportResult:
+def _check(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportResult:
     try:
         check_uuid7(memory.id)
-        return dated(checked(memory, limits), now)
+        return correct_dates(check_memory(memory, limits), now)
     except InvalidInput as error:
         return ImportResult(memory.id, "refused", str(error), error.remedy)
 

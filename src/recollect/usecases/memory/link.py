@@ -11,7 +11,7 @@ from datetime import datetime
 from recollect.core.errors import NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import Link, check_kinds
-from recollect.core.memory.memory import Memory, checked
+from recollect.core.memory.memory import Memory, check_memory
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 from recollect.usecases.memory.rewrite import rewrite
@@ -26,7 +26,7 @@ async def link(context: Context, owner: str, reference: str, kind: str, target: 
         return current
 
     def apply(memory: Memory, _: datetime) -> Memory:
-        return checked(replace(memory, links=(*memory.links, wanted)), context.limits)
+        return check_memory(replace(memory, links=(*memory.links, wanted)), context.limits)
 
     return await rewrite(context, owner, current.id, apply)
 

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, RecollectError
 from recollect.core.memory.batch import BatchItem, Remembered, check_batch_size
-from recollect.core.memory.duplicates import can_deduplicate, merge_draft, removed_since
+from recollect.core.memory.duplicates import can_deduplicate, merge_draft, removal_conflict
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
-from recollect.core.memory.memory import Changes, Draft, Memory, checked, checked_moment
+from recollect.core.memory.memory import Changes, Draft, Memory, check_memory, check_moment
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.projects import resolve_project
@@ -41,7 +41,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
         if existing is None:  # another owner's, about which nothing is revealed
             raise
         if not _is_repeated(memory, existing):
-            raise _taken(existing) from error
+            raise _taken_error(existing) from error
         return existing
     return memory
 
@@ -120,7 +120,7 @@ async def _build(
     check_kinds(draft.links)
     stated: dict[str, Any] = {name: getattr(draft, name) for name in Changes.__annotations__}
     stated["is_sensitive"] = bool(draft.is_sensitive)
-    memory = checked(
+    memory = check_memory(
         Memory(
             **stated,
             id=draft.id or uuid7(now, os.urandom(10)),
@@ -136,12 +136,12 @@ async def _build(
         memory = replace(
             memory, project=await resolve_project(context.store, owner, memory.project)
         )
-    said_at = checked_moment(draft.said_at, "said_at")
+    said_at = check_moment(draft.said_at, "said_at")
     if said_at is not None:
         text = (memory.project, memory.content)
         removed = await context.store.find_removed(owner, [text])
         if text in removed and said_at <= removed[text]:
-            raise removed_since()
+            raise removal_conflict()
     chars = len(draft.content) + sum(map(len, (*draft.expanded_keywords, *draft.tags)))
     secret = await analyze_text(chars, secret_in_draft, draft)
     return (memory if secret is None else replace(memory, is_sensitive=True)), secret
@@ -164,7 +164,7 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
         return Remembered(memory.id, "refused", _belongs_to_another())
     if _is_repeated(memory, existing):
         return Remembered(memory.id, "present", secret=secret)
-    return Remembered(memory.id, "refused", _taken(existing))
+    return Remembered(memory.id, "refused", _taken_error(existing))
 
 
 async def _merge_or_refuse(
@@ -182,14 +182,14 @@ async def _merge(context: Context, known: Memory, again: Memory) -> Memory:
     """The existing memory, with what is new in this draft."""
 
     def change(current: Memory, _: datetime) -> Memory:
-        return checked(merge_draft(current, again), context.limits)
+        return check_memory(merge_draft(current, again), context.limits)
 
     if merge_draft(known, again) != known:
         known = await rewrite(context, known.owner, known.id, change)
     return replace(known, was_known=True)
 
 
-def _taken(existing: Memory) -> Conflict:
+def _taken_error(existing: Memory) -> Conflict:
     """A repeated write must not be stored twice because the memory has changed since."""
     if existing.deleted_at is not None:
         became = "was forgotten since"

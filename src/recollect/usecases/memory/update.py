@@ -7,7 +7,7 @@ from datetime import datetime
 
 from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory.links import check_kinds
-from recollect.core.memory.memory import Changes, Memory, checked
+from recollect.core.memory.memory import Changes, Memory, check_memory
 from recollect.core.privacy.sensitivity import secret_in_changes
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
@@ -31,9 +31,9 @@ async def update(
 
     def apply(current: Memory, _: datetime) -> Memory:
         if based_on is not None and based_on != current.version:
-            raise _changed_meanwhile(current, based_on)
+            raise _changed_error(current, based_on)
         check_kinds(set(changes.get("links", ())) - set(current.links))
-        changed = checked(replace(current, **changes), context.limits)
+        changed = check_memory(replace(current, **changes), context.limits)
         if secret_in_changes(changes, current) is not None:
             changed = replace(changed, is_sensitive=True)
         return changed
@@ -42,7 +42,7 @@ async def update(
     return await rewrite(context, owner, id, apply, chars=len(changes.get("content", "")))
 
 
-def _changed_meanwhile(current: Memory, based_on: int) -> Conflict:
+def _changed_error(current: Memory, based_on: int) -> Conflict:
     return Conflict(
         f"the change is based on version {based_on}, but version {current.version} is current",
         remedy="Read the memory again and apply the change to its current version.",

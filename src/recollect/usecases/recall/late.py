@@ -19,7 +19,7 @@ from recollect.core.recall.late import Comparison, combine, similar_words
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport, StageStatus
 from recollect.ports.embedding import TokenEmbedder
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -99,7 +99,7 @@ class LateStage:
 def _report(
     status: StageStatus, started: float, *, reranked: int = 0, note: str | None = None
 ) -> RerankReport:
-    return RerankReport(status, elapsed_ms(started), reranked, note, "late")
+    return RerankReport(status, measure_ms(started), reranked, note, "late")
 
 
 def _passage(ranked: Ranked) -> Span | None:

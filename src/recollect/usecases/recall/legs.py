@@ -25,7 +25,7 @@ from recollect.core.recall.request import (
     LegReport,
     RecallRequest,
 )
-from recollect.usecases.tasks import analyze_text, cancel, elapsed_ms, exception_of
+from recollect.usecases.tasks import analyze_text, cancel, exception_of, measure_ms
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
@@ -88,7 +88,7 @@ async def run_legs(
         try:
             found = await legs[name](context)
         finally:
-            took_ms[name] = elapsed_ms(started)
+            took_ms[name] = measure_ms(started)
         if isinstance(found, Declined) or not exclude:
             return found
         # A leg that ignores `exclude` must not let an excluded memory cost a place.
@@ -204,7 +204,7 @@ async def _run_second(
             leg = await preparing
             found = leg if isinstance(leg, Declined) else await leg(context)
     except TimeoutError:
-        return LegOutcome.late(seconds, weight, elapsed_ms(started))
+        return LegOutcome.late(seconds, weight, measure_ms(started))
     except Exception as error:  # noqa: BLE001  # whatever it is, the first phase has answered
-        return LegOutcome.failed(error, weight, elapsed_ms(started))
-    return LegOutcome.answered(found, weight, elapsed_ms(started))
+        return LegOutcome.failed(error, weight, measure_ms(started))
+    return LegOutcome.answered(found, weight, measure_ms(started))

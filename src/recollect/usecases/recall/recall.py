@@ -26,7 +26,7 @@ from recollect.usecases.recall.legs import (
 )
 from recollect.usecases.recall.rerank import rerank
 from recollect.usecases.recall.steps import Now, begin, build_hits, rank_fused, show_hits
-from recollect.usecases.tasks import elapsed_ms
+from recollect.usecases.tasks import measure_ms
 
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
@@ -68,7 +68,7 @@ async def recall(
         hits,
         reports,
         settings.fusion,
-        elapsed_ms(started),
+        measure_ms(started),
         ranking.rerank,
         scope=asked.scope,
         hint=context.hint(owner) or _nothing_embedded(reports),

@@ -17,7 +17,7 @@ from recollect.core.recall.decisions import second_stage
 from recollect.core.recall.ranking import Ranked, rearrange
 from recollect.core.recall.request import RerankReport
 from recollect.usecases.recall.legs import must_stay
-from recollect.usecases.tasks import cancel, elapsed_ms, exception_of
+from recollect.usecases.tasks import cancel, exception_of, measure_ms
 
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
@@ -70,7 +70,7 @@ async def _rerank_first(
         await asyncio.wait({scoring}, timeout=seconds)
     finally:  # a model that ignores cancellation must not hold the recall up
         cancel(scoring)
-    took_ms = elapsed_ms(started)
+    took_ms = measure_ms(started)
     if not scoring.done():
         note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
         return order, RerankReport("late", took_ms, note=note)

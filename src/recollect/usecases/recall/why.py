@@ -32,7 +32,7 @@ from recollect.core.recall.explain import (
     explain_move,
     find_bars,
     not_known_then,
-    superseded,
+    superseded_obstacle,
 )
 from recollect.core.recall.explain_legs import leg_obstacle
 from recollect.core.recall.fusion import Answers
@@ -93,7 +93,7 @@ async def why(
     can_try = not is_outside and successor is None
     legs = await _legs(question, facts, mine, can_try=can_try and not recalled)
     low = _below_limit(question, ranking, place, mine, can_try=can_try)
-    gone = [] if successor is None else [superseded(successor)]
+    gone = [] if successor is None else [superseded_obstacle(successor)]
     same = [duplicate(hit.memory.id) for hit in hits if memory.id in hit.duplicates]
     weak = _below_relevance(asked, memory, answers) if mine is None else []
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
@@ -207,7 +207,7 @@ async def _place_in_legs(
         if question.is_outside and candidate is not None and rank is not None:
             others = [other for other in answers[name] if other.id != memory.id]
             answers[name] = [*others[: rank - 1], candidate, *others[rank - 1 :]][:depth]
-    facts["dense"] = replace(facts["dense"], parked=await _parked(question, facts["dense"]))
+    facts["dense"] = replace(facts["dense"], parked=await _explain_parked(question, facts["dense"]))
     return facts, answers
 
 
@@ -295,7 +295,7 @@ async def _in_second_phase(
     return _facts(question, report, None, None, len(reached))
 
 
-async def _parked(question: WhyContext, dense: LegFacts) -> str | None:
+async def _explain_parked(question: WhyContext, dense: LegFacts) -> str | None:
     """Why a memory's text could not be embedded, if it failed too often."""
     ask, memory = question.context.parked, question.memory
     if ask is None or dense.status != "ran" or dense.score is not None or memory.is_sensitive:

@@ -98,11 +98,11 @@ class OfflineFirstService:
     offline: Service | None = None
 
     async def recall(self, request: RecallRequest) -> Recollection:
-        recollection = await self._recalled(request)
+        recollection = await self._recall_both(request)
         self.on_recall(recollection)
         return recollection
 
-    async def _recalled(self, request: RecallRequest) -> Recollection:
+    async def _recall_both(self, request: RecallRequest) -> Recollection:
         request = await self._resolve_project(request)
         here = asyncio.create_task(self.local.recall(request))
         try:
@@ -166,7 +166,7 @@ class OfflineFirstService:
         unsent: Collection[UUID],
     ) -> Recollection:
         """One answer from both."""
-        found_here, note = await _found(here)
+        found_here, note = await _read_local_answer(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
         hits = await merge_answers(asked, self.store, answers)
         is_weak = there.is_weak and are_weak(asked.request.query, hits)
@@ -236,7 +236,7 @@ class OfflineFirstService:
     undo = _ask("remote", Service.undo, wakes=True)
 
 
-async def _found(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:
+async def _read_local_answer(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:
     """What the local store found beside a server that has answered, and what to say of it. Where
     none of the store's own legs is to be asked, that is nothing.
     """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.duplicates import PlacedText, removed_since
-from recollect.core.memory.memory import EPISODE, repaired
+from recollect.core.memory.duplicates import PlacedText, removal_conflict
+from recollect.core.memory.memory import EPISODE, repair_text
 from recollect.core.sync.decide import can_be_kept, decide
 from recollect.core.sync.model import (
     Decision,
@@ -56,7 +56,7 @@ async def push(
         if current is None and isinstance(decision, State) and not decision.memory.deleted_at:
             at = removed.get((decision.memory.project, decision.memory.content))
             if at is not None and decision.memory.updated_at <= at:
-                error = removed_since()
+                error = removal_conflict()
                 return Refusal(str(error), error.remedy)
         if isinstance(decision, State):
             memory = replace(decision.memory, changed_by=context.actor)
@@ -78,8 +78,8 @@ def _text_of(item: Outgoing) -> PlacedText | None:
     project, content = fields.get("project"), fields.get("content")
     if fields.get("category") == EPISODE or not isinstance(content, str):
         return None
-    named = repaired(project).strip() if isinstance(project, str) else ""
-    return named or None, repaired(content).strip()
+    named = repair_text(project).strip() if isinstance(project, str) else ""
+    return named or None, repair_text(content).strip()
 
 
 def check_push_size(items: int, revisions: int) -> None:

@@ -110,7 +110,7 @@ async def embed_batch(
     embedder = await _ready_embedder(context, space, known_to_work=known_to_work)
     jobs = await context.queue.claim(space, BATCH, budget.max_bytes)
     if not jobs:
-        await context.queue.recovered(space)
+        await context.queue.clear_error(space)
         return None
     batch = _Batch(context.queue, space, embedder, await _read_codec(context, embedder))
     try:
@@ -230,7 +230,7 @@ class _Batch:
         group = [piece for piece in group if piece.job not in failed]
         if not self.is_fresh:
             jobs = list(dict.fromkeys(piece.job for piece in group))
-            unchanged = set(await self.queue.unchanged(self.space, jobs))
+            unchanged = set(await self.queue.select_unchanged(self.space, jobs))
             group = [piece for piece in group if piece.job in unchanged]
         self.is_fresh = False
         most = self.embedder.at_once([piece.text for piece in group])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
-from recollect.adapters.models.embedders.token_codec import ScalarCodec, shipped_codec
+from recollect.adapters.models.embedders.token_codec import ScalarCodec, load_codec
 from recollect.core.recall.tokens import TokenVectors
 
 WIDTH = 64
@@ -130,5 +130,5 @@ def test_a_long_word_is_cut_and_not_refused() -> None:
 
 @pytest.mark.parametrize("name", LOCAL_MODELS)
 def test_a_shipped_codec_takes_at_most_48_bytes_for_a_token(name: str) -> None:
-    codec = shipped_codec(name)
+    codec = load_codec(name)
     assert codec is None or codec.bytes_per_token <= 48

@@ -26,7 +26,7 @@ from recollect.adapters.postgres.lexical.plan import (
     Statistics,
     Word,
     any_of,
-    bounded,
+    limit_words,
     plan,
 )
 from recollect.adapters.postgres.search_vector import quote
@@ -238,8 +238,8 @@ def test_bounded_keeps_the_rarest(frequencies: list[int], random: Random) -> Non
     given_words = asked(*frequencies)
     shuffled = list(given_words)
     random.shuffle(shuffled)
-    kept = bounded(shuffled)
-    assert kept == bounded(given_words)
+    kept = limit_words(shuffled)
+    assert kept == limit_words(given_words)
     assert len(kept) == min(len(given_words), MAX_WORDS)
     assert len({each.forms for each in kept}) == len(kept)
     assert [each.frequency for each in kept] == sorted(each.frequency for each in kept)
@@ -251,7 +251,7 @@ def test_bounded_keeps_the_rarest(frequencies: list[int], random: Random) -> Non
 
 
 def test_a_page_of_unknown_words_does_not_crowd_out_the_known_ones() -> None:
-    kept = bounded(asked(*[0] * 100, *range(1, 101)))
+    kept = limit_words(asked(*[0] * 100, *range(1, 101)))
     assert [each.frequency for each in kept] == [0] * 32 + list(range(1, 33))
     assert len(planned(300_000, *range(1, 200)).words) == MAX_WORDS
 

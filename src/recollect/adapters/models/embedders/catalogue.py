@@ -140,10 +140,10 @@ class Catalogue:
             )
         provider, separator, model = name.partition("/")
         if separator and provider in HOSTED:
-            return await self._hosted(provider, model)
+            return await self._make_hosted(provider, model)
         raise _unknown(name)
 
-    async def _hosted(self, provider: str, name: str) -> Embedder:
+    async def _make_hosted(self, provider: str, name: str) -> Embedder:
         from recollect.adapters.models.embedders.hosted import HostedEmbedder
         from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
 

@@ -61,7 +61,7 @@ def _voyage_payload(ask: Ask) -> dict[str, object]:
         "model": ask.model,
         "input_type": ask.purpose,
         "truncation": True,
-    } | _named("output_dimension", ask.dimension)
+    } | _unless_none("output_dimension", ask.dimension)
 
 
 def _openai_payload(ask: Ask) -> dict[str, object]:
@@ -69,7 +69,7 @@ def _openai_payload(ask: Ask) -> dict[str, object]:
         "input": list(ask.texts),
         "model": ask.model,
         "encoding_format": "float",
-    } | _named("dimensions", ask.dimension)
+    } | _unless_none("dimensions", ask.dimension)
 
 
 def _compatible_payload(ask: Ask) -> dict[str, object]:
@@ -83,10 +83,10 @@ def _cohere_payload(ask: Ask) -> dict[str, object]:
         "input_type": f"search_{ask.purpose}",
         "embedding_types": ["float"],
         "truncate": "END",
-    } | _named("output_dimension", ask.dimension)
+    } | _unless_none("output_dimension", ask.dimension)
 
 
-def _named(name: str, value: int | None) -> dict[str, object]:
+def _unless_none(name: str, value: int | None) -> dict[str, object]:
     return {} if value is None else {name: value}
 
 

@@ -34,7 +34,7 @@ def hub_embedder(
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
     """The embedder of a hub model; without an instruction, the model's own is used."""
-    fastembed = _fastembed(name)
+    fastembed = _import_fastembed(name)
     listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
     if name not in listed:
         raise InvalidInput(
@@ -83,7 +83,7 @@ class _HubEncoder:
         return EmbeddedText(self.encode(text), None)  # fastembed returns only pooled vectors
 
 
-def _fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without types here
+def _import_fastembed(name: str) -> Any:  # noqa: ANN401  # an optional package without types here
     try:
         return importlib.import_module("fastembed")
     except ImportError as error:

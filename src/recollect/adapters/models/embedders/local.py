@@ -111,7 +111,7 @@ class LocalEmbedder:
 
     async def load(self) -> None:
         """Load the model now rather than with the first text."""
-        await self._loaded()
+        await self._load_encoder()
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
         """A loaded model starts at once, not when awaited: the caller has other things to start in
@@ -135,7 +135,7 @@ class LocalEmbedder:
     async def _embed_all(
         self, texts: Sequence[str], encode: Callable[[TextEncoder, str], Result]
     ) -> list[Result]:
-        encoder = await self._loaded()
+        encoder = await self._load_encoder()
         turns = asyncio.Semaphore(self._side_by_side)
 
         async def embedded(text: str) -> Result:
@@ -161,7 +161,7 @@ class LocalEmbedder:
     async def _embed_when_loaded(
         self, query: str, encode: Callable[[TextEncoder, str], Result]
     ) -> Result:
-        encoder = await self._loaded(self._timeouts.model_load)
+        encoder = await self._load_encoder(self._timeouts.model_load)
         return await self._embed(self._queries, encode, encoder, query)
 
     def _embed(
@@ -198,7 +198,7 @@ class LocalEmbedder:
                 "`recollect reembed` with this model.",
             )
 
-    async def _loaded(self, wait_seconds: float | None = None) -> TextEncoder:
+    async def _load_encoder(self, wait_seconds: float | None = None) -> TextEncoder:
         loading = self._begin()
         if not loading.done():
             left = (
@@ -273,14 +273,14 @@ def local_embedder(
         doing=lambda: doing,
         yield_to_callers=yield_to_callers,
         timeouts=timeouts,
-        codec=lambda: _shipped_codec(model),
+        codec=lambda: _load_codec(model),
     )
 
 
-def _shipped_codec(model: LocalModel) -> TokenCodec | None:
-    from recollect.adapters.models.embedders.token_codec import shipped_codec  # needs numpy
+def _load_codec(model: LocalModel) -> TokenCodec | None:
+    from recollect.adapters.models.embedders.token_codec import load_codec  # needs numpy
 
-    return shipped_codec(model.name)
+    return load_codec(model.name)
 
 
 def _yield_to_others() -> None:

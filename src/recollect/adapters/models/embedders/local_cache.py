@@ -70,7 +70,7 @@ def fetch(
             if not _is_whole(folder):  # another process may have built it in the meantime
                 _build(model, folder, progress, origin)
     except OSError as error:
-        raise _explained(error, model, models) from error
+        raise _explain_failure(error, model, models) from error
     return folder
 
 
@@ -177,7 +177,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _explained(error: OSError, model: LocalModel, models: Path) -> ModelUnavailable:
+def _explain_failure(error: OSError, model: LocalModel, models: Path) -> ModelUnavailable:
     if error.errno in _FULL:
         need = (2 * model.weights.size + model.download_size) // 1_000_000
         return ModelUnavailable(

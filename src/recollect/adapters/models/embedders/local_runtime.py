@@ -59,16 +59,16 @@ class Encoder:
     def encode(self, text: str) -> list[float]:
         """The text's vector, of length 1."""
         (output,) = self._run(self._tokens(text), [self._output])
-        return self._pooled(output)
+        return self._pool(output)
 
     def encode_with_tokens(self, text: str) -> EmbeddedText:
         """The text's vector, and those of its tokens if the model exposes them, in one pass."""
         tokens = self._tokens(text)
         if self._states is None:
             (output,) = self._run(tokens, [self._output])
-            return EmbeddedText(self._pooled(output), None)
+            return EmbeddedText(self._pool(output), None)
         output, states = self._run(tokens, [self._output, self._states])
-        return EmbeddedText(self._pooled(output), self._token_vectors(tokens, states[0]))
+        return EmbeddedText(self._pool(output), self._token_vectors(tokens, states[0]))
 
     def _run(self, tokens: Any, outputs: list[str]) -> list[Any]:  # noqa: ANN401  # tokenizers'
         np = self._np
@@ -82,7 +82,7 @@ class Encoder:
         found: list[Any] = self._session.run(outputs, feed)
         return found
 
-    def _pooled(self, output: Any) -> list[float]:  # noqa: ANN401  # an array
+    def _pool(self, output: Any) -> list[float]:  # noqa: ANN401  # an array
         np = self._np
         vector = np.asarray(output[0], dtype=np.float32)
         if vector.ndim == 2:  # the states of the tokens

@@ -142,7 +142,7 @@ class ScalarCodec:
 
 
 @lru_cache
-def shipped_codec(model: str) -> ScalarCodec | None:
+def load_codec(model: str) -> ScalarCodec | None:
     """The codec of a local model, by its name; None for one whose tokens do not help."""
     file = files("recollect.adapters.models.embedders") / "codecs" / f"{model}.npz"
     if not file.is_file():

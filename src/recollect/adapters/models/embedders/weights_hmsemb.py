@@ -43,7 +43,9 @@ def read_pack(path: Path) -> tuple[dict[str, Array], bytes]:
     at += header["tokenizer_len"]
     weights: dict[str, Array] = {}
     for entry in header["tensors"]:
-        weights.update(_named(entry["name"], _tensor(path, data[at : at + entry["len"]], entry)))
+        weights.update(
+            _rename_tensor(entry["name"], _tensor(path, data[at : at + entry["len"]], entry))
+        )
         at += entry["len"]
     if at != data.size:
         raise ValueError(f"{path} has {data.size} bytes, and its header describes {at}")
@@ -64,7 +66,7 @@ def _tensor(path: Path, data: np.ndarray[Any, Any], entry: dict[str, Any]) -> Ar
     return np.asarray(values * scales, np.float32).reshape(shape)
 
 
-def _named(name: str, tensor: Array) -> Iterator[tuple[str, Array]]:
+def _rename_tensor(name: str, tensor: Array) -> Iterator[tuple[str, Array]]:
     if name in _EMBEDDINGS:
         yield _EMBEDDINGS[name], tensor
         return

@@ -100,7 +100,7 @@ class CrossEncoder:
     def _run(self, query: str, texts: Sequence[str], stop: Stop) -> list[float]:
         if not texts:
             return []
-        model = self._loaded()
+        model = self._ensure_loaded()
         found: list[float] = []
         for text in texts:
             if stop.requested:
@@ -109,7 +109,7 @@ class CrossEncoder:
             found.append(model.score(query, text, stop))
         return found
 
-    def _loaded(self) -> PairModel:
+    def _ensure_loaded(self) -> PairModel:
         if self._model is not None:
             return self._model
         if self._failed is not None and self._now() < self._failed[0] + _RETRY_SECONDS:

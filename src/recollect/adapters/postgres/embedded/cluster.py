@@ -38,9 +38,9 @@ from recollect.adapters.postgres.embedded.passwords import SUPERUSER, Passwords
 from recollect.adapters.postgres.embedded.postmaster import (
     disown_stale_pid,
     end_leftovers,
-    ended,
     find_postmaster,
     is_alive,
+    signal_and_wait,
     until,
 )
 
@@ -153,8 +153,8 @@ class Cluster:
         # moment, can wait for ever for a process that is gone. It is looked at twice, because a
         # connection that a crash cuts off counts as answered.
         answers = self.ping(self.sockets) == self.ping(self.sockets) == pq.Ping.OK
-        in_order = answers and ended(pid, signal.SIGINT, timeout)
-        if not in_order and not ended(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
+        in_order = answers and signal_and_wait(pid, signal.SIGINT, timeout)
+        if not in_order and not signal_and_wait(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
             raise ClusterNotStopped(
                 f"Postgres (process {pid}) does not stop.",
                 remedy=f"See {self.logs}; `kill -9 {pid}` ends it, and the next start recovers.",

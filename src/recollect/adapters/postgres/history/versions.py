@@ -75,7 +75,7 @@ async def fetch(
     connection: Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> Fetched:
     memories = await _some(connection, owner, ids, as_of)
-    successors = successors_of(await _linked(connection, owner, as_of))
+    successors = successors_of(await _fetch_linked(connection, owner, as_of))
     return Fetched(memories, successors.keys() & memories.keys())
 
 
@@ -86,7 +86,7 @@ async def follow(
     targets: Collection[UUID],
     as_of: datetime,
 ) -> Resolution:
-    linked = await _linked(connection, owner, as_of)
+    linked = await _fetch_linked(connection, owner, as_of)
     found = find_link_targets(linked, superseded, targets)
     missing = found.wanted - {memory.id for memory in linked}
     others = await _some(connection, owner, missing, as_of)
@@ -99,7 +99,7 @@ async def former_states(connection: Session, owner: str, id: UUID) -> list[Memor
     return [to_memory(row) for row in await cursor.fetchall()]
 
 
-async def _linked(connection: Connection, owner: str, as_of: datetime) -> list[Memory]:
+async def _fetch_linked(connection: Connection, owner: str, as_of: datetime) -> list[Memory]:
     cursor = await connection.execute(_LINKED, {"owner": owner, "as_of": as_of})
     return [to_memory(row) for row in await cursor.fetchall()]
 

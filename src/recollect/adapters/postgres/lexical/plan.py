@@ -125,7 +125,7 @@ def plan(
     rows = max(statistics.rows, 1)
     rarest = tuple(
         replace(each, frequencies=tuple(min(max(known, 1), rows) for known in each.frequencies))
-        for each in bounded(words)
+        for each in limit_words(words)
     )
     information = tuple(idf(rows, each.frequency) for each in rarest)
     asked = [known for each, known in zip(rarest, information, strict=True) if each.is_asked]
@@ -145,7 +145,7 @@ def plan(
     )
 
 
-def bounded(words: Sequence[Word]) -> list[Word]:
+def limit_words(words: Sequence[Word]) -> list[Word]:
     """At most `MAX_WORDS`, rarest first. Unknown words get no more than half of the places.
 
     They may be new, or stand in one memory; but a pasted log is full of words that stand in none.
@@ -164,7 +164,7 @@ def _arms(
     rest = rarest[len(solo) :]
     if not rest:
         return (Arm(any_of(solo)),)
-    together, expected = _weighed_together(rest, rows, scope_rows)
+    together, expected = _combine_by_weight(rest, rows, scope_rows)
     if expected <= BUDGET:
         return (Arm(_render(("|", [*(word.match for word in solo), together]))),)
     # Even every word at once is too common: the best of such rows are short, so take those.
@@ -184,14 +184,16 @@ def _solo(rarest: Sequence[Word], share: float) -> list[Word]:
     return solo
 
 
-def _weighed_together(rest: Sequence[Word], rows: int, scope_rows: int) -> tuple[Expression, float]:
+def _combine_by_weight(
+    rest: Sequence[Word], rows: int, scope_rows: int
+) -> tuple[Expression, float]:
     """The rows whose matched words weigh enough, and how many hold every driving word."""
     heaviest = idf(rows, rest[0].frequency)
     telling = [each for each in rest if idf(rows, each.frequency) >= LIGHT_WORD * heaviest]
     cheapest: tuple[float, Expression, float] | None = None
     for count in range(min(DRIVING_WORDS, len(telling)), 0, -1):
         words = telling[:count]
-        weights = _binned([idf(rows, each.frequency) for each in words])
+        weights = _to_bins([idf(rows, each.frequency) for each in words])
         chances = _chances(weights, [each.frequency / rows for each in words])
         enough = _enough(chances, BUDGET / scope_rows)
         expression = _at_least([each.match for each in words], weights, enough)
@@ -207,7 +209,7 @@ def _weighed_together(rest: Sequence[Word], rows: int, scope_rows: int) -> tuple
     return cheapest[1], cheapest[2]
 
 
-def _binned(weights: Sequence[float]) -> list[int]:
+def _to_bins(weights: Sequence[float]) -> list[int]:
     total = sum(weights) or 1.0
     return [max(1, round(weight / total * BINS)) for weight in weights]
 

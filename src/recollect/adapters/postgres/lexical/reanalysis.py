@@ -10,7 +10,7 @@ from typing import Any, Final, LiteralString, NamedTuple
 
 from recollect.adapters.postgres.pipeline import set_local
 from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.search_vector import analyzed_fields
+from recollect.adapters.postgres.search_vector import analyze_columns
 from recollect.core.text.terms import VERSION
 
 # The first by the indexes on the analyzer: what was done is not read again.
@@ -79,4 +79,4 @@ async def reanalyze(connection: Connection, outdated: Outdated, limit: int) -> i
 
 
 def _analyze(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**row, **analyzed_fields(*(row[name] for name in _FIELDS))} for row in rows]
+    return [{**row, **analyze_columns(*(row[name] for name in _FIELDS))} for row in rows]

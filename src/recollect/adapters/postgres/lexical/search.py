@@ -29,7 +29,7 @@ from recollect.adapters.postgres.lexical.plan import (
 from recollect.adapters.postgres.lexical.statistics import (
     FREQUENCIES,
     LIVE_FREQUENCIES,
-    known_of,
+    join_frequencies,
 )
 from recollect.adapters.postgres.pipeline import Session, execute_many
 from recollect.adapters.postgres.rows import Condition
@@ -150,7 +150,7 @@ async def search(
     """The `depth` best memories for any text, best first. No text raises. Words of `expanded` find
     memories too, but are not what is asked.
     """
-    words, statistics, rows = await _known(conn, query, expanded, wanted)
+    words, statistics, rows = await _look_up_words(conn, query, expanded, wanted)
     if not words or wanted.depth < 1:
         return []
     # A scope of no size is read whole, and whatever matches is scored.
@@ -159,7 +159,7 @@ async def search(
     return await _by_idf(conn, planned, wanted)
 
 
-async def _known(
+async def _look_up_words(
     conn: Session, query: str, expanded: str, wanted: LexicalSearch
 ) -> tuple[list[Word], Statistics, int]:
     """The query's words, what is known of the owner's, and about how many rows the scope holds."""
@@ -172,7 +172,7 @@ async def _known(
     values = {**wanted.params, "lexical_lexemes": lexemes}
     statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
-    holding, statistics = known_of(frequencies, live)
+    holding, statistics = join_frequencies(frequencies, live)
     own = frozenset(asked)
     words = [Word(forms, tuple(holding[form] for form in forms), forms in own) for forms in sought]
     return words, statistics, rows_of(explained)
@@ -222,7 +222,7 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
             _ARM.format(
                 where=wanted.where,
                 match=bind(arm.match),
-                bound=_bound(arm, planned.arms[:place], bind),
+                bound=_exclude_earlier(arm, planned.arms[:place], bind),
                 most=bind(MAX_CANDIDATES),
             )
             for place, arm in enumerate(planned.arms)
@@ -242,7 +242,7 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
     ]
 
 
-def _bound(
+def _exclude_earlier(
     arm: Arm, earlier: Sequence[Arm], bind: Callable[[object], LiteralString]
 ) -> LiteralString:
     bounds = [_NOT_BEFORE.format(match=bind(each.match)) for each in earlier]

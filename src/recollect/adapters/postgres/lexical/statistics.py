@@ -119,7 +119,7 @@ where lexeme_stats.ndoc <> excluded.ndoc
 """
 
 
-def known_of(
+def join_frequencies(
     frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
 ) -> tuple[dict[str, int], Statistics]:
     """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: how many memories hold each lexeme of the

@@ -368,7 +368,7 @@ class EmbeddingQueue(ListeningQueue):
                 await connection.execute(_CLEAR_ERROR, {"space": space.id})
         return written
 
-    async def unchanged(
+    async def select_unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
         mine: set[Key] = set()
@@ -398,7 +398,7 @@ class EmbeddingQueue(ListeningQueue):
             elif jobs:  # when the model is at fault, others would fail too
                 await notify(connection)
 
-    async def recovered(self, space: StoredSpace) -> None:
+    async def clear_error(self, space: StoredSpace) -> None:
         async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_IS_WAITING, {"space": space.id})
             if await cursor.fetchone() is None:

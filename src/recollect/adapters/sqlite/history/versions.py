@@ -105,7 +105,7 @@ def fetch(
     connection: sqlite3.Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> Fetched:
     memories = _some(connection, owner, ids, as_of)
-    successors = successors_of(_linked(connection, owner, as_of))
+    successors = successors_of(_fetch_linked(connection, owner, as_of))
     return Fetched(memories, successors.keys() & memories.keys())
 
 
@@ -116,7 +116,7 @@ def follow(
     named: Collection[UUID],
     as_of: datetime,
 ) -> Resolution:
-    ways = find_link_targets(_linked(connection, owner, as_of), old, named)
+    ways = find_link_targets(_fetch_linked(connection, owner, as_of), old, named)
     return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
 
 
@@ -126,7 +126,7 @@ def former_states(connection: sqlite3.Connection, owner: str, id: UUID) -> list[
     return [from_row(row) for row in rows]
 
 
-def _linked(connection: sqlite3.Connection, owner: str, as_of: datetime) -> list[Memory]:
+def _fetch_linked(connection: sqlite3.Connection, owner: str, as_of: datetime) -> list[Memory]:
     condition, parameters = inside(owner, EVERYWHERE)
     parameters["as_of"] = microseconds(as_of)
     return [*_read(connection, f"{condition} AND m.links <> '[]'", parameters)]

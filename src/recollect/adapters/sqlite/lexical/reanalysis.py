@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from recollect.adapters.sqlite.rows import analyzed, from_row
+from recollect.adapters.sqlite.rows import analyze_memory, from_row
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.text.terms import VERSION
 
@@ -34,6 +34,6 @@ def reanalyze(writer: sqlite3.Connection, limit: int = BATCH) -> int:
     """Up to so many; how many there were."""
     with transaction(writer):
         rows = writer.execute(_OUTDATED, (VERSION, limit)).fetchall()
-        new = [{**analyzed(from_row(row)), "number": row["number"]} for row in rows]
+        new = [{**analyze_memory(from_row(row)), "number": row["number"]} for row in rows]
         writer.executemany(_UPDATE, new)
         return len(rows)

@@ -228,7 +228,7 @@ def _scan(
 ) -> list[Candidate]:
     """Memories whose content holds one of the texts as it is written; equal among each other."""
     patterns = {
-        f"pattern{number}": f"%{_escaped(text[:_MAX_PATTERN_CHARS])}%"
+        f"pattern{number}": f"%{_escape(text[:_MAX_PATTERN_CHARS])}%"
         for number, text in enumerate(texts[:_MAX_PATTERNS])
         if text
     }
@@ -242,7 +242,7 @@ def _scan(
     return _candidates(connection.execute(statement, {**parameters, **patterns}).fetchall())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     for special in "!%_":
         text = text.replace(special, "!" + special)
     return text

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from recollect.adapters.files.new_files import place
-from recollect.adapters.sqlite.errors import damaged
+from recollect.adapters.sqlite.errors import damaged_error
 from recollect.adapters.sqlite.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.tables import (
     APPLICATION_ID,
@@ -79,9 +79,9 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise damaged(path, found)
+            raise damaged_error(path, found)
         if connection.execute(_ZEROED).fetchone() is not None:
-            raise damaged(path, "part of a memory is zeros")
+            raise damaged_error(path, "part of a memory is zeros")
 
 
 def has_tables(connection: sqlite3.Connection, path: Path) -> bool:

@@ -79,7 +79,7 @@ def _outgoing(
         # The text is gone, so what was sent before cannot be repeated: it is named instead.
         now = moment(0)
         return Outgoing(id, new_id(), based_on, based_on + 1, None, now, now, earlier)
-    known = rows.known_of(writer, owner, [id])[id]
+    known = rows.read_known(writer, owner, [id])[id]
     state = rows.to_state(row)
     if row["is_sensitive"] and not sensitive:
         fields = state.fields
@@ -94,14 +94,14 @@ def _outgoing(
     base = known.base if based_on and not row["withheld"] else None
     if known.edit is not None and known.sent is not None:
         # Sent and not answered: exactly the same again, even if it was changed since.
-        return _of(known.sent, known.edit, based_on, _changed_fields(known.sent, base), None)
+        return _of(known.sent, known.edit, based_on, _find_changes(known.sent, base), None)
     edit = new_id()
     _note_edit(writer, owner, id, edit, None)
     rows.keep_state(writer, owner, "sent", id, state)
-    return _of(state, edit, based_on, _changed_fields(state, base), None)
+    return _of(state, edit, based_on, _find_changes(state, base), None)
 
 
-def _changed_fields(state: State, base: State | None) -> dict[str, object]:
+def _find_changes(state: State, base: State | None) -> dict[str, object]:
     """What differs. Whether the memory is sensitive was decided here and is always said, or the
     server would judge the text again, against the word of its writer.
     """

@@ -61,7 +61,7 @@ def state_row(state: State) -> dict[str, Any]:
     return {**to_row(state.memory), "extra": json.dumps(dict(state.extra), ensure_ascii=False)}
 
 
-def known_of(
+def read_known(
     connection: sqlite3.Connection, owner: str, ids: Collection[UUID]
 ) -> dict[UUID, Known]:
     """What is known of each of these memories."""

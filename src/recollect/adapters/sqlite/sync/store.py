@@ -319,7 +319,7 @@ class SqliteSync:
         """Whether a text was erased on the way."""
         news = list(remotes)
         gone = False
-        all_known = rows.known_of(writer, self._owner, [remote.id for remote in news])
+        all_known = rows.read_known(writer, self._owner, [remote.id for remote in news])
         for remote in news:
             known = all_known[remote.id]
             outcome = reconcile(known, remote)

@@ -205,7 +205,7 @@ class Matrix:
         needed = self._count + more
         if needed > len(self._rows):
             room = max(_MIN_ROOM, needed, needed + needed // 4 if self._count else needed)
-            self._set_columns([_enlarged(column, room, self._count) for column in self._columns()])
+            self._set_columns([_enlarge(column, room, self._count) for column in self._columns()])
 
     def _drop_missing(self, connection: sqlite3.Connection) -> None:
         left = {row[0] for row in connection.execute(_LEFT, (self._owner, self._space_id))}
@@ -246,7 +246,7 @@ class Matrix:
         ) = columns
 
 
-def _enlarged(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:
+def _enlarge(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:
     larger = np.empty((room, *column.shape[1:]), column.dtype)
     larger[:count] = column[:count]
     return larger

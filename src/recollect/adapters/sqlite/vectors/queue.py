@@ -224,7 +224,7 @@ class EmbeddingQueue(SqliteComponent):
 
         return await self._writer.run(work)
 
-    async def unchanged(
+    async def select_unchanged(
         self,
         space: StoredSpace,  # noqa: ARG002  # a ticket is of one space
         jobs: Sequence[EmbeddingJob],
@@ -263,7 +263,7 @@ class EmbeddingQueue(SqliteComponent):
 
         await self._writer.run(work)
 
-    async def recovered(self, space: StoredSpace) -> None:
+    async def clear_error(self, space: StoredSpace) -> None:
         has_recovered = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_HAS_RECOVERED, (space.id,)).fetchone()
         )

@@ -126,7 +126,7 @@ def looks_random(value: str) -> bool:
         and kinds(value) >= 2
         and _has_digit(value)
         and entropy(value) >= _RANDOM_BITS
-        and not _made_of_words(value)
+        and not _is_made_of_words(value)
         and not is_placeholder(value)
     )
 
@@ -177,7 +177,7 @@ def password_confidence(value: str) -> float:
         return 0.9
     if value.isdigit():
         return 0.7 if len(value) >= 8 else 0.4
-    if value.isalpha() or _QUANTITY.fullmatch(value) or _made_of_words(value):
+    if value.isalpha() or _QUANTITY.fullmatch(value) or _is_made_of_words(value):
         return 0.4
     return 0.8 if kinds(value) >= 2 and (_has_digit(value) or kinds(value) >= 3) else 0.4
 
@@ -226,7 +226,7 @@ def header_confidence(value: str) -> float:
     if (
         is_placeholder(value)
         or len(value) < 8
-        or _made_of_words(value)
+        or _is_made_of_words(value)
         or entropy(value) < _TOKEN_BITS
     ):
         return 0.0
@@ -295,7 +295,7 @@ def _is_part_of_a_name(part: str) -> bool:
     )
 
 
-def _made_of_words(value: str) -> bool:
+def _is_made_of_words(value: str) -> bool:
     """Whether a name is joined words and numbers, `reset-step-2` and not `a8f3-9d0c`."""
     parts = re.split(r"[_-]", value)
     return (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Final
 
-from recollect.core.curation.audit import KINDS, Finding, Kind, checked_kinds
+from recollect.core.curation.audit import KINDS, Finding, Kind, parse_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
 from recollect.shells.cli.framework.commands import Option
@@ -43,7 +43,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Find duplicates, contradictions, stale, expiring or unused memories, and secrets."""
-    kinds = checked_kinds(KINDS if kind is None else kind)
+    kinds = parse_kinds(KINDS if kind is None else kind)
     soon = parse_duration(within, "within")
     if server:
         found = ask_server(lambda there: _audit_on_server(there, owner, kinds, soon), start=start)

@@ -136,9 +136,9 @@ def get_model(
 
 
 def _how_to_use(name: str, settings: Settings) -> str:
-    from recollect.wiring.local import needed_model
+    from recollect.wiring.local import find_needed_model
 
-    if settings.has_local_store and needed_model(settings) == name:
+    if settings.has_local_store and find_needed_model(settings) == name:
         return "recall on the local store uses it from now on"
     return f"to use it, run: recollect reembed --model {name}"
 

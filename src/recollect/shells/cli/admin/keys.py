@@ -12,7 +12,7 @@ from recollect.shells.cli.framework.commands import Argument, Group, Option
 from recollect.shells.cli.framework.options import (
     AsJson,
     Start,
-    named_project,
+    check_project,
     parse_duration,
     parse_future,
 )
@@ -57,7 +57,7 @@ def create_key(
 ) -> None:
     """Create a key. The key is shown only once; the server stores only a hash."""
     expires_at = parse_future(expires, "expires", datetime.now(UTC)) if expires else None
-    limited = named_project(project)
+    limited = check_project(project)
 
     async def create(keys: Keys) -> tuple[Key, str]:
         return await keys.create(owner, label, role=role, project=limited, expires_at=expires_at)

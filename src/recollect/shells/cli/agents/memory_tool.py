@@ -7,7 +7,7 @@ from typing import Annotated
 
 from recollect.core.errors import InvalidInput
 from recollect.shells.cli.framework.commands import Argument
-from recollect.shells.cli.framework.options import AsJson, Project, named_project
+from recollect.shells.cli.framework.options import AsJson, Project, check_project
 from recollect.shells.cli.framework.output import print_json, print_text
 from recollect.shells.cli.framework.shell import ask, read_stdin
 
@@ -24,7 +24,7 @@ def memory_tool(
     """Run one command of Anthropic's memory tool on files under /memories, each a memory."""
     from recollect.usecases.agents.memory_tool import memory_tool as work
 
-    named = named_project(project)
+    named = check_project(project)
     text = read_stdin("the tool's input") if command in (None, "-") else str(command)
     try:
         asked = json.loads(text)

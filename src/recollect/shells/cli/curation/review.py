@@ -46,7 +46,7 @@ def review(
 ) -> None:
     """Decide about the curator's proposals, one after the other."""
     if accept_all is not None:
-        _accept_all(_checked_kind(accept_all), as_json=as_json)
+        _accept_all(_check_kind(accept_all), as_json=as_json)
         return
     if as_json:
         raise InvalidInput(
@@ -153,7 +153,7 @@ def _describe(proposal: Proposal) -> str:
     )
 
 
-def _checked_kind(kind: str) -> Kind:
+def _check_kind(kind: str) -> Kind:
     for known in KINDS:
         if kind == known:
             return known

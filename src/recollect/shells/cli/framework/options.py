@@ -152,7 +152,7 @@ def scope(
     """Which memories to search, independent of the folder."""
     now = datetime.now(UTC)
     return Scope(
-        project=named_project(project),
+        project=check_project(project),
         sessions=tuple(session or ()),
         categories=tuple(category or ()),
         tags=tuple(tag or ()),
@@ -183,7 +183,7 @@ def project_of_folder() -> str | None:
     return current_project(Path.cwd(), os.environ)
 
 
-def named_project(name: str | None, *, has_global: bool = False) -> str | None:
+def check_project(name: str | None, *, has_global: bool = False) -> str | None:
     """The value of --project, if given; InvalidInput if it is empty."""
     if name is not None and not name.strip():
         raise InvalidInput(

@@ -58,11 +58,11 @@ def print_text(text: str) -> None:
 def show(*renderables: RenderableType) -> None:
     """Print text and tables for a person; colours only on a terminal, and never with NO_COLOR."""
     # Rich pads lines with spaces, which would end up in copied text.
-    lines = [line.rstrip(" ") for line in _rendered(renderables).splitlines()]
+    lines = [line.rstrip(" ") for line in _render(renderables).splitlines()]
     _write("".join(f"{line}\n" for line in lines))
 
 
-def _rendered(renderables: Sequence[RenderableType]) -> str:
+def _render(renderables: Sequence[RenderableType]) -> str:
     if all(isinstance(renderable, str) and renderable.isprintable() for renderable in renderables):
         return "\n".join(map(str, renderables))  # as rich would print them
     from rich.console import Console

@@ -12,7 +12,7 @@ from recollect.core.memory.project import project_to_store_in
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.exit import Exit, ExitCode
-from recollect.shells.cli.framework.options import AsJson, named_project, resolve_project
+from recollect.shells.cli.framework.options import AsJson, check_project, resolve_project
 from recollect.shells.cli.framework.output import note, one_line, print_json, show
 from recollect.shells.cli.framework.shell import note_write, run_async
 
@@ -54,7 +54,7 @@ def import_memories(
     from recollect.core.imports.formats import check_format
 
     check_format(format)
-    named = named_project(project, has_global=True)
+    named = check_project(project, has_global=True)
     project = project_to_store_in(named, None, is_global=is_global)
     done = run_async(_import(files, format, project, is_global=is_global, dry_run=dry_run))
     if done.new and not dry_run:

@@ -34,8 +34,8 @@ from recollect.shells.cli.framework.options import (
     Sensitive,
     Session,
     Tags,
+    check_project,
     lifetime,
-    named_project,
     parse_full_id,
     project_of_folder,
     resolve_project,
@@ -88,7 +88,7 @@ def remember(
         importance=DEFAULT_IMPORTANCE if importance is None else importance,
         is_sensitive=sensitive,
         project=project_to_store_in(
-            named_project(project, has_global=True), project_of_folder(), is_global=is_global
+            check_project(project, has_global=True), project_of_folder(), is_global=is_global
         ),
         session=session,
         id=parse_full_id(id, "id") if id else None,

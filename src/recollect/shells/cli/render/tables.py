@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
-from recollect.core.admin.languages import other_model, uncovered_languages
+from recollect.core.admin.languages import describe_uncovered_languages, other_model
 from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.memory import FIELDS, STATED_FIELDS
@@ -81,7 +81,7 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
         memory = hit.memory
         passage = hit.passage or _beginning(memory)
         text = _content(memory) if passage is None else _passage(memory, passage)
-        for line in _linked(hit, ids):
+        for line in _link_lines(hit, ids):
             text.append(f"\n{line}", style="dim")
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
@@ -173,7 +173,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "projects": _counts(stats.by_project),
         "languages": _counts(stats.by_language),
         **({} if stats.embedding is None else _embedding_rows(stats.embedding)),
-        "other languages": _uncovered(stats),
+        "other languages": _describe_uncovered(stats),
         **({} if stats.graph is None else _graph_rows(stats.graph)),
         **({} if stats.curation is None else _curation_rows(stats.curation)),
     }
@@ -189,8 +189,8 @@ def _curation_rows(counts: CurationCounts) -> dict[str, str]:
     return {"proposals": waiting, "curator": applied}
 
 
-def _uncovered(stats: Stats) -> str:
-    found = uncovered_languages(stats)
+def _describe_uncovered(stats: Stats) -> str:
+    found = describe_uncovered_languages(stats)
     return "" if found is None else f"{found}\n→ {other_model(stats)}"
 
 
@@ -301,7 +301,7 @@ def _passage(memory: Memory, passage: Passage) -> Text:
     return text.append(f"\n{place}", style="dim")
 
 
-def _linked(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
+def _link_lines(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     """What the links of a hit lead to, one line each."""
     if hit.stands_for:
         yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
@@ -328,12 +328,12 @@ def _why(hit: Hit) -> str:
     led = f"; by {_path(graph.path)}" if graph is not None and graph.path else ""
     rerank = hit.rerank
     judged = f"; second stage {rerank.score:.3g}, was #{rerank.former_place}" if rerank else ""
-    words = matched_words(rerank, hit.memory.content)
+    words = format_matched_words(rerank, hit.memory.content)
     matched = f"; matched {words}" if words else ""
     return f"{shares} = fused {amount(hit.fused)} × prior {hit.prior:.3f}{judged}{matched}{led}"
 
 
-def matched_words(rerank: RerankPlace | None, content: str) -> str:
+def format_matched_words(rerank: RerankPlace | None, content: str) -> str:
     """The query's words with what is most like them in a memory, the most telling first."""
     return ", ".join(
         f"{one_line(match.word)} ~ {one_line(content[match.start : match.end])} "

@@ -18,7 +18,7 @@ from recollect.shells.cli.framework.output import (
     setting_value,
     with_local_times,
 )
-from recollect.shells.cli.render.tables import amount, facts, matched_words, plain_table
+from recollect.shells.cli.render.tables import amount, facts, format_matched_words, plain_table
 
 
 def why(report: WhyReport) -> RenderableType:
@@ -75,7 +75,7 @@ def _second_stage(report: WhyReport) -> str:
         return f"{stage.status}: {stage.note}" if stage.note else stage.status
     if judged is None:
         return "did not judge it"
-    words = matched_words(judged, report.memory.content)
+    words = format_matched_words(judged, report.memory.content)
     matched = f"; matched {words}" if words else ""
     return f"scored it {judged.score:.3g}; previously at place {judged.former_place}{matched}"
 

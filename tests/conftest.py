@@ -30,8 +30,9 @@ from tests.processes import Forking, forked_commands
 from tests.real_parts import summarize_skips
 from tests.waiting import TIMEOUT_FACTOR
 
-from recollect.adapters.postgres.embedded import EmbeddedPostgres, configuration
-from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
+from recollect.adapters.postgres.embedded import EmbeddedPostgres
+from recollect.adapters.postgres.embedded.cluster import ENFORCED
+from recollect.adapters.postgres.embedded.locations import ROLE, SUPERUSER, Passwords
 from recollect.adapters.postgres.migrate import migrate
 from recollect.shells.logs import log_to_stderr
 
@@ -364,7 +365,7 @@ def cluster(run_folder: Path, installation: Path, worker: str) -> Iterator[Clust
     """One Postgres for all workers; the last one stops it."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in _FAST_NOT_DURABLE.items():
-            patch.setitem(configuration.ENFORCED, name, value)
+            patch.setitem(ENFORCED, name, value)
         embedded = EmbeddedPostgres(run_folder / "shared", installation=installation)
         url = embedded.start()
     try:

@@ -19,10 +19,9 @@ from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import PlacedText, is_same, normalize
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.listing import Listing, Table, week_of
+from recollect.core.memory.listing import Cursor, Listing, Table, week_of
 from recollect.core.memory.memory import EPISODE, Memory, Scope
-from recollect.core.memory.paging import Cursor
-from recollect.core.recall.rarity import MIN_ROWS, idf, most_information
+from recollect.core.recall.relevance import MIN_ROWS, idf, most_information
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import SettingChange, WordQuery
 from recollect.core.recall.successors import (

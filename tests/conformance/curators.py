@@ -7,11 +7,11 @@ from dataclasses import replace
 from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.context import Context
-from recollect.usecases.curation.examine import CurationContext, Examined
+from recollect.usecases.curation.propose import CurationContext, Examined
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.workers.backoff import BackoffEvent
-from recollect.usecases.workers.curation import CurationStep
+from recollect.usecases.workers.steps import CurationStep
 from recollect.usecases.workers.worker import Worker
 
 ADA = "ada"

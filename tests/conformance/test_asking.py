@@ -17,8 +17,7 @@ from tests.chat_loopback import ChatLoopback, Fault
 from tests.conformance.curators import ADA, current, is_as_before, store, work
 from tests.effort import scaled
 
-from recollect.adapters.models.asked import Command, Endpoint
-from recollect.adapters.models.language_model import LanguageModel
+from recollect.adapters.models.language_model import Command, Endpoint, LanguageModel
 from recollect.core.curation.answers import CONFIDENCE
 from recollect.core.curation.proposals import CURATOR, JournalEntry
 from recollect.core.errors import InvalidInput
@@ -26,10 +25,9 @@ from recollect.core.memory.memory import Memory
 from recollect.core.retry import CURATION_RETRIES, RetryPolicy
 from recollect.settings import load
 from recollect.usecases.context import Context
-from recollect.usecases.curation.ask import ask_model
-from recollect.usecases.curation.examine import Examined
+from recollect.usecases.curation.propose import Examined, ask_model
 from recollect.usecases.curation.review import list_proposals
-from recollect.usecases.memory.update import update
+from recollect.usecases.memory.change import update
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.wiring.context import build_curation_model

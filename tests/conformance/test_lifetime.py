@@ -18,9 +18,8 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.context import Context
-from recollect.usecases.memory.history import history, restore
+from recollect.usecases.memory.change import history, restore, update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why

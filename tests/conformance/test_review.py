@@ -17,7 +17,7 @@ from recollect.usecases.admin.within_project import ProjectStore
 from recollect.usecases.agents.capture import capture
 from recollect.usecases.context import Context
 from recollect.usecases.curation.review import accept, accept_all, decide, list_proposals, undo
-from recollect.usecases.memory.update import update
+from recollect.usecases.memory.change import update
 from recollect.usecases.service import LocalService
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import pytest
 from tests.conformance.samples import OWNER, fill, ids, listed, memory, search
 from tests.strategies import MOMENT
 
+from recollect.core.memory.listing import Cursor
 from recollect.core.memory.memory import EVERYWHERE, Scope
-from recollect.core.memory.paging import Cursor
 from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio

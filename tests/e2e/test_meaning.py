@@ -18,7 +18,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.shells.worker import require_embedding
 from recollect.usecases.sync.sync import sync
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_cached
 

@@ -16,8 +16,7 @@ from tests.clocks import AdvancingClock, run_advancing
 from tests.loopback import Fault, Loopback, Request, Spoiled, Stall, Status
 from tests.usecases.queues import InMemoryQueue
 
-from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
-from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.models.embedders.hosted import COMPATIBLE, FIRST_TEXTS, HostedEmbedder
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelBusy
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
@@ -25,7 +24,7 @@ from recollect.core.retry import DOCUMENT_RETRIES
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbedding
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
 FINE = Spoiled()  # by nothing

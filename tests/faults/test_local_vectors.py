@@ -17,7 +17,7 @@ from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreFull
 from recollect.usecases.workers.catch_up import catch_up
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

@@ -33,7 +33,7 @@ from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
 

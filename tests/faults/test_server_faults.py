@@ -26,7 +26,7 @@ from tests.serving import Running, running
 from tests.waiting import SECONDS, wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import find_postmaster
 from recollect.shells.serve import write_private
 
 SERVE = (*COMMAND, "serve")

@@ -29,8 +29,7 @@ from tests.processes import COMMAND
 from tests.serving import running
 from tests.waiting import SECONDS, wait_until
 
-from recollect.adapters.models.embedders.hosted import HostedEmbedder
-from recollect.adapters.models.embedders.hosted_providers import COMPATIBLE
+from recollect.adapters.models.embedders.hosted import COMPATIBLE, HostedEmbedder
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import ModelUnavailable
@@ -38,7 +37,7 @@ from recollect.core.recall.space import EmbeddingProgress
 from recollect.core.retry import DOCUMENT_RETRIES, MAX_RETRY_AFTER
 from recollect.shells.worker import log_bug
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker, persist
 
 pytestmark = pytest.mark.anyio

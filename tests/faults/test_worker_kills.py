@@ -32,7 +32,7 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import Space
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import BATCH, Embedded, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
+from recollect.usecases.workers.steps import EmbeddingStep, retry_parked
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +49,7 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from tests.faults.steps import stop_at
 

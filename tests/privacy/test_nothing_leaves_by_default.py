@@ -18,14 +18,14 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 
 from recollect.adapters.models.embedders.catalogue import HOSTED
-from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.models.embedders.hosted import PROVIDERS
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.service import LocalService
-from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import status
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import catalogue, open_server
 

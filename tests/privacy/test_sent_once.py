@@ -26,7 +26,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EPISODE, Memory
 from recollect.core.retry import DOCUMENT_RETRIES
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
 MODEL = "compatible/x@8"

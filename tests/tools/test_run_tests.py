@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import SECONDS
 
-from recollect.adapters.postgres.embedded.postmaster import is_alive
+from recollect.adapters.postgres.embedded.locations import is_alive
 
 TOOLS = Path(__file__).parents[2] / "tools"
 RUN = """

@@ -14,7 +14,7 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.space import StoredSpace
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
 GONE = ModelUnavailable("the model is gone", remedy="look")

@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from recollect.adapters.files.machine_files import own_benchmark_folder
+from recollect.adapters.files.home_files import own_benchmark_folder
 from recollect.core.errors import InvalidInput
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.core.memory.memory import MAX_CONTENT_LIMIT
+from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.space import Space
-from recollect.core.recall.tokens import EmbeddedText
 from recollect.ports.embedding import Embedder, Embedders, TokenCodec, TokenEmbedder
 
 

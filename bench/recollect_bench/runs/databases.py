@@ -54,7 +54,7 @@ class Databases:
 
     async def _start(self) -> tuple[str, str]:
         """The URL of the first database, and the superuser's."""
-        from recollect.adapters.postgres.embedded.passwords import SUPERUSER, Passwords
+        from recollect.adapters.postgres.embedded.locations import SUPERUSER, Passwords
 
         url = await asyncio.to_thread(self._postgres.start)
         password = Passwords.read(self._postgres.folder).of(SUPERUSER)

@@ -40,8 +40,7 @@ from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import build_context, open_postgres
 from recollect_bench.data.datasets import FACTS, Document, EvaluationSet, conversations

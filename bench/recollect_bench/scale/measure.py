@@ -34,8 +34,7 @@ from recollect.core.sync.model import Outgoing
 from recollect.ports.recall import VectorQuery
 from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
-from recollect.usecases.sync.pull import pull
-from recollect.usecases.sync.push import push
+from recollect.usecases.sync.server import pull, push
 from recollect.usecases.tasks import measure_ms
 from recollect_bench.scale.clusters import Clusters
 from recollect_bench.scale.fill import Progress

@@ -25,7 +25,7 @@ from recollect.adapters.resident import socket_path
 from recollect.core.memory.memory import Draft
 from recollect.ports.service import Service
 from recollect.settings import Settings
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_local
 from recollect_bench.speed.corpus import Corpus

@@ -29,7 +29,7 @@ from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
 from recollect.usecases.tasks import measure_ms
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import build_context, catalogue
 from recollect_bench.speed.corpus import KINDS, OWNER, Corpus

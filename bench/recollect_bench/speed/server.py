@@ -20,7 +20,7 @@ from typing import Any, Final
 import httpx
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import find_postmaster
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings

@@ -21,7 +21,7 @@ from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Draft, Memory
 from recollect.usecases.tasks import cancel_and_wait, measure_ms
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect_bench.speed.corpus import Corpus
 from recollect_bench.speed.rig import Dense, Documents, Rig

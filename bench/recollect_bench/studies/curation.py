@@ -21,9 +21,8 @@ from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.language import AskedModel
-from recollect.usecases.curation.ask import CountedModel
-from recollect.usecases.curation.propose import ProposedPair, propose
-from recollect.usecases.memory.link import link
+from recollect.usecases.curation.propose import CountedModel, ProposedPair, propose
+from recollect.usecases.memory.change import link
 from recollect.usecases.recall.recall import recall
 from recollect_bench.data.datasets import EvaluationSet, Pair
 from recollect_bench.runs.stage import OWNER, Progress, Stage

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from recollect.core.recall.late import Comparison
+    from recollect.core.recall.late import Comparison, EmbeddedText, TokenVectors
     from recollect.core.recall.passages import PassageVector
     from recollect.core.recall.space import (
         EmbeddingJob,
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         Space,
         StoredSpace,
     )
-    from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 
 
 class Embedder(Protocol):

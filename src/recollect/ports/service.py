@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
     from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.batch import BatchItem, Remembered
+    from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
-    from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
     from recollect.core.memory.duplicates import PlacedText
     from recollect.core.memory.ids import IdPrefix
-    from recollect.core.memory.listing import Listing, Table
+    from recollect.core.memory.listing import Cursor, Listing, Table
     from recollect.core.memory.memory import Memory, Scope
-    from recollect.core.memory.paging import Cursor
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
     from recollect.core.recall.successors import AsOf, Fetched, Resolution

@@ -14,11 +14,11 @@ from typing import Final
 import structlog
 
 from recollect.core.privacy.redaction import locations, safe_message
-from recollect.usecases.curation.examine import Examined
+from recollect.usecases.curation.propose import Examined
 from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, OnEmbedding
-from recollect.usecases.workers.graph import OnGraph
+from recollect.usecases.workers.steps import OnGraph
 
 log = structlog.get_logger("recollect")
 

@@ -31,18 +31,23 @@ from recollect.shells.logs import (
     log_to_stderr,
 )
 from recollect.shells.progress import embedding_bar
-from recollect.usecases.curation.examine import Examined
+from recollect.usecases.curation.propose import Examined
 from recollect.usecases.graph.extract import Compared, Extracted, GraphContext
 from recollect.usecases.tasks import cancel_and_wait
 from recollect.usecases.tracing import TracedStep
-from recollect.usecases.workers.analysis import AnalysisStep
 from recollect.usecases.workers.backoff import BackoffEvent
-from recollect.usecases.workers.curation import CurationStep, OnCuration
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep, retry_parked
-from recollect.usecases.workers.graph import GraphStep, OnGraph
-from recollect.usecases.workers.indexing import IndexStep
-from recollect.usecases.workers.outbox import OutboxStep
+from recollect.usecases.workers.steps import (
+    AnalysisStep,
+    CurationStep,
+    EmbeddingStep,
+    GraphStep,
+    IndexStep,
+    OnCuration,
+    OnGraph,
+    OutboxStep,
+    retry_parked,
+)
 from recollect.usecases.workers.worker import Step, Worker, persist
 from recollect.wiring import Local, Server, open_local, open_server
 from recollect.wiring.context import build_curation

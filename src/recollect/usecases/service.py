@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
     from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.batch import BatchItem, Remembered
+    from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
-    from recollect.core.memory.paging import Page
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
@@ -109,7 +109,7 @@ class LocalService:
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
         from recollect.usecases.memory import find
-        from recollect.usecases.memory.update import update
+        from recollect.usecases.memory.change import update
 
         context = self.context_for("update")
         if self.access is not None and self.access.is_limited and "project" in changes:
@@ -120,29 +120,29 @@ class LocalService:
             return await update(context, self.owner, reference, changes, based_on=based_on)
 
     async def link(self, reference: str, kind: str, target: str) -> Memory:
-        from recollect.usecases.memory.link import link
+        from recollect.usecases.memory.change import link
 
         return await link(self.context_for("link"), self.owner, reference, kind, target)
 
     async def unlink(self, reference: str, kind: str, target: str) -> Memory:
-        from recollect.usecases.memory.link import unlink
+        from recollect.usecases.memory.change import unlink
 
         return await unlink(self.context_for("unlink"), self.owner, reference, kind, target)
 
     async def history(self, reference: str) -> list[Memory]:
-        from recollect.usecases.memory.history import history
+        from recollect.usecases.memory.change import history
 
         return await history(self.context_for("history"), self.owner, reference)
 
     async def restore(self, reference: str, version: int) -> Memory:
-        from recollect.usecases.memory.history import restore
+        from recollect.usecases.memory.change import restore
 
         context = self.context_for("restore")
         with context.callers.answering():
             return await restore(context, self.owner, reference, version)
 
     async def forget(self, reference: str, *, forever: bool = False) -> UUID:
-        from recollect.usecases.memory.forget import forget
+        from recollect.usecases.memory.change import forget
 
         return await forget(self.context_for("forget"), self.owner, reference, forever=forever)
 

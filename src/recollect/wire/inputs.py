@@ -12,9 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.fields import Field, fields_of
-from recollect.core.memory.listing import MAX_OFFSET, MAX_WORDS, Listing, Order, SortBy
+from recollect.core.memory.listing import MAX_OFFSET, MAX_PAGE, MAX_WORDS, Listing, Order, SortBy
 from recollect.core.memory.memory import EPISODE, FIELDS, Changes, Draft, Scope
-from recollect.core.memory.paging import MAX_PAGE
 from recollect.wire.codec import build, read_set
 from recollect.wire.fields import DESCRIPTIONS, INPUTS, or_default, or_unset, shape_of
 from recollect.wire.problems import refusal

@@ -12,8 +12,8 @@ from pydantic import BeforeValidator
 from recollect.core.errors import RecollectError
 from recollect.core.memory.batch import Outcome, Remembered
 from recollect.core.memory.links import Link
+from recollect.core.memory.listing import Page
 from recollect.core.memory.memory import FIELDS, Changes, Draft, Memory
-from recollect.core.memory.paging import Page
 from recollect.core.text.secret import Secret
 from recollect.wire.codec import codec, listing
 from recollect.wire.fields import DESCRIPTIONS

@@ -27,7 +27,7 @@ from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.sync.model import SyncStatus
 from recollect.usecases.agents.inject import Injection
 from recollect.usecases.memory.browse import Details
-from recollect.usecases.memory.export import Taken
+from recollect.usecases.memory.transfer import Taken
 from recollect.wire.codec import codec, listing
 from recollect.wire.memory import MEMORY
 from recollect.wire.values import Shape

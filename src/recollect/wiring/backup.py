@@ -53,7 +53,7 @@ async def make_backup(
 ) -> BackupResult:
     """Back up the server's database if there is one, else the local store."""
     from recollect.adapters.files.backup_folder import backup_name, new_backup, remove_old
-    from recollect.adapters.files.machine_files import record_backup
+    from recollect.adapters.files.home_files import record_backup
 
     now = SystemClock().now()
     with _explaining_os_errors(folder):

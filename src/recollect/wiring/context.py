@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.ports.graph import FactReader
     from recollect.ports.language import AskedModel
     from recollect.settings import Settings
-    from recollect.usecases.curation.examine import CurationContext
+    from recollect.usecases.curation.propose import CurationContext
 
 Progress = Callable[[str, float], None]
 """Called with what is being done to a model, and which share of it, 0 to 1, is done."""
@@ -73,7 +73,7 @@ def build_curation(context: Context, settings: Settings) -> CurationContext | No
     """What the curator needs, unless it is switched off."""
     if settings.curation == "off" or context.curation is None:
         return None
-    from recollect.usecases.curation.examine import CurationContext
+    from recollect.usecases.curation.propose import CurationContext
 
     return CurationContext(
         context,
@@ -95,7 +95,7 @@ def build_curation_model(settings: Settings) -> AskedModel | None:
 def build_language_model(settings: Settings, retries: RetryPolicy) -> AskedModel | None:
     if not settings.llm_url and not settings.llm_command:
         return None
-    from recollect.adapters.models.asked import choose_model
+    from recollect.adapters.models.language_model import choose_model
 
     key = settings.llm_api_key
     return choose_model(
@@ -146,11 +146,11 @@ def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | 
     if not kind:
         return nullcontext()
     if kind == "folder" and name:
-        from recollect.adapters.models.rerankers.folder import folder_reranker
+        from recollect.adapters.models.rerankers.cross_encoder import folder_reranker
 
         return folder_reranker(Path(name).expanduser())
     if kind == "hub" and name:
-        from recollect.adapters.models.rerankers.hub import hub_reranker
+        from recollect.adapters.models.rerankers.cross_encoder import hub_reranker
 
         return hub_reranker(name, cache=settings.models_folder)
     raise InvalidInput(
@@ -165,7 +165,7 @@ def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | 
     """The language model that reads memories for the concept graph, when one is to."""
     if settings.graph != "llm":
         return nullcontext()
-    from recollect.adapters.models.readers.compatible import compatible_reader
+    from recollect.adapters.models.language_model import compatible_reader
 
     key = settings.llm_api_key
     return compatible_reader(

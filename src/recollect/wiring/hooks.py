@@ -56,14 +56,14 @@ def note_recalls(settings: Settings, ids: Sequence[UUID]) -> None:
         return
     import time
 
-    from recollect.adapters.sqlite.history.recall_writes import write_recalls
+    from recollect.adapters.sqlite.history.recalls import write_recalls
 
     write_recalls(settings.sqlite_path, settings.owner, ids, time.time_ns() // 1000)
 
 
 async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
     """What the configured language model, or command, finds worth keeping."""
-    from recollect.adapters.models.extractors import extract
+    from recollect.adapters.models.language_model import extract
     from recollect.core.errors import InvalidInput
     from recollect.core.retry import CAPTURE_RETRIES
     from recollect.wiring.context import build_language_model

@@ -38,7 +38,7 @@ from recollect.wiring.context import (
 )
 
 if TYPE_CHECKING:
-    from recollect.adapters.files.shown_hints import ShownHints
+    from recollect.adapters.files.home_files import ShownHints
     from recollect.adapters.http.client import RemoteService
     from recollect.adapters.http.sync import RemoteSync
     from recollect.adapters.sqlite.store import SqliteStore
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from recollect.usecases.sync.engine import Engine
     from recollect.usecases.sync.offline_first import OfflineFirstService
     from recollect.usecases.sync.run import SyncRun
-    from recollect.usecases.workers.analysis import Reanalyzing
     from recollect.usecases.workers.embed import EmbeddingContext
+    from recollect.usecases.workers.steps import Reanalyzing
 
 log = logging.getLogger(__name__)
 
@@ -199,8 +199,7 @@ class Local:
     async def catch_up(self) -> None:
         """Embed and read a little of what waits, and load what a recall needs."""
         from recollect.usecases.workers.catch_up import BUDGET, GRAPH_SECONDS, catch_up
-        from recollect.usecases.workers.embedding import EmbeddingStep
-        from recollect.usecases.workers.graph import GraphStep
+        from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 
         if self.model is None:
             return
@@ -287,7 +286,7 @@ def how_to_get_model(settings: Settings) -> str | None:
 
 def open_shown_hints(settings: Settings) -> ShownHints:
     """Which hints this home's person has read today."""
-    from recollect.adapters.files.shown_hints import ShownHints
+    from recollect.adapters.files.home_files import ShownHints
 
     return ShownHints(settings.home)
 
@@ -335,7 +334,7 @@ async def open_local_on(
     """The same on a store that is open. Its work yields to `callers`, if there are others than
     those of this context.
     """
-    from recollect.adapters.files.background_file import BackgroundFile
+    from recollect.adapters.files.home_files import BackgroundFile
     from recollect.usecases.graph.extract import GraphContext
     from recollect.usecases.priority import Callers
     from recollect.usecases.recall.backlog import Backlog

@@ -11,7 +11,7 @@ from recollect.adapters.in_memory_keys import InMemoryKeys
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
-from recollect.usecases.admin.key_uses import key_uses
+from recollect.usecases.admin.keys import key_uses
 from recollect.wiring.context import Progress, open_reranker
 from recollect.wiring.local import measure_open, open_local_on, open_store, recalls_of
 from recollect.wiring.machine import machine_reader

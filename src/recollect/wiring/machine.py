@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from recollect.adapters.files.home_files import read_benchmark, read_last_backup
 from recollect.adapters.files.hook_log import HookLog
-from recollect.adapters.files.machine_files import read_benchmark, read_last_backup
 from recollect.core.admin.machine import Machine, read_hook_recalls
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
-    from recollect.adapters.postgres.embedded.probe import Verdict
+    from recollect.adapters.postgres.embedded.installation import Verdict
     from recollect.adapters.postgres.limits import Limits
     from recollect.adapters.postgres.pool import Pool
     from recollect.adapters.postgres.store import PostgresStore
@@ -133,8 +133,8 @@ def probe_embedded(settings: Settings) -> Verdict:
 
 def read_verdict(settings: Settings) -> Verdict | None:
     """What an earlier start found and kept, read without making a folder."""
+    from recollect.adapters.postgres.embedded.installation import Verdict
     from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
-    from recollect.adapters.postgres.embedded.probe import Verdict
 
     whole = settings.home.expanduser().absolute().resolve()
     far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _holds(mark, str(whole)))

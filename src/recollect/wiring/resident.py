@@ -264,9 +264,7 @@ async def _open_resident(
 @asynccontextmanager
 async def _running_workers(local: Local) -> AsyncIterator[None]:
     """While entered, what waits is analyzed, embedded and read, unless workers are switched off."""
-    from recollect.usecases.workers.analysis import AnalysisStep
-    from recollect.usecases.workers.embedding import EmbeddingStep
-    from recollect.usecases.workers.graph import GraphStep
+    from recollect.usecases.workers.steps import AnalysisStep, EmbeddingStep, GraphStep
     from recollect.usecases.workers.worker import persist
 
     steps: list[Step] = []

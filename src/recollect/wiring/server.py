@@ -10,8 +10,8 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.admin.admission import RateLimit
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.admin.rate import RateLimit
 from recollect.core.admin.stats import Load
 from recollect.core.errors import Forbidden, RateLimited
 from recollect.core.privacy.keys import Key
@@ -25,8 +25,7 @@ from recollect.ports.tracing import NO_TRACER, Tracer
 from recollect.settings import Settings
 from recollect.usecases.admin.access import Access
 from recollect.usecases.admin.erase import OwnerEraser
-from recollect.usecases.admin.key_uses import KeyUses, key_uses
-from recollect.usecases.admin.keys import authenticate
+from recollect.usecases.admin.keys import KeyUses, authenticate, key_uses
 from recollect.usecases.admin.within_project import ProjectChanges, context_within
 from recollect.usecases.context import Context
 from recollect.usecases.graph.extract import GraphContext
@@ -39,8 +38,8 @@ from recollect.usecases.recall.late import LateStage
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService
 from recollect.usecases.tracing import TracedSecondPhase, trace_leg
-from recollect.usecases.workers.analysis import Reanalyzing
 from recollect.usecases.workers.embed import EmbeddingContext
+from recollect.usecases.workers.steps import Reanalyzing
 from recollect.wiring.context import (
     Progress,
     SystemClock,

@@ -15,12 +15,12 @@ from uuid import UUID
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.formats import Format, Recognised
+from recollect.core.imports.detect import Format, Recognised
 from recollect.core.imports.found import Item
 from recollect.core.imports.jsonl import ImportResult, import_result
 from recollect.core.memory.ids import check_uuid7
+from recollect.core.memory.listing import Cursor
 from recollect.core.memory.memory import Memory, Scope, check_memory
-from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.erasure import ErasureReport
 from recollect.ports.recall import RecallRecord
 from recollect.ports.service import Service
@@ -28,7 +28,7 @@ from recollect.ports.stores import MemoryStore
 from recollect.settings import Settings
 from recollect.usecases.admin.erase import OwnerEraser
 from recollect.usecases.curation.audit import Listing
-from recollect.usecases.memory.import_ import import_memories
+from recollect.usecases.memory.transfer import import_memories
 from recollect.usecases.service import LocalService
 from recollect.wiring.context import SystemClock, build_context
 from recollect.wiring.local import connect, key_of, open_store

@@ -43,9 +43,8 @@ from tests.strategies import MOMENT
 
 from recollect.adapters.files.erasure_log import Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres import store as postgres
-from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.distribute import ROW_TRIGGERS, find_steps, read_row_functions
-from recollect.adapters.postgres.distribution import read_tables
+from recollect.adapters.postgres.distribution import limit_to, read_tables
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.session import to_postgres

@@ -20,8 +20,7 @@ from recollect.core.retry import MAX_JOB_ATTEMPTS
 from recollect.usecases.graph.extract import RULES_BATCH, GraphContext
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

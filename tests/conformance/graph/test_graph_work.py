@@ -17,7 +17,7 @@ from recollect.core.graph.extraction import Extraction, ExtractionJob, read_by_r
 from recollect.core.recall.space import Space
 from recollect.usecases.graph.extract import Extracted, GraphContext, extract_batch
 from recollect.usecases.graph.manage import LocalGraph
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import GraphStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.admin.rate import RateLimit
+from recollect.core.admin.admission import RateLimit
 
 
 def test_a_minutes_worth_may_be_used_at_once_and_comes_back_steadily() -> None:

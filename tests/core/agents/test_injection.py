@@ -26,7 +26,7 @@ from recollect.core.agents.injection import (
     without_injections,
 )
 from recollect.core.agents.transcript import own_words
-from recollect.core.text.invisible import INVISIBLE
+from recollect.core.text.analysis import INVISIBLE
 
 FENCE = re.compile(rf"</?{TAG} mark=\"[0-9a-f]{{12}}\">")
 HOSTILE = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.adapters.files.foreign_files import items_of
-from recollect.core.imports.formats import Format, Recognised
+from recollect.core.imports.detect import Format, Recognised
 from recollect.core.imports.found import Found, ImportProblem
 from recollect.core.imports.notes import document
 

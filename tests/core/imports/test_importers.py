@@ -11,7 +11,7 @@ import pytest
 
 from recollect.adapters.files.foreign_files import files_in, items_of
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.formats import FORMATS, Format
+from recollect.core.imports.detect import FORMATS, Format
 from recollect.core.imports.found import Exact, Found, ImportProblem
 
 FILES = Path(__file__).parent / "files"

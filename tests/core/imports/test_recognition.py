@@ -13,7 +13,7 @@ import pytest
 from tests.core.imports.test_importers import FILES, contents, read
 
 from recollect.adapters.files.foreign_files import files_in, items_of
-from recollect.core.imports.formats import Recognised
+from recollect.core.imports.detect import Recognised
 from recollect.core.imports.found import ImportProblem
 
 RECORD = {

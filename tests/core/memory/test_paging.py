@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text, moments
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.paging import MAX_PAGE, Cursor, check_page_size
+from recollect.core.memory.listing import MAX_PAGE, Cursor, check_page_size
 
 
 @given(moments, st.uuids())

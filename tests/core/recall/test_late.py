@@ -7,12 +7,12 @@ import pytest
 from recollect.core.recall.late import (
     TOKEN_WEIGHT,
     TokenMatch,
+    TokenVectors,
     combine,
     similar_words,
     widen_to_words,
 )
 from recollect.core.recall.request import RerankPlace, WordMatch
-from recollect.core.recall.tokens import TokenVectors
 
 
 def test_tokens_reorder_equal_scores() -> None:

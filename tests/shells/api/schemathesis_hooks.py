@@ -9,7 +9,7 @@ from uuid import uuid4
 import schemathesis
 from hypothesis import strategies as st
 
-from recollect.core.memory.paging import Cursor
+from recollect.core.memory.listing import Cursor
 
 # Any other text is refused, as it should be, but then no page behind the first is ever asked for.
 cursors = st.builds(

@@ -11,7 +11,7 @@ import pytest
 from tests.serving import Running, running
 from tests.waiting import wait_until
 
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import GraphStep
 from recollect.usecases.workers.worker import Worker
 
 TEXTS = (

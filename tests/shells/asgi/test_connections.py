@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.shells.asgi.connections import Connections
+from recollect.shells.asgi.protocol import Connections
 
 
 def test_the_connection_that_waited_longest_makes_room() -> None:

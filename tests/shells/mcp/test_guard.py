@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import unhurried_home
 
-from recollect.core.text.invisible import INVISIBLE
+from recollect.core.text.analysis import INVISIBLE
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from tests.shells.web.test_local_page import recollect
 from tests.strategies import new_id
 
 from recollect.core.memory.memory import Memory
-from recollect.core.text.invisible import INVISIBLE
+from recollect.core.text.analysis import INVISIBLE
 
 HOSTILE = {
     "script": "<script>document.title='owned'</script><img src=x onerror=alert(1)>",

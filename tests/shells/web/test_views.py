@@ -20,8 +20,7 @@ from tests.waiting import wait_until
 
 from recollect.core.sync.model import Revision
 from recollect.settings import load
-from recollect.usecases.workers.curation import CurationStep
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import CurationStep, GraphStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring.context import build_curation
 

@@ -10,12 +10,12 @@ from tests.strategies import MOMENT
 
 from recollect.core.errors import AmbiguousId, InvalidInput, NotAllowed, NotFound
 from recollect.core.memory.memory import Draft
-from recollect.usecases.admin.key_uses import key_uses
 from recollect.usecases.admin.keys import (
     OwnKeys,
     authenticate,
     issue_first_key,
     issue_key,
+    key_uses,
     resolve_key,
     revoke_key,
     rotate_key,

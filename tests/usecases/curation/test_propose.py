@@ -9,7 +9,7 @@ import pytest
 from recollect.core.memory.memory import Draft, Memory
 from recollect.usecases.context import Context
 from recollect.usecases.curation.propose import propose
-from recollect.usecases.memory.link import link
+from recollect.usecases.memory.change import link
 from recollect.usecases.memory.remember import remember
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from recollect.core.errors import AmbiguousId, InvalidInput, NotFound
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory, Scope
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget
 from recollect.usecases.memory.remember import remember
 
 pytestmark = pytest.mark.anyio

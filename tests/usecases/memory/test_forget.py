@@ -7,7 +7,7 @@ from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 

@@ -9,10 +9,8 @@ from recollect.core.errors import NotFound
 from recollect.core.memory.memory import Draft
 from recollect.usecases.admin.within_project import ProjectStore
 from recollect.usecases.context import Context
-from recollect.usecases.memory.history import history, restore
-from recollect.usecases.memory.link import link
+from recollect.usecases.memory.change import history, link, restore, update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -13,10 +13,9 @@ from recollect.core.memory.links import Link
 from recollect.core.memory.memory import EVERYWHERE, Draft, Memory
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
+from recollect.usecases.memory.change import forget, update
 from recollect.usecases.memory.find import page
-from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,9 @@ from recollect.core.errors import Conflict, InvalidInput
 from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.usecases.context import Context
+from recollect.usecases.memory.change import forget, update
 from recollect.usecases.memory.find import get, page
-from recollect.usecases.memory.forget import forget
 from recollect.usecases.memory.remember import remember, remember_many
-from recollect.usecases.memory.update import update
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,8 @@ from recollect.core.errors import Conflict, InvalidInput, NotFound
 from recollect.core.memory.links import Link
 from recollect.core.memory.memory import Changes, Draft, Memory
 from recollect.usecases.context import Context
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget, update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio

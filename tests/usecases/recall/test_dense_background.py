@@ -12,7 +12,7 @@ from tests.conformance.samples import memory
 from tests.recall_contexts import recall_context
 from tests.usecases.vectors import AllVectors, MeaningEmbedder, OneEmbedder
 
-from recollect.adapters.files.background_file import BackgroundFile
+from recollect.adapters.files.home_files import BackgroundFile
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequest

@@ -19,9 +19,9 @@ from recollect.core.errors import ModelUnavailable
 from recollect.core.memory.links import Link
 from recollect.core.memory.memory import Draft, Memory
 from recollect.core.recall.context import RecallContext
+from recollect.core.recall.late import EmbeddedText, TokenVectors
 from recollect.core.recall.request import Candidate, RecallRequest, Recollection, SortBy
 from recollect.core.recall.space import StoredSpace
-from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 from recollect.core.text.passages import Span
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.admin.settings import change_settings

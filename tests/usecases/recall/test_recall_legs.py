@@ -21,7 +21,7 @@ from recollect.core.recall.successors import AsOf, Fetched
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 from recollect_bench.in_memory import InMemoryStore

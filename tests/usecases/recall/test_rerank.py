@@ -18,7 +18,7 @@ from recollect.core.recall.request import RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
 

@@ -21,7 +21,7 @@ from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import Candidate, Declined, RecallRequest
 from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect.usecases.recall.why_context import SEARCH_DEPTH

@@ -19,9 +19,8 @@ from recollect.core.recall.explain import Obstacle, WhyReport
 from recollect.core.recall.request import Declined, Hit, RecallRequest
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget, update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect_bench.in_memory import InMemoryStore

@@ -23,8 +23,8 @@ from recollect.core.recall.request import Candidate, LegName, RecallRequest
 from recollect.ports.recall import Leg
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.context import Context
+from recollect.usecases.memory.change import update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
 from recollect_bench.in_memory import InMemoryStore

@@ -9,7 +9,7 @@ from tests.usecases.queues import InMemoryQueue
 
 from recollect.core.recall.space import Space
 from recollect.usecases.workers.backoff import Backoffs
-from recollect.usecases.workers.indexing import CHECK_SECONDS, IndexStep
+from recollect.usecases.workers.steps import CHECK_SECONDS, IndexStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

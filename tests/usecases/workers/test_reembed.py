@@ -19,7 +19,7 @@ from recollect.core.errors import (
 from recollect.core.recall.space import SpaceState, StoredSpace
 from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

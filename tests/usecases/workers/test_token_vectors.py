@@ -12,9 +12,8 @@ from tests.strategies import MOMENT
 from tests.usecases.benches import bench, opened
 from tests.usecases.queues import InMemoryQueue, Model
 
-from recollect.core.recall.late import Comparison
+from recollect.core.recall.late import Comparison, EmbeddedText, TokenVectors
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 from recollect.core.text.passages import cut_passages
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.workers.embed import embed_batch

@@ -6,6 +6,8 @@ contain loops.
 
 from __future__ import annotations
 
+import importlib
+import logging
 import os
 import stat
 import sys
@@ -17,10 +19,14 @@ from io import BytesIO
 from pathlib import Path, PurePath
 from typing import IO, Final
 
-from recollect.adapters.files.pdf import UnreadablePdf, read_pdf
 from recollect.adapters.files.repository import repository_project
+from recollect.core.admin.extras import how_to_install
 from recollect.core.imports import claude, json_exports, lines, notes, records
 from recollect.core.imports.detect import (
+    FORMATS,
+    STDIN,
+    Format,
+    Recognised,
     document_of,
     is_json,
     is_pdf,
@@ -28,7 +34,6 @@ from recollect.core.imports.detect import (
     recognise,
     recognise_lines,
 )
-from recollect.core.imports.formats import FORMATS, STDIN, Format, Recognised
 from recollect.core.imports.found import ImportProblem, Item
 
 # Far above the longest memory in its longest notation; a longer line is not from an export.
@@ -336,3 +341,34 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
         while (rest := file.readline(_MAX_LINE)) and not rest.endswith(b"\n"):
             pass
         yield number, None
+
+
+# The text of a PDF, with pypdf, which is an extra.
+
+
+class UnreadablePdf(Exception):
+    """Why a PDF could not be read, and what to do."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+def read_pdf(file: IO[bytes]) -> str:
+    """The pages of a PDF, separated by empty lines. UnreadablePdf when it cannot be read."""
+    try:
+        pypdf = importlib.import_module("pypdf")
+    except ImportError as error:
+        raise UnreadablePdf(
+            "reading a PDF needs the package pypdf", how_to_install("pdf")
+        ) from error
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns about harmless faults
+    try:
+        pages = [page.extract_text() for page in pypdf.PdfReader(file).pages]
+    except Exception as error:  # whatever a broken file provokes
+        raise UnreadablePdf(
+            f"the PDF could not be read ({type(error).__name__})",
+            "Check that it opens without a password, or save it again.",
+        ) from error
+    text = "\n\n".join(page.strip() for page in pages)
+    return text.replace("\x00", "").encode("utf-8", "ignore").decode()

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
     from recollect.core.curation.proposals import JournalEntry, Proposal, Survivor, Verdict
     from recollect.core.memory.batch import BatchItem, Remembered
+    from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
-    from recollect.core.memory.paging import Page
     from recollect.core.privacy.erasure import ErasureReport
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
@@ -158,8 +158,8 @@ class RemoteService:
         return short_ids(ids)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        from recollect.core.memory.listing import check_page_size
         from recollect.core.memory.memory import clean_scope
-        from recollect.core.memory.paging import check_page_size
         from recollect.wire.memory import PAGE
 
         check_page_size(limit)

@@ -19,9 +19,9 @@ from typing import Any, Final, LiteralString
 import psycopg
 from psycopg import errors, sql
 
-from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.distribution import check_usable, read_distribution
 from recollect.adapters.postgres.errors import translate_errors
+from recollect.adapters.postgres.migrate import connect
 from recollect.core.admin.timeouts import Timeouts
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import LiteralString, TypeVar
 
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.by_owner import Row, split_by_owner
+from recollect.adapters.postgres.distribution import Row, split_by_owner
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.sql.session import SqlComponent, Work
 

@@ -12,7 +12,7 @@ from typing import Final, LiteralString
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.memories import REPLACE
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import retry_on_disconnect
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, from_memory, to_memory
 from recollect.adapters.sql.curation import SqlCuration
 from recollect.ports.curation import ChangedMemories

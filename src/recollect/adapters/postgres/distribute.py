@@ -16,7 +16,6 @@ import psycopg
 from psycopg import errors, sql
 
 from recollect.adapters.postgres.access import Roles, roles_of
-from recollect.adapters.postgres.admin import connect
 from recollect.adapters.postgres.distribution import (
     LOGIN,
     NODES,
@@ -28,6 +27,7 @@ from recollect.adapters.postgres.distribution import (
     read_value,
 )
 from recollect.adapters.postgres.errors import translate
+from recollect.adapters.postgres.migrate import connect
 from recollect.core.admin.distribution import DISTRIBUTE_REMEDY, Distribution
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable

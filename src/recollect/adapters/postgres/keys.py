@@ -11,8 +11,7 @@ from uuid import UUID
 from recollect.adapters.files.erasure_log import Revocation
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
-from recollect.adapters.postgres.pool import Pool
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import utc
 from recollect.core.privacy.keys import Key
 

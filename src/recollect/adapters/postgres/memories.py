@@ -20,8 +20,7 @@ from recollect.adapters.postgres.lexical import same_text
 from recollect.adapters.postgres.lexical import search as lexical
 from recollect.adapters.postgres.lexical.reanalysis import find_outdated, reanalyze
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import (
     INSERT_MANY,
     INSERT_MEMORY,
@@ -38,9 +37,8 @@ from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
-from recollect.core.memory.listing import Listing, Table
+from recollect.core.memory.listing import Cursor, Listing, Table
 from recollect.core.memory.memory import Memory, Scope
-from recollect.core.memory.paging import Cursor
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import wraps
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from psycopg import AsyncClientCursor, AsyncConnection, Error
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -24,13 +25,42 @@ from recollect.adapters.postgres.access import Roles, Who, acting_for, owner_set
 from recollect.adapters.postgres.errors import (
     NotConnected,
     PoolExhausted,
+    is_disconnect,
     translate,
     translate_errors,
 )
 from recollect.adapters.postgres.pipeline import DistributedReading, Reading, set_local
 from recollect.core.admin.timeouts import Timeouts
+from recollect.core.errors import StoreUnavailable
 from recollect.core.retry import CONNECT_BACKOFF
 from recollect.ports.tracing import NO_TRACER, Tracer
+
+# One retry for reads whose connection broke. A Postgres that restarts, or ends a backend, breaks
+# the connections in use and is mostly back at once. A read can be repeated on another connection. A
+# write must not be: it may have been committed, with only the answer lost.
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+def retry_on_disconnect(
+    read: Callable[Params, Coroutine[Any, Any, Result]],
+) -> Callable[Params, Coroutine[Any, Any, Result]]:
+    """For methods that only read. A second disconnect is raised, and so is a Postgres that gives no
+    connection at all: the caller has waited for one already.
+    """
+
+    @wraps(read)
+    async def read_twice(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        try:
+            return await read(*args, **kwargs)
+        except StoreUnavailable as error:
+            if not is_disconnect(error):
+                raise
+        return await read(*args, **kwargs)
+
+    return read_twice
+
 
 Connection = AsyncConnection[DictRow]
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
+from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import to_setting_change
+from recollect.core.admin.machine import StorageSize
+from recollect.core.admin.stats import Load
+from recollect.core.errors import StoreBusy
 from recollect.core.recall.settings import SettingChange
 
 # Readers go on; two writers queue, so that each logs the value it really replaced.
@@ -55,3 +59,90 @@ class PostgresSettings(PostgresComponent):
         async with self._pool.reading(WORKER) as connection:
             cursor = await connection.execute(_READ_LOG, {"limit": limit})
             return [to_setting_change(row) for row in await cursor.fetchall()]
+
+
+# Which server this database is, and since when: a restored backup begins another epoch.
+
+# Where the table is: a restored one is of another database, another id or another transaction; and
+# on which timeline, because a physical backup that is recovered, or a replica that takes over and
+# may lack the last writes, differs in nothing else.
+_PLACE: Final = """
+select concat_ws('.', d.oid, a.attrelid, a.xmin,
+    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)) as place
+from pg_database d, pg_attribute a
+where d.datname = current_database() and a.attrelid = 'changes'::regclass
+    and a.attname = 'memory_id'
+"""
+_IDENTITY: Final = "select id, epoch, place from sync_server"
+_BEGIN_EPOCH: Final = """
+insert into sync_server (id, epoch, place) values (%(id)s, %(epoch)s, %(place)s)
+on conflict (single) do update set epoch = excluded.epoch, place = excluded.place
+where sync_server.place <> excluded.place
+"""
+_NEW_EPOCH: Final = "update sync_server set epoch = %s"
+
+
+async def read_identity(connection: Connection) -> tuple[UUID, UUID]:
+    """The id of the server and of its epoch."""
+    here = (await (await connection.execute(_PLACE)).fetchone() or {})["place"]
+    cursor = await connection.execute(_IDENTITY)
+    row = await cursor.fetchone()
+    if row is None or row["place"] != here:
+        params = {"id": uuid4(), "epoch": uuid4(), "place": here}
+        await connection.execute(_BEGIN_EPOCH, params)
+        cursor = await connection.execute(_IDENTITY)
+        row = await cursor.fetchone()
+    if row is None:
+        raise StoreBusy("the server has no identity yet", remedy="Try again.")
+    return row["id"], row["epoch"]
+
+
+async def begin_epoch(connection: Connection) -> None:
+    await connection.execute(_NEW_EPOCH, (uuid4(),))
+
+
+# What the whole database holds and has to do, in numbers, for whoever watches the server.
+
+# Counting all rows would read them all: Postgres's own estimate costs nothing. -1 is none yet.
+_MEMORIES: Final = """
+select greatest(reltuples, 0)::bigint as memories from pg_class where oid = 'memories'::regclass
+"""
+_EMBEDDINGS: Final = """
+select count(*) filter (where due_at < 'infinity') as waiting,
+    count(*) filter (where due_at = 'infinity') as parked
+from embeddings where vector is null and space_id in (
+    select id from spaces where state <> 'retired')
+"""
+_OUTBOX: Final = "select count(*) as waiting from vector_outbox"
+_EXTRACTIONS: Final = """
+select count(*) filter (where due_at < 'infinity') as waiting,
+    count(*) filter (where due_at = 'infinity') as parked
+from extractions where extracted_by = 0
+"""
+_SIZE: Final = """
+select pg_database_size(current_database()) as total,
+    coalesce(pg_total_relation_size(to_regclass('embeddings')), 0) as vectors
+"""
+
+
+class PostgresLoad:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def read(self, *, has_vectors: bool) -> Load:
+        async with self._pool.transaction(WORKER) as connection:
+            memories = await (await connection.execute(_MEMORIES)).fetchone() or {}
+            graph = await (await connection.execute(_EXTRACTIONS)).fetchone() or {}
+            queues = {"graph": (graph["waiting"], graph["parked"])}
+            if has_vectors:
+                rows = await (await connection.execute(_EMBEDDINGS)).fetchone() or {}
+                queues["embedding"] = (rows["waiting"], rows["parked"])
+                rows = await (await connection.execute(_OUTBOX)).fetchone() or {}
+                queues["outbox"] = (rows["waiting"], 0)
+        return Load(memories["memories"], queues, self._pool.in_use, self._pool.idle)
+
+    async def size(self) -> StorageSize:
+        """On a Citus cluster, that of the coordinator."""
+        async with self._pool.transaction(WORKER) as connection:
+            row = await (await connection.execute(_SIZE)).fetchone() or {}
+        return StorageSize(row["total"], row["vectors"])

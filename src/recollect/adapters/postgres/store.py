@@ -21,11 +21,10 @@ from recollect.adapters.postgres.history.owner_erasure import PostgresOwnerErasu
 from recollect.adapters.postgres.history.recalls import PostgresRecalls
 from recollect.adapters.postgres.keys import PostgresKeys
 from recollect.adapters.postgres.limits import Limits
-from recollect.adapters.postgres.load import PostgresLoad
 from recollect.adapters.postgres.memories import PostgresMemories
 from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.pool import Pool
-from recollect.adapters.postgres.settings import PostgresSettings
+from recollect.adapters.postgres.settings import PostgresLoad, PostgresSettings
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.admin.timeouts import Timeouts

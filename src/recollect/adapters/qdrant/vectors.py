@@ -23,12 +23,11 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.by_owner import limit_to
+from recollect.adapters.postgres.distribution import limit_to
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import Listener
 from recollect.adapters.postgres.pipeline import execute_many
-from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.adapters.postgres.vectors.search import OVERFETCH, compare_vectors

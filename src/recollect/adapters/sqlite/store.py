@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     from recollect.adapters.sqlite.graph.store import SqliteGraph
     from recollect.adapters.sqlite.vectors.index import SqliteVectors
     from recollect.core.memory.ids import IdPrefix
-    from recollect.core.memory.listing import Listing
-    from recollect.core.memory.paging import Cursor
+    from recollect.core.memory.listing import Cursor, Listing
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
     from recollect.core.recall.successors import AsOf, Fetched, Resolution

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.memory.ids import short
-from recollect.core.text.invisible import strip_invisible
+from recollect.core.text.analysis import strip_invisible
 
 if TYPE_CHECKING:
     from uuid import UUID

@@ -6,15 +6,74 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePath
-from typing import Any, Final
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal, get_args
 
+from recollect.core.errors import InvalidInput
 from recollect.core.imports import claude, json_exports
-from recollect.core.imports.formats import Recognised, unknown_format
 from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
 from recollect.core.imports.records import FIELDS, delimiter_of
+
+# The supported formats, and how certain detection is.
+
+Format = Literal[
+    "recollect",
+    "jsonl",
+    "csv",
+    "lines",
+    "markdown",
+    "document",
+    "claude",
+    "claude-ai",
+    "claude-code",
+    "chatgpt",
+    "chatgpt-memories",
+    "mem0",
+    "mcp-memory",
+]
+STDIN: Final = Path("-")
+"""The path that means standard input."""
+
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+
+# named: given by the caller; certain: something only this format has; likely: it fits, but others
+# might too; guess: nothing else fits better.
+Confidence = Literal["named", "certain", "likely", "guess"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """The format of a file, and how it was recognised."""
+
+    format: Format
+    confidence: Confidence
+    because: str
+
+
+def check_format(format: str | None) -> Format | None:
+    """The format of this name; or InvalidInput, which lists all of them."""
+    for known in FORMATS:
+        if format == known:
+            return known
+    if format is None:
+        return None
+    raise InvalidInput(
+        f"unknown format {format[:60]!r}",
+        field="format",
+        remedy=f"Choose one of: {', '.join(FORMATS)}; or omit it.",
+    )
+
+
+def unknown_format() -> InvalidInput:
+    return InvalidInput(
+        "the format could not be detected from the content",
+        field="format",
+        remedy=f"Pass it with --format: {', '.join(FORMATS)}.",
+    )
+
 
 _BOM: Final = b"\xef\xbb\xbf"
 # Enough lines to identify a file of JSON Lines.

@@ -15,10 +15,10 @@ from uuid import UUID
 if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory, Scope
     from recollect.core.recall.fusion import Fused
+    from recollect.core.recall.late import TokenVectors
     from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import RecallSettings
     from recollect.core.recall.space import StoredSpace
-    from recollect.core.recall.tokens import TokenVectors
 
 
 class PhaseShares(NamedTuple):

@@ -13,7 +13,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
 from recollect.core.recall.late import widen_to_words
 from recollect.core.recall.ranking import Ranked, interleave
-from recollect.core.recall.rarity import MAX_ASKED
+from recollect.core.recall.relevance import MAX_ASKED
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Hit
 from recollect.core.recall.settings import WordQuery
 

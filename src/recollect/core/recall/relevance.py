@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from heapq import nlargest
+from math import log
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.core.text.analysis import clean_query
@@ -24,6 +26,27 @@ from recollect.resources import read_list
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import Hit
+
+
+# How much a word says, by how few memories hold it.
+
+MIN_ROWS: Final = 20
+"""An owner with fewer memories counts as one with so many: a word that two of three memories hold
+is not known to be a common one. A background that says nothing of any owner."""
+
+MAX_ASKED: Final = 24
+"""A long prompt is about several things: no memory has to hold more than so many of its words."""
+
+
+def idf(rows: int, frequency: int) -> float:
+    """The BM25 form, never negative."""
+    return log(1 + (rows - frequency + 0.5) / (frequency + 0.5))
+
+
+def most_information(words: Iterable[float]) -> float:
+    """What a memory holds at most of a query whose words weigh this much: its rarest ones."""
+    return sum(nlargest(MAX_ASKED, words))
+
 
 FLOOR: Final = 3.4
 # Where a memory was found by meaning too: the evidence of its cosine, and what its words add to it.

@@ -17,7 +17,7 @@ from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
-from recollect.usecases.memory.export import export_chosen
+from recollect.usecases.memory.transfer import export_chosen
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.inputs import ExportIn, InjectIn, TableIn
 from recollect.wire.memory import MEMORY

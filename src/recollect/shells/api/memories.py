@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from recollect.core.errors import Conflict
+from recollect.core.memory.listing import Page
 from recollect.core.memory.memory import Memory
-from recollect.core.memory.paging import Page
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
 from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems

@@ -11,8 +11,7 @@ from recollect.shells.api import examples
 from recollect.shells.api.context import TheKey, TheServer, needs
 from recollect.shells.api.openapi import PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
-from recollect.usecases.sync.pull import pull
-from recollect.usecases.sync.push import check_push_size, push
+from recollect.usecases.sync.server import check_push_size, pull, push
 from recollect.wire import sync as wire
 from recollect.wire.sync import PullIn, PushIn
 

@@ -31,6 +31,7 @@ from recollect.core.curation.audit import KINDS as AUDIT_KINDS
 from recollect.core.curation.audit import Finding, parse_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.batch import Remembered
+from recollect.core.memory.listing import MAX_PAGE, Page
 from recollect.core.memory.memory import (
     DEFAULT_CATEGORY,
     DEFAULT_IMPORTANCE,
@@ -42,7 +43,6 @@ from recollect.core.memory.memory import (
     Scope,
     several,
 )
-from recollect.core.memory.paging import MAX_PAGE, Page
 from recollect.core.memory.project import project_to_store_in, scope_here
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.request import LegName, RecallRequest, Recollection, SortBy
@@ -56,7 +56,7 @@ from recollect.usecases.agents.memory_tool import ToolAnswer, memory_tool
 if TYPE_CHECKING:
     from recollect.shells.transfer.exporting import ExportFormat
     from recollect.shells.transfer.importing import Imported
-    from recollect.usecases.memory.export import Taken
+    from recollect.usecases.memory.transfer import Taken
 
 # The same as a hook gives an agent at the start of a session.
 BRIEF_TOKENS: Final = 1_200

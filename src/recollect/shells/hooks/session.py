@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from recollect.core.agents.injection import block, fitting
+from recollect.core.memory.listing import MAX_PAGE
 from recollect.core.memory.memory import Scope
-from recollect.core.memory.paging import MAX_PAGE
 from recollect.shells.hooks.events import Event, render
 from recollect.shells.hooks.watchdog import Watchdog
 from recollect.wiring.hooks import open_hook_files

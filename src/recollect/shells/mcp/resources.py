@@ -25,7 +25,7 @@ from mcp_types import (
 from recollect.core.agents.injection import block
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.relevance import Measure
-from recollect.core.text.invisible import strip_invisible
+from recollect.core.text.analysis import strip_invisible
 from recollect.ports.service import Service
 from recollect.usecases.agents.brief import brief
 

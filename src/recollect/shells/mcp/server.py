@@ -37,7 +37,7 @@ from pydantic import BaseModel, ValidationError
 from recollect import __version__
 from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.privacy.redaction import locations
-from recollect.core.text.invisible import strip_invisible
+from recollect.core.text.analysis import strip_invisible
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service

@@ -12,7 +12,7 @@ from recollect.core.errors import InvalidInput, StoreUnavailable
 from recollect.core.imports.jsonl import HEADER, to_line, to_markdown
 from recollect.core.memory.memory import Scope
 from recollect.ports.service import Service
-from recollect.usecases.memory.export import Taken, export_pages
+from recollect.usecases.memory.transfer import Taken, export_pages
 
 ExportFormat = Literal["jsonl", "md"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.imports.formats import STDIN, Format, Recognised, check_format
+from recollect.core.imports.detect import STDIN, Format, Recognised, check_format
 from recollect.core.imports.found import Exact, Found, ImportProblem, Item, to_memory
 from recollect.core.memory.memory import Memory
 from recollect.wiring.transfer import Transfer

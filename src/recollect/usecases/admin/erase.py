@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from recollect.core.memory.listing import MAX_PAGE, Cursor
 from recollect.core.memory.memory import Scope
-from recollect.core.memory.paging import MAX_PAGE, Cursor
 from recollect.core.privacy.erasure import Erased, ErasureReport, Marks, Remain, marks_of
 from recollect.ports.stores import MemoryStore
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
-from recollect.core.errors import InvalidInput, NotAllowed, NotFound
+from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreError
 from recollect.core.memory.ids import IdPrefix, uuid7
 from recollect.core.memory.memory import check_moment, check_name
 from recollect.core.privacy.keys import (
@@ -25,6 +27,7 @@ from recollect.ports.keys import KeyStore
 from recollect.ports.stores import Clock
 from recollect.usecases.context import Context
 from recollect.usecases.memory.projects import resolve_project
+from recollect.usecases.tasks import repeating
 
 MAX_GRACE = timedelta(days=365)
 _NEW_KEY = "An admin creates one with `recollect keys create`"
@@ -193,3 +196,38 @@ async def resolve_key(keys: KeyStore, reference: str) -> UUID:
             f"there is no key {prefix.text}", remedy="Run `recollect keys list` to see the keys."
         )
     return id
+
+
+# Record when each key was last used, without delaying any request. Uses are collected here and
+# written once a minute, and when the server stops. A crash loses at most the last minute.
+
+_SECONDS: Final = 60.0
+
+
+class KeyUses:
+    """Use it within `key_uses`."""
+
+    def __init__(self, keys: KeyStore, clock: Clock) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._used: dict[UUID, datetime] = {}
+
+    def note(self, id: UUID) -> None:
+        self._used[id] = self._clock.now()
+
+    async def write(self) -> None:
+        used, self._used = self._used, {}
+        if not used:
+            return
+        try:
+            await self._keys.note_key_uses(used)
+        except StoreError:
+            self._used = used | self._used  # next time
+
+
+@asynccontextmanager
+async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
+    """While entered, recorded uses are written every minute; the rest at the end."""
+    uses = KeyUses(keys, clock)
+    async with repeating(uses.write, _SECONDS):
+        yield uses

@@ -17,9 +17,8 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.duplicates import PlacedText
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import from_values
-from recollect.core.memory.listing import Listing, Table
+from recollect.core.memory.listing import Cursor, Listing, Table
 from recollect.core.memory.memory import Memory, Scope
-from recollect.core.memory.paging import Cursor
 from recollect.core.privacy.policy import outside, scope_within
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from recollect.core.agents.injection import BRIEF_SENTENCE, fitting, tokens
+from recollect.core.memory.listing import MAX_PAGE
 from recollect.core.memory.memory import EPISODE, Memory, Scope
-from recollect.core.memory.paging import MAX_PAGE
 from recollect.core.recall.successors import current
 from recollect.core.text.analysis import counted
 from recollect.ports.service import Service

@@ -27,8 +27,8 @@ from recollect.core.agents.memory_files import (
 )
 from recollect.core.errors import Conflict, NotFound, RecollectError
 from recollect.core.memory.ids import uuid7
+from recollect.core.memory.listing import MAX_PAGE
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
-from recollect.core.memory.paging import MAX_PAGE
 from recollect.ports.service import Service
 
 FILE_TAG: Final = "memory-file"

@@ -10,9 +10,8 @@ from uuid import UUID
 from recollect.core.admin.stats import Stats
 from recollect.core.curation import audit as rules
 from recollect.core.curation.audit import KINDS, Finding, Kind, Pair
-from recollect.core.memory.listing import EXPIRES_SOON
+from recollect.core.memory.listing import EXPIRES_SOON, MAX_PAGE, Cursor
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
-from recollect.core.memory.paging import MAX_PAGE, Cursor
 from recollect.core.recall.successors import current
 from recollect.ports.recall import RecallRecord
 

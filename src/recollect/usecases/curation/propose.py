@@ -6,11 +6,20 @@ Nothing is changed here. A sensitive memory is never examined, nor shown to anot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 from uuid import UUID
 
+from recollect.core.admin.modes import CurationMode
+from recollect.core.curation.answers import (
+    SCHEMA,
+    TASK,
+    UnusableAnswer,
+    describe_pair,
+    read_answer,
+)
 from recollect.core.curation.pairs import (
     MAX_TEXT,
     Decision,
@@ -19,11 +28,99 @@ from recollect.core.curation.pairs import (
     measure_doubt,
     split_statements,
 )
-from recollect.core.curation.proposals import RULES
+from recollect.core.curation.proposals import APPLICABLE, CURATOR, RULES, Proposal
+from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable
+from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Memory, Scope
+from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import Hit, RecallRequest
+from recollect.ports.curation import CurationStore
+from recollect.ports.language import AskedModel
 from recollect.usecases.context import Context
+from recollect.usecases.curation.review import accept
 from recollect.usecases.recall.recall import recall
+from recollect.usecases.tasks import analyze_text
+
+# Ask a language model about a pair of memories that the rules decide nothing about. A pair is asked
+# about once, and never with a sensitive memory in it. An answer that is not exactly what was asked
+# for is dropped. Without a model, and without calls left for the day, the rules decide alone.
+
+
+class Attempt(Protocol):
+    """Does the work unless its model is backing off; None then, and when it fails."""
+
+    async def __call__(
+        self, work: Callable[[], Awaitable[Decision | None]], /
+    ) -> Decision | None: ...
+
+
+@dataclass(slots=True)
+class CountedModel:
+    """Asks a model about pairs, and counts how often, and how many answers were dropped."""
+
+    model: AskedModel
+    asked: int = 0
+    dropped: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def __call__(self, newer: Memory, older: Memory) -> Decision | None:
+        self.asked += 1
+        try:
+            return await ask_model(self.model, newer.content, older.content)
+        except UnusableAnswer:
+            self.dropped += 1
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedModel:
+    """Asks a model about the pairs of one owner, up to `calls` times a day."""
+
+    context: Context
+    store: CurationStore
+    owner: str
+    model: CountedModel
+    calls: int
+    attempt: Attempt
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def __call__(self, newer: Memory, older: Memory) -> Decision | None:
+        return await self.attempt(lambda: self._ask(newer, older))
+
+    async def _ask(self, newer: Memory, older: Memory) -> Decision | None:
+        if not await self._are_current(newer, older):
+            return None
+        if not await self.store.spend(self.calls):
+            raise ModelUnavailable(
+                f"today's {self.calls} calls to the language model are used up",
+                remedy="Wait until tomorrow, or raise RECOLLECT_CURATION_CALLS.",
+            )
+        return await self.model(newer, older)
+
+    async def _are_current(self, *memories: Memory) -> bool:
+        """A batch takes minutes: by now a memory may be sensitive, and it must not be sent."""
+        ids = [memory.id for memory in memories]
+        current = await self.context.store.get_many(self.owner, ids)
+        return all(current.get(memory.id) == memory for memory in memories)
+
+
+async def ask_model(model: AskedModel, newer: str, older: str) -> Decision | None:
+    """What the newer text is to the older one; None if they are unrelated, or if one contains a
+    credential and would leave this machine. UnusableAnswer if the answer cannot be used.
+    """
+    if not model.is_here:
+        for text in (newer, older):
+            if await analyze_text(len(text), looks_sensitive, text) is not None:
+                return None
+    answer = await model.ask(TASK, describe_pair(newer, older), schema=SCHEMA)
+    return read_answer(answer, newer, older)
+
 
 NEAREST: Final = 10
 MAX_ASKED: Final = 3
@@ -126,3 +223,93 @@ def _is_older(memory: Memory, than: Memory) -> bool:
 def _closeness(hit: Hit) -> float | None:
     dense = hit.legs.get("dense")
     return None if dense is None or dense.rank is None else dense.evidence
+
+
+# Examine changed memories: store what is proposed, and apply it where that is wanted.
+
+BATCH: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CurationContext:
+    """What the curator needs. `mode` is not `off`; `threshold`: what `apply` applies is at least
+    so sure. `model` is asked about doubtful pairs, up to `calls` times a day.
+    """
+
+    context: Context
+    store: CurationStore
+    mode: CurationMode
+    threshold: float
+    model: AskedModel | None = None
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One batch: how many memories, and what came of it. `asked`: the calls to a language model;
+    `dropped`: those whose answer could not be used.
+    """
+
+    memories: int
+    proposed: int
+    applied: int
+    asked: int = 0
+    dropped: int = 0
+
+
+async def examine_batch(curation: CurationContext, attempt: Attempt) -> Examined | None:
+    """Examine some memories that changed; None if there are none. A model is asked through
+    `attempt`.
+    """
+    changed = await curation.store.find_changed(BATCH)
+    if changed is None:
+        return None
+    context, owner = curation.context, changed.owner
+    counted = None if curation.model is None else CountedModel(curation.model)
+    model = counted and LimitedModel(
+        context, curation.store, owner, counted, curation.calls, attempt
+    )
+    proposed = applied = 0
+    for memory in changed.memories:
+        await context.callers.yield_to_callers()
+        pairs = await propose(context, owner, memory, model)
+        made = [_to_proposal(context, pair) for pair in pairs]
+        kept = await curation.store.keep_proposals(owner, made)
+        proposed += len(kept)
+        if curation.mode == "apply":
+            applied += await _apply(curation, owner, kept)
+    await curation.store.mark_examined(changed)
+    asked, dropped = (0, 0) if counted is None else (counted.asked, counted.dropped)
+    return Examined(len(changed.memories), proposed, applied, asked, dropped)
+
+
+async def _apply(curation: CurationContext, owner: str, proposals: list[Proposal]) -> int:
+    """Accept what is sure enough; what cannot be applied stays a proposal."""
+    applied = 0
+    for proposal in proposals:
+        if proposal.kind in APPLICABLE and proposal.confidence >= curation.threshold:
+            try:
+                await accept(curation.context, owner, str(proposal.id), by=CURATOR)
+            except (Conflict, InvalidInput):
+                continue
+            applied += 1
+    return applied
+
+
+def _to_proposal(context: Context, pair: ProposedPair) -> Proposal:
+    now, decision = context.clock.now(), pair.decision
+    return Proposal(
+        id=uuid7(now, secrets.token_bytes(10)),
+        kind=decision.kind,
+        newer=pair.newer.id,
+        older=pair.older.id,
+        newer_version=pair.newer.version,
+        older_version=pair.older.version,
+        newer_quote=decision.newer_quote,
+        older_quote=decision.older_quote,
+        reason=decision.reason,
+        confidence=decision.confidence,
+        decided_by=pair.decided_by,
+        created_at=now,
+        project=pair.newer.project,
+    )

@@ -31,7 +31,7 @@ from recollect.core.memory.ids import IdPrefix, uuid7
 from recollect.ports.curation import CurationStore
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
-from recollect.usecases.memory.rewrite import next_version, retry_on_conflict
+from recollect.usecases.memory.change import next_version, retry_on_conflict
 
 MAX_LISTED: Final = 1_000
 

@@ -11,8 +11,8 @@ from recollect.core.errors import NotFound
 from recollect.core.memory import ids as shortened
 from recollect.core.memory.ids import SHORT_LENGTHS, IdPrefix
 from recollect.core.memory.links import last
+from recollect.core.memory.listing import Cursor, Page, check_page_size
 from recollect.core.memory.memory import Memory, Scope, clean_scope
-from recollect.core.memory.paging import Cursor, Page, check_page_size
 from recollect.usecases.memory.projects import resolve_scope
 
 if TYPE_CHECKING:

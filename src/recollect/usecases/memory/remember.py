@@ -17,8 +17,8 @@ from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Changes, Draft, Memory, check_memory, check_moment
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
+from recollect.usecases.memory.change import rewrite
 from recollect.usecases.memory.projects import resolve_project
-from recollect.usecases.memory.rewrite import rewrite
 from recollect.usecases.tasks import analyze_text
 
 if TYPE_CHECKING:

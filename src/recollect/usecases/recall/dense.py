@@ -17,9 +17,9 @@ from recollect.core.errors import StoreError
 from recollect.core.recall.background import Unrelated, read_background
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import second_stage
+from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Candidate, Declined
 from recollect.core.recall.space import StoredSpace
-from recollect.core.recall.tokens import EmbeddedText
 from recollect.core.text.terms import main_language
 from recollect.ports.embedding import BackgroundCache, Embedder, Embedders, TokenEmbedder
 from recollect.ports.recall import Leg, VectorIndex, VectorQuery

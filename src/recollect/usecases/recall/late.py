@@ -23,8 +23,8 @@ from recollect.usecases.tasks import measure_ms
 
 if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
+    from recollect.core.recall.late import TokenVectors
     from recollect.core.recall.space import StoredSpace
-    from recollect.core.recall.tokens import TokenVectors
     from recollect.core.text.passages import Span
     from recollect.ports.embedding import Embedders, TokenCodec
     from recollect.ports.recall import TokenIndex

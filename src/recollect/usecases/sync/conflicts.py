@@ -10,9 +10,8 @@ from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
-from recollect.usecases.memory.forget import forget
+from recollect.usecases.memory.change import forget, update
 from recollect.usecases.memory.remember import remember
-from recollect.usecases.memory.update import update
 
 
 async def conflicts(context: Context, owner: str) -> list[ConflictReport]:

@@ -32,10 +32,10 @@ from recollect.core.errors import (
     StoreError,
 )
 from recollect.core.privacy.redaction import safe_message
+from recollect.core.recall.late import EmbeddedText, TokenVectors
 from recollect.core.recall.passages import PassageVector, in_context, job_passages
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
-from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 from recollect.core.text.passages import Span
 from recollect.ports.embedding import (
     Embedder,

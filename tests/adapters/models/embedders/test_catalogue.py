@@ -196,6 +196,6 @@ async def test_a_recall_that_stops_waiting_does_not_undo_the_making(
 
 
 def test_every_hosted_provider_can_be_named() -> None:
-    from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+    from recollect.adapters.models.embedders.hosted import PROVIDERS
 
     assert set(catalogue.HOSTED) == set(PROVIDERS)

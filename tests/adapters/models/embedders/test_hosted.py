@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.loopback import Api, Loopback, Spoiled, vector_of
 
-from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
-from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, PROVIDERS, HostedEmbedder
 from recollect.core.retry import DOCUMENT_RETRIES
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,7 @@ import pytest
 from tests.clocks import AdvancingClock, run_advancing
 from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Request, Spoiled, Stall, Status
 
-from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, HostedEmbedder
-from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+from recollect.adapters.models.embedders.hosted import FIRST_TEXTS, PROVIDERS, HostedEmbedder
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
 from recollect.core.retry import DOCUMENT_RETRIES, RetryAfter, RetryPolicy
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from tests.loopback import Api, Cut, Fault, Garbage, Loopback, Spoiled, Status
 
-from recollect.adapters.models.embedders.hosted import HostedEmbedder
-from recollect.adapters.models.embedders.hosted_providers import (
+from recollect.adapters.models.embedders.hosted import (
     COMPATIBLE,
     OPENAI,
     PROVIDERS,
     VOYAGE,
+    HostedEmbedder,
 )
 from recollect.core.errors import InvalidInput, ModelUnavailable
 

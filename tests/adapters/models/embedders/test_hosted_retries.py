@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.adapters.models.embedders.hosted import BYTES_PER_TOKEN, first_request
-from recollect.adapters.models.embedders.hosted_providers import OPENAI, VOYAGE
+from recollect.adapters.models.embedders.hosted import (
+    BYTES_PER_TOKEN,
+    OPENAI,
+    VOYAGE,
+    first_request,
+)
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.recall.context import PhaseShares
 from recollect.core.recall.settings import RecallSettings

@@ -26,7 +26,7 @@ from recollect.adapters.models.embedders.local_cache import (
 )
 from recollect.adapters.models.embedders.local_models import LocalModel, Source, local_model
 from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
-from recollect.adapters.models.embedders.weights_safetensors import read_weights
+from recollect.adapters.models.embedders.weight_formats import read_weights
 from recollect.core.errors import InvalidInput, ModelUnavailable
 
 # Says what it does, and waits for leave to go on at the step that it was told to stop at.

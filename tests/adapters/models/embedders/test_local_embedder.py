@@ -33,8 +33,8 @@ from recollect.adapters.models.embedders.local import LocalEmbedder, local_embed
 from recollect.adapters.models.embedders.local_cache import fetch, model_folder
 from recollect.adapters.models.embedders.local_models import LocalModel
 from recollect.core.errors import ModelUnavailable
+from recollect.core.recall.late import EmbeddedText, TokenVectors
 from recollect.core.recall.space import Space
-from recollect.core.recall.tokens import EmbeddedText, TokenVectors
 from recollect.ports.embedding import TokenEmbedder
 
 pytestmark = pytest.mark.anyio

@@ -30,10 +30,13 @@ from recollect.adapters.models.embedders.local import local_embedder
 from recollect.adapters.models.embedders.local_cache import model_folder
 from recollect.adapters.models.embedders.local_models import BERT, MINILM, Architecture, Pooling
 from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
-from recollect.adapters.models.embedders.onnx_encoder import build_encoder, distance_buckets
-from recollect.adapters.models.embedders.onnx_graph import Precision
-from recollect.adapters.models.embedders.onnx_use import build_use_encoder
-from recollect.adapters.models.embedders.weights_safetensors import read_weights
+from recollect.adapters.models.embedders.onnx_encoder import (
+    Precision,
+    build_encoder,
+    build_use_encoder,
+    distance_buckets,
+)
+from recollect.adapters.models.embedders.weight_formats import read_weights
 
 pytestmark = pytest.mark.anyio
 

@@ -17,10 +17,9 @@ from tests.adapters.models.embedders.local_tiny import (
     tokenizer_json,
 )
 
-from recollect.adapters.models.embedders.onnx_use import read_use_weights
+from recollect.adapters.models.embedders.onnx_encoder import read_use_weights
 from recollect.adapters.models.embedders.sentencepiece import tokenizer_from_sentencepiece
-from recollect.adapters.models.embedders.weights_hmsemb import read_pack
-from recollect.adapters.models.embedders.weights_onnx import read_graph_weights
+from recollect.adapters.models.embedders.weight_formats import read_graph_weights, read_pack
 
 
 def test_a_pack_contains_berts_weights_and_the_tokenizer(tmp_path: Path) -> None:

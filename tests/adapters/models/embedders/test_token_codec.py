@@ -7,7 +7,7 @@ import pytest
 
 from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.token_codec import ScalarCodec, load_codec
-from recollect.core.recall.tokens import TokenVectors
+from recollect.core.recall.late import TokenVectors
 
 WIDTH = 64
 

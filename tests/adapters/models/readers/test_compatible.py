@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 
-from recollect.adapters.models.language_model import MAX_ANSWER
-from recollect.adapters.models.readers.compatible import CompatibleReader, compatible_reader
+from recollect.adapters.models.language_model import MAX_ANSWER, CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.graph.extraction import ReadTexts
 from recollect.core.retry import RetryPolicy

@@ -16,7 +16,7 @@ from tests.adapters.models.rerankers.pair_models import (
     write_tokenizer,
 )
 
-from recollect.adapters.models.rerankers.folder import folder_reranker
+from recollect.adapters.models.rerankers.cross_encoder import folder_reranker
 from recollect.core.errors import ModelUnavailable
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ import pytest
 from onnx import save
 from tests.adapters.models.rerankers.pair_models import ID, summing_model, write_tokenizer
 
-from recollect.adapters.models.rerankers.hub import hub_reranker
+from recollect.adapters.models.rerankers.cross_encoder import hub_reranker
 from recollect.core.errors import ModelUnavailable
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.postmaster import end_leftovers
+from recollect.adapters.postgres.embedded.locations import end_leftovers
 
 _numbers = count()
 

@@ -17,8 +17,7 @@ import pytest
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.errors import AccountUnusable, DataFolderUnusable
-from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER, find_postmaster
 
 pytestmark = pytest.mark.slow
 

@@ -14,6 +14,7 @@ from recollect.adapters.postgres.embedded import (
     installation,
 )
 from recollect.adapters.postgres.embedded.account import account_for
+from recollect.adapters.postgres.embedded.cluster import failure
 from recollect.adapters.postgres.embedded.errors import (
     ClusterBusy,
     ClusterNotCreated,
@@ -25,10 +26,7 @@ from recollect.adapters.postgres.embedded.errors import (
     SocketUnusable,
     explaining_os_errors,
 )
-from recollect.adapters.postgres.embedded.locations import socket_folder
-from recollect.adapters.postgres.embedded.locks import alone
-from recollect.adapters.postgres.embedded.output import failure
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import alone, find_postmaster, socket_folder
 
 Embed = Callable[..., EmbeddedPostgres]
 

@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.cluster import ping_server
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import find_postmaster
 
 Embed = Callable[..., EmbeddedPostgres]
 Spawn = Callable[[], subprocess.Popen[str]]

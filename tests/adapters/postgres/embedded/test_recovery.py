@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
 from recollect.adapters.postgres.embedded.account import account_for
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster, is_alive
+from recollect.adapters.postgres.embedded.locations import find_postmaster, is_alive
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,13 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.locations import make_folder
-from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+from recollect.adapters.postgres.embedded.locations import (
+    ROLE,
+    SUPERUSER,
+    Passwords,
+    find_postmaster,
+    make_folder,
+)
 
 Embed = Callable[..., EmbeddedPostgres]
 

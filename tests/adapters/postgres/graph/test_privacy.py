@@ -13,13 +13,13 @@ from tests.conformance.graphs import around, concept, memory, read_all, read_as,
 from tests.conformance.places import rows
 from tests.conformance.samples import OWNER, fill
 
-from recollect.adapters.models.readers.compatible import CompatibleReader
+from recollect.adapters.models.language_model import CompatibleReader
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.graph.manage import LocalGraph
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import GraphStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

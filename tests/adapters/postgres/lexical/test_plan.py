@@ -30,7 +30,7 @@ from recollect.adapters.postgres.lexical.plan import (
     plan,
 )
 from recollect.adapters.postgres.search_vector import quote
-from recollect.core.recall.rarity import idf
+from recollect.core.recall.relevance import idf
 
 LENGTHS = tuple(range(5, 5 * LENGTH_CELLS + 5, 5))
 MAX_DRAWN = 10  # a truth table of 1,024 rows

@@ -14,7 +14,7 @@ from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.memory.memory import EVERYWHERE
 from recollect.core.recall.settings import WordQuery
 from recollect.core.text.terms import VERSION
-from recollect.usecases.workers.analysis import AnalysisStep
+from recollect.usecases.workers.steps import AnalysisStep
 from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio

@@ -24,8 +24,8 @@ from recollect.usecases.context import Context
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.service import LocalService
 from recollect.usecases.workers.embed import EmbeddingContext
-from recollect.usecases.workers.embedding import EmbeddingStep
 from recollect.usecases.workers.reembed import reembed
+from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import SystemClock
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from recollect.adapters.models.embedders.local_models import LocalModel
-from recollect.adapters.models.embedders.onnx_encoder import build_encoder
-from recollect.adapters.models.embedders.onnx_use import build_use_encoder, read_use_weights
+from recollect.adapters.models.embedders.onnx_encoder import (
+    build_encoder,
+    build_use_encoder,
+    read_use_weights,
+)
 from recollect.adapters.models.embedders.sentencepiece import tokenizer_from_sentencepiece
-from recollect.adapters.models.embedders.weights_hmsemb import read_pack
-from recollect.adapters.models.embedders.weights_onnx import read_graph_weights
-from recollect.adapters.models.embedders.weights_safetensors import Weights, read_weights
+from recollect.adapters.models.embedders.weight_formats import (
+    Weights,
+    read_graph_weights,
+    read_pack,
+    read_weights,
+)
 
 
 def build_files(model: LocalModel, published: Path, target: Path, tokenizer: Path) -> None:

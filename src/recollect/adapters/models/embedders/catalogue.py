@@ -144,8 +144,7 @@ class Catalogue:
         raise _unknown(name)
 
     async def _make_hosted(self, provider: str, name: str) -> Embedder:
-        from recollect.adapters.models.embedders.hosted import HostedEmbedder
-        from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+        from recollect.adapters.models.embedders.hosted import PROVIDERS, HostedEmbedder
 
         found = _DIMENSION.fullmatch(name)
         model, dimension = (found["model"], int(found["dimension"])) if found else (name, None)
@@ -195,7 +194,7 @@ def _check_known(provider: str, model: str, dimension: int | None, account: Acco
     """Report which variable or part of the name is missing, before the adapter reports it in
     general.
     """
-    from recollect.adapters.models.embedders.hosted_providers import PROVIDERS
+    from recollect.adapters.models.embedders.hosted import PROVIDERS
 
     variable = f"RECOLLECT_{provider.upper()}"
     known = PROVIDERS[provider]

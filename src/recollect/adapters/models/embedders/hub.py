@@ -15,8 +15,8 @@ from recollect.adapters.models.embedders.local import LocalEmbedder
 from recollect.core.admin.extras import how_to_install
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable
+from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.space import Space
-from recollect.core.recall.tokens import EmbeddedText
 from recollect.usecases.priority import Yield, no_yield
 
 # From the model's card: short queries need a prefix to differ from passages.

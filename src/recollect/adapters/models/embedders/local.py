@@ -26,8 +26,8 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weights import Progress
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
+from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.space import Space
-from recollect.core.recall.tokens import EmbeddedText
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.priority import Yield, no_yield
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from recollect.adapters.models.embedders.local_models import Pooling
 from recollect.core.errors import ModelUnavailable
-from recollect.core.recall.tokens import EmbeddedText, TokenVectors
+from recollect.core.recall.late import EmbeddedText, TokenVectors
 
 # A token is a few characters long. Past this many a token, a text is longer than the model reads,
 # and a megabyte of it would take seconds to cut into tokens.

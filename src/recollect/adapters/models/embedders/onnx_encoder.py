@@ -10,13 +10,130 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 
 from recollect.adapters.models.embedders.local_models import Architecture, Pooling
-from recollect.adapters.models.embedders.onnx_graph import Graph, Precision
-from recollect.adapters.models.embedders.weights_safetensors import Array, Weights
+from recollect.adapters.models.embedders.weight_formats import Array, Weights
+
+# Drawing an ONNX graph: the one module that talks to the `onnx` package. `Graph` adds nodes and
+# hands back the names of their outputs, so that a network reads like the arithmetic it is. Only
+# operators of the ONNX standard are used.
+
+Precision = Literal["fp32", "int8"]
+Attribute = int | float | list[int]
+
+_OPSET = 20  # the first with Gelu
+_IR_VERSION = 10  # what runtimes of that opset read
+_LARGEST = np.float32(127)
+_ZERO = 128  # uint8 that stands for 0.0
+_TINY = np.float32(1e-12)  # keeps a row of zeros from dividing by zero
+
+
+class Graph:
+    """A graph in the making, from inputs of shape (batch, sequence) to vectors."""
+
+    def __init__(self, precision: Precision) -> None:
+        self._precision = precision
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def op(
+        self, kind: str, *inputs: str, output: str | None = None, **attributes: Attribute
+    ) -> str:
+        """Add a node; the name of its output."""
+        name = output or f"n{len(self._nodes)}"
+        node = helper.make_node(kind, list(inputs), [name], name=name)
+        node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
+        self._nodes.append(node)
+        return name
+
+    def constant(self, value: NDArray[np.generic]) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def number(self, value: float) -> str:
+        return self.constant(np.array(value, np.float32))
+
+    def integer(self, value: int) -> str:
+        return self.constant(np.array(value, np.int64))
+
+    def integers(self, *values: int) -> str:
+        return self.constant(np.array(values, np.int64))
+
+    def to_float(self, value: str) -> str:
+        return self.op("Cast", value, to=TensorProto.FLOAT)
+
+    def lookup(self, table: Array, ids: str) -> str:
+        """The rows of `table` that `ids` names."""
+        if self._precision == "fp32":
+            return self.op("Gather", self.constant(table), ids)
+        values, scales = _rows_to_int8(table)
+        rows = self.to_float(self.op("Gather", self.constant(values), ids))
+        return self.op("Mul", rows, self.op("Gather", self.constant(scales), ids))
+
+    def linear(self, x: str, weight: Array, bias: Array | None = None) -> str:
+        """The map x · weightᵀ + bias."""
+        if self._precision == "fp32":
+            product = self.op("MatMul", x, self.constant(weight.T))
+        else:
+            product = self._integer_product(x, weight)
+        return product if bias is None else self.op("Add", product, self.constant(bias))
+
+    def _integer_product(self, x: str, weight: Array) -> str:
+        """The product in whole numbers, with a scale for each token and each output.
+
+        onnxruntime's own dynamic quantisation takes one scale for all of `x`, so that a vector
+        depends on what else is in its batch and on its own longest outlier. A scale for each token
+        costs the same and keeps tokens, and so texts, independent of each other.
+        """
+        values, scales = _rows_to_int8(weight)
+        peak = self.op("ReduceMax", self.op("Abs", x), self.integers(-1), keepdims=1)
+        step = self.op("Max", self.op("Div", peak, self.number(127)), self.number(1e-12))
+        whole = self.op("Round", self.op("Div", x, step))
+        # Unsigned by signed is the product that every processor's kernels do fast.
+        shifted = self.op("Add", whole, self.number(_ZERO))
+        unsigned = self.op("Cast", shifted, to=TensorProto.UINT8)
+        zero = self.constant(np.array(_ZERO, np.uint8))
+        product = self.op("MatMulInteger", unsigned, self.constant(values.T), zero)
+        scaled = self.op("Mul", self.to_float(product), step)
+        return self.op("Mul", scaled, self.constant(scales[:, 0]))
+
+    def save(
+        self, path: Path, inputs: tuple[str, ...], outputs: dict[str, list[str]], dimension: int
+    ) -> None:
+        """Write the graph, checked by the package's own rules. `outputs` are vectors of this
+        dimension, by name, with the axes that precede it.
+        """
+        graph = helper.make_graph(
+            self._nodes,
+            "encoder",
+            [
+                helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
+                for name in inputs
+            ],
+            [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, [*axes, dimension])
+                for name, axes in outputs.items()
+            ],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", _OPSET)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
+
+
+def _rows_to_int8(rows: Array) -> tuple[NDArray[np.int8], Array]:
+    """Each row as whole numbers from −127 to 127, and the column of scales that brings it back."""
+    scales = np.maximum(np.abs(rows).max(axis=1, keepdims=True) / _LARGEST, _TINY)
+    return np.round(rows / scales).astype(np.int8), scales
+
 
 IDS, MASK = "input_ids", "attention_mask"
 VECTOR, STATES = "sentence_embedding", "last_hidden_state"
@@ -178,3 +295,112 @@ def normalize(graph: Graph, x: str) -> None:
     """The last step of every encoder: the vector of length 1."""
     length = graph.op("ReduceL2", x, graph.integers(1), keepdims=1)
     graph.op("Div", x, graph.op("Max", length, graph.number(1e-12)), output=VECTOR)
+
+
+# The graph of the multilingual Universal Sentence Encoder, version 3. It has no attention. Each
+# token's vector is brought to three narrow ones, which two convolutions mix with their neighbors:
+# two, three and five tokens wide. The sum over the tokens, divided by the root of their number,
+# then goes through four dense maps with two shortcuts.
+
+_BLOCKS = 17  # of the table of tokens: token t is row t // 17 of block t % 17
+_WINDOWS = {2: 0, 3: 1, 5: 2}  # how many tokens a convolution sees, and how many of them before
+
+
+def read_use_weights(path: Path) -> dict[str, Array]:
+    """The arrays by name; a file that contains objects, which could run code, is refused."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def build_use_encoder(weights: Weights, *, precision: Precision, target: Path) -> None:
+    """Write the encoder, with the states of the tokens and the text's unit vector as outputs."""
+    graph = Graph(precision)
+    mask = graph.to_float(MASK)
+    seen = graph.op("Unsqueeze", mask, graph.integers(2))
+    tokens = _tokens(graph, weights)
+    narrow = graph.linear(
+        tokens,
+        np.concatenate([weights[f"proj{width}"] for width in _WINDOWS], axis=1).T,
+        np.concatenate([weights[f"proj_b{width}"] for width in _WINDOWS]),
+    )
+    narrow = _normalize(
+        graph,
+        weights,
+        narrow,
+        *(np.concatenate([weights[f"{name}{width}"] for width in _WINDOWS]) for name in _NORM),
+    )
+    parts = [tokens]
+    for number, width in enumerate(_WINDOWS):
+        size = len(weights[f"b1_{width}"])
+        x = _slice(graph, narrow, 2, number * size, (number + 1) * size)
+        for step in (1, 2):
+            around = _around(graph, graph.op("Mul", x, seen), width)
+            weight, bias = weights[f"w{step}_{width}"], weights[f"b{step}_{width}"]
+            x = graph.op("Add", x, graph.op("Relu", graph.linear(around, weight.T, bias)))
+        parts.append(x)
+    joined = graph.op("Concat", *parts, axis=2)
+    joined = _normalize(graph, weights, joined, *(weights[name] for name in _NORM))
+    states = graph.linear(joined, weights["cnn_W"].T, weights["cnn_b"])
+    graph.op("Identity", states, output=STATES)
+    normalize(graph, _dense(graph, weights, _sum(graph, states, seen, mask)))
+    graph.save(target, (IDS, MASK), OUTPUTS, len(weights["cnn_b"]))
+
+
+_NORM = ("ln_g", "ln_b")
+
+
+def _tokens(graph: Graph, weights: Weights) -> str:
+    """Each token's row of the table, which is published in 8 bits and stays so."""
+    blocks = [weights[f"q{number + 1}"] for number in range(_BLOCKS)]
+    table = np.stack(blocks, axis=1).reshape(-1, blocks[0].shape[1])
+    rows = graph.to_float(graph.op("Gather", graph.constant(table), IDS))
+    block = graph.op("Mod", IDS, graph.integer(_BLOCKS))
+    scales, lows = (
+        graph.op("Gather", graph.constant(weights[name][:, None]), block)
+        for name in ("scale", "lo")
+    )
+    return graph.op("Add", graph.op("Mul", rows, scales), lows)
+
+
+def _around(graph: Graph, x: str, width: int) -> str:
+    """Each token's vector beside those of its neighbors; beyond the text they are zero."""
+    before = _WINDOWS[width]
+    padding = graph.integers(0, before, 0, 0, width - 1 - before, 0)
+    padded = graph.op("Pad", x, padding)
+    shifted = [
+        _slice(graph, padded, 1, number, number - width + 1 or None) for number in range(width)
+    ]
+    return graph.op("Concat", *shifted, axis=2)
+
+
+def _slice(graph: Graph, x: str, axis: int, first: int, last: int | None) -> str:
+    end = np.iinfo(np.int64).max if last is None else last
+    return graph.op(
+        "Slice", x, graph.integers(first), graph.integers(int(end)), graph.integers(axis)
+    )
+
+
+def _normalize(graph: Graph, weights: Weights, x: str, scale: Array, shift: Array) -> str:
+    return graph.op(
+        "LayerNormalization",
+        x,
+        graph.constant(scale),
+        graph.constant(shift),
+        axis=-1,
+        epsilon=float(weights["eps"]),
+    )
+
+
+def _sum(graph: Graph, states: str, seen: str, mask: str) -> str:
+    total = graph.op("ReduceSum", graph.op("Mul", states, seen), graph.integers(1), keepdims=0)
+    count = graph.op("ReduceSum", mask, graph.integers(1), keepdims=1)
+    return graph.op("Div", total, graph.op("Sqrt", graph.op("Max", count, graph.number(1))))
+
+
+def _dense(graph: Graph, weights: Weights, x: str) -> str:
+    inner = graph.op("Relu", graph.linear(x, weights["d0"].T))
+    shortcut = graph.linear(x, weights["p1"].T)
+    x = graph.op("Relu", graph.op("Add", shortcut, graph.linear(inner, weights["d1"].T)))
+    inner = graph.op("Relu", graph.linear(x, weights["d2"].T))
+    shortcut = graph.linear(x, weights["p3"].T)
+    return graph.op("Tanh", graph.op("Add", shortcut, graph.linear(inner, weights["d3"].T)))

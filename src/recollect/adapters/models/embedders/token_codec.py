@@ -27,8 +27,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.core.recall.late import Comparison, TokenMatch
-from recollect.core.recall.tokens import TokenVectors
+from recollect.core.recall.late import Comparison, TokenMatch, TokenVectors
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]

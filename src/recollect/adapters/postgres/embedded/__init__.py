@@ -23,7 +23,7 @@ if sys.platform == "win32":
     )
 
 from recollect.adapters.postgres.embedded.embedded import EmbeddedPostgres
-from recollect.adapters.postgres.embedded.probe import Verdict, probe_halfvec
+from recollect.adapters.postgres.embedded.installation import Verdict, probe_halfvec
 
 __all__ = [
     "EmbeddedPostgres",

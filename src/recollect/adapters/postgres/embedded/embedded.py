@@ -17,11 +17,15 @@ from recollect.adapters.postgres.access import create_roles
 from recollect.adapters.postgres.embedded.account import account_for
 from recollect.adapters.postgres.embedded.cluster import Cluster, ping_server
 from recollect.adapters.postgres.embedded.errors import ClusterNotStarted, explaining_os_errors
-from recollect.adapters.postgres.embedded.installation import install
-from recollect.adapters.postgres.embedded.locations import postgres_folder
-from recollect.adapters.postgres.embedded.locks import FileLock, alone
-from recollect.adapters.postgres.embedded.passwords import ROLE, SUPERUSER, Passwords
-from recollect.adapters.postgres.embedded.probe import Probe, Verdict, probe_halfvec
+from recollect.adapters.postgres.embedded.installation import Probe, Verdict, install, probe_halfvec
+from recollect.adapters.postgres.embedded.locations import (
+    ROLE,
+    SUPERUSER,
+    FileLock,
+    Passwords,
+    alone,
+    postgres_folder,
+)
 
 DATABASE = "recollect"
 _LOCK_SECONDS = 300.0

@@ -13,22 +13,266 @@ When root keeps the home where the account cannot go (/root is 0700), the folder
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
+import secrets
+import signal
 import stat
+import subprocess
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.adapters.postgres.embedded.account import Account
 from recollect.adapters.postgres.embedded.errors import (
+    ClusterBusy,
     DataFolderUnusable,
     HomeUnusable,
     SocketUnusable,
     explaining_os_errors,
 )
-from recollect.adapters.postgres.embedded.postmaster import find_postmaster
+
+# Which processes work on a data folder: the pid file, read with suspicion. After a crash or a
+# reboot the pid in `postmaster.pid` may be dead, or belong to another program. Postgres itself
+# refuses to start when that program runs under the same account, or when the dead server is a
+# zombie that a container's first process never collects; and a signal sent to a wrong pid hits a
+# stranger. So a process is recognised by its command line before it is believed.
+
+# Larger than any pid a kernel hands out (Linux 4194304, macOS 99999), so it is never alive.
+_NO_PROCESS = 2**31 - 2
+_HAS_PROC = Path("/proc/self/stat").exists()  # Linux, not macOS
+_POLL_SECONDS = 0.01
+
+
+def find_postmaster(data: Path) -> int | None:
+    """The pid of the live server of this data folder, or None."""
+    pid = _read_pid(data)
+    return pid if pid is not None and _serves(pid, data) else None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process still runs; a zombie does not."""
+    return _command_line(pid) is not None
+
+
+def disown_stale_pid(data: Path, socket: Path) -> None:
+    """Make Postgres see that the process named in its lock files is not its predecessor.
+
+    The socket's lock guards nothing once no server has the data, and goes. In the pid file of the
+    data folder only the pid is replaced: the shared memory id further down lets Postgres make sure
+    that no orphaned backend of the dead server still writes, and deleting the file would hide that.
+    """
+    if find_postmaster(data) is not None:
+        return
+    socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
+    if _read_pid(data) is None:
+        return
+    fd = os.open(data / "postmaster.pid", os.O_RDWR | os.O_NOFOLLOW)
+    with os.fdopen(fd, "r+") as file:
+        lines = file.read().splitlines(keepends=True)
+        file.seek(0)
+        file.write("".join([f"{_NO_PROCESS}\n", *lines[1:]]))
+        file.truncate()
+
+
+def end_leftovers(folder: Path, timeout: float) -> bool:
+    """End whatever a killed process of ours left at work in `folder`; True when all is quiet.
+
+    These are programs that lie in the folder, or that were given a data folder in it.
+    """
+    marks = (f" -D {folder}/", f" -D {folder} ")
+    pids = [
+        pid
+        for pid in _all_pids()
+        if (command := _command_line(pid)) is not None
+        and (command.startswith(f"{folder}/") or any(mark in command for mark in marks))
+    ]
+    still_there = [pid for pid in pids if not signal_and_wait(pid, signal.SIGQUIT, timeout)]
+    return not still_there
+
+
+def signal_and_wait(pid: int, how: signal.Signals, timeout: float) -> bool:
+    """Send the signal; whether the process is gone within `timeout` seconds."""
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        return True
+    return any(not is_alive(pid) for _ in until(timeout))
+
+
+def until(timeout: float) -> Iterator[None]:
+    """Steps of a wait: now, and then every few milliseconds until the time is up."""
+    deadline = time.monotonic() + timeout
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        yield
+
+
+def _read_pid(data: Path) -> int | None:
+    try:
+        fd = os.open(data / "postmaster.pid", os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(fd) as file:
+        first = file.readline().strip()
+    return int(first) if first.isdecimal() and int(first) > 0 else None
+
+
+def _serves(pid: int, data: Path) -> bool:
+    command = _command_line(pid)
+    # Options always follow the folder, so that `data` does not match `data2`.
+    return command is not None and f"postgres -D {data} -" in command
+
+
+def _all_pids() -> list[int]:
+    if _HAS_PROC:
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [int(word) for word in _ps("-ax", "-o", "pid=").split()]
+
+
+def _command_line(pid: int) -> str | None:
+    """The command line of a live process; None when there is none, or only a zombie."""
+    if _HAS_PROC:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return None if state in "ZX" else os.fsdecode(raw.replace(b"\0", b" "))
+    shown = _ps("-p", str(pid), "-o", "stat=,command=")
+    state, _, command = shown.partition(" ")
+    return None if not shown or state.startswith("Z") else command.strip()
+
+
+def _ps(*options: str) -> str:
+    return subprocess.run(  # noqa: S603 (no shell)
+        ["/bin/ps", "-ww", *options], check=False, capture_output=True, text=True
+    ).stdout.strip()
+
+
+# The random passwords of the two roles, in a file that libpq itself can read. The format is that of
+# ~/.pgpass, so `psql` and `pg_dump` work with `passfile=<folder>/pgpass` and no password ever
+# stands in a command line.
+
+ROLE = "recollect"
+SUPERUSER = "postgres"
+_ENTROPY_BYTES = 32
+_ASIDE = "pgpass.new"
+
+
+@dataclass(frozen=True, repr=False)
+class Passwords:
+    """Role to password. Has no repr, so that none is printed by accident."""
+
+    by_role: tuple[tuple[str, str], ...]
+
+    def of(self, role: str) -> str:
+        return dict(self.by_role)[role]
+
+    @classmethod
+    def read(cls, folder: Path) -> Passwords:
+        file = folder / "pgpass"
+        try:
+            fields = [line.split(":") for line in file.read_text().splitlines()]
+            return cls(tuple((role, password) for _, _, _, role, password in fields))
+        except (FileNotFoundError, ValueError) as error:
+            raise DataFolderUnusable(
+                f"The passwords of the embedded Postgres cannot be read from {file}.",
+                remedy=f"Restore {file} from the backup that holds {folder / 'data'}.",
+            ) from error
+
+    @classmethod
+    def make(cls, folder: Path) -> Passwords:
+        """New passwords, set aside before there is a cluster, so that none exists without them."""
+        made = tuple((role, secrets.token_urlsafe(_ENTROPY_BYTES)) for role in (ROLE, SUPERUSER))
+        lines = "".join(f"*:*:*:{role}:{password}\n" for role, password in made)
+        _write_private(folder / _ASIDE, lines)
+        return cls(made)
+
+    @staticmethod
+    def settle(folder: Path) -> None:
+        """Put the passwords in their place once their cluster is in its own: from then on a
+        `pgpass` without a cluster means that the data is lost, not that it was never there.
+        """
+        with suppress(FileNotFoundError):
+            (folder / _ASIDE).rename(folder / "pgpass")
+
+    @contextmanager
+    def file_for_initdb(self, folder: Path, account: Account) -> Iterator[Path]:
+        """The superuser's password in a file that the account may read for a moment."""
+        file = folder / "password.new"
+        _write_private(file, self.of(SUPERUSER) + "\n")
+        try:
+            if account.is_switched:
+                os.chown(file, account.uid, account.gid)
+            yield file
+        finally:
+            file.unlink()
+
+
+def _write_private(file: Path, text: str) -> None:
+    file.unlink(missing_ok=True)
+    fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as opened:
+        opened.write(text)
+        opened.flush()
+        os.fsync(fd)
+
+
+# Locks between processes that vanish with the process that held them. flock, because the kernel
+# lets go when a process is killed: no stale lock file to explain. Python opens files close-on-exec,
+# so Postgres never inherits (and never keeps) one of these.
+
+_LOCK_POLL_SECONDS = 0.02
+
+
+class FileLock:
+    """One holder's hold on a lock file, shared or exclusive."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+    def share(self) -> None:
+        """Hold together with others. Waits only for an exclusive holder."""
+        fcntl.flock(self._fd, fcntl.LOCK_SH)
+
+    def try_alone(self) -> bool:
+        """Hold exclusively if no one else holds it. A shared hold is lost when this fails."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Let go, also on behalf of forked children that share the descriptor."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        os.close(self._fd)
+
+
+@contextmanager
+def alone(path: Path, timeout: float) -> Iterator[None]:
+    """Hold `path` exclusively; wait `timeout` seconds at most."""
+    deadline = time.monotonic() + timeout
+    lock = FileLock(path)
+    try:
+        while not lock.try_alone():
+            if time.monotonic() > deadline:
+                raise ClusterBusy(
+                    f"Another process has held {path} for more than {timeout:.0f} seconds.",
+                    remedy=f"Wait, or see which process it is (`fuser {path}`) and end it.",
+                )
+            time.sleep(_LOCK_POLL_SECONDS)
+        yield
+    finally:
+        lock.release()
+
 
 SYSTEM_FOLDER = Path("/var/lib/recollect")
 SOCKET_NAME = ".s.PGSQL.5432"

@@ -13,7 +13,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.by_owner import limit_to
+from recollect.adapters.postgres.distribution import limit_to
 from recollect.adapters.postgres.graph.write import write_extractions
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import NEXT_DUE, ListeningQueue, failure_params

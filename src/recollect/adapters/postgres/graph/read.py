@@ -10,8 +10,7 @@ from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.pipeline import Session
-from recollect.adapters.postgres.pool import Connection
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import Connection, retry_on_disconnect
 from recollect.adapters.postgres.session import PostgresSession, to_postgres
 from recollect.adapters.sql.graph.read import HELD, read_former_texts
 from recollect.core.graph.extraction import BY_MODEL

@@ -14,16 +14,16 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from recollect.adapters.postgres.access import ADMIN, WORKER
-from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.component import PostgresComponent
+from recollect.adapters.postgres.distribution import limit_to
 from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.graph.write import RARE
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pipeline import Reading, execute_many, set_local
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.session import PostgresSession
+from recollect.adapters.postgres.vectors.search import vector_text
 from recollect.adapters.postgres.vectors.spaces import to_active
-from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.graph.resolution import Neighbour, PendingConcept, is_compared
 from recollect.core.recall.space import StoredSpace

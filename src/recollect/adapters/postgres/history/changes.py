@@ -22,7 +22,6 @@ from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.history.erasure import ERASE
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger, leave_tombstone
-from recollect.adapters.postgres.identity import read_identity
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.rows import (
     INSERT_NEW,
@@ -33,6 +32,7 @@ from recollect.adapters.postgres.rows import (
     to_memory,
     utc,
 )
+from recollect.adapters.postgres.settings import read_identity
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.core.errors import NotFound, StoreBusy
 from recollect.core.sync.model import (

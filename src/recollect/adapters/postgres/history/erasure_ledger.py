@@ -23,12 +23,11 @@ from psycopg.rows import DictRow
 
 from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.by_owner import limit_to, split_by_owner
-from recollect.adapters.postgres.history.erasure import ERASE
-from recollect.adapters.postgres.history.traces import LEFT_IN_FILES, remove_traces
-from recollect.adapters.postgres.identity import begin_epoch, read_identity
+from recollect.adapters.postgres.distribution import limit_to, split_by_owner
+from recollect.adapters.postgres.history.erasure import ERASE, LEFT_IN_FILES, remove_traces
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
+from recollect.adapters.postgres.settings import begin_epoch, read_identity
 from recollect.core.errors import RecollectError
 from recollect.core.text.analysis import counted
 

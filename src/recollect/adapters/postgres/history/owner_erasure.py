@@ -17,8 +17,8 @@ from psycopg import sql
 from recollect.adapters.files.erasure_log import Erasure
 from recollect.adapters.files.file_search import in_files
 from recollect.adapters.postgres.access import ADMIN, WORKER
+from recollect.adapters.postgres.history.erasure import LEFT_IN_FILES, remove_traces
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
-from recollect.adapters.postgres.history.traces import LEFT_IN_FILES, remove_traces
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.vectors.hnsw import drop_owner_indexes
 from recollect.core.privacy.erasure import Erased, Marks, Remain

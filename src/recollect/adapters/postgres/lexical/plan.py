@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.adapters.postgres.search_vector import quote
-from recollect.core.recall.rarity import idf, most_information
+from recollect.core.recall.relevance import idf, most_information
 
 # Figures: 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries each,
 # two cores under others' load. All were chosen on these two corpora.

@@ -19,12 +19,12 @@ from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.by_owner import limit_to, split_by_owner
+from recollect.adapters.postgres.distribution import limit_to, split_by_owner
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import NEXT_DUE, ListeningQueue, failure_params
 from recollect.adapters.postgres.pool import Connection, Pool
+from recollect.adapters.postgres.vectors.search import vector_text
 from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
-from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.core.jobs import (
     MAX_CRASHES,
     RELEASED,

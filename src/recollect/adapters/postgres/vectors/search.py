@@ -11,23 +11,36 @@ figures.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
 from recollect.adapters.postgres.pipeline import Reading, execute_many
-from recollect.adapters.postgres.retry import retry_on_disconnect
+from recollect.adapters.postgres.pool import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZES, index_name, index_params
 from recollect.adapters.postgres.vectors.spaces import to_active
-from recollect.adapters.postgres.vectors.text import vector_text
 from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.memory.memory import Scope
 from recollect.core.recall.request import Candidate
-from recollect.core.recall.space import StoredSpace, Survey
+from recollect.core.recall.space import Space, StoredSpace, Survey, unit_vector
 from recollect.core.text.passages import Span
 from recollect.ports.recall import VectorQuery
+
+# A vector as pgvector reads it.
+
+
+def vector_text(space: Space, vector: Sequence[float]) -> str:
+    """The text of a `halfvec`. ModelUnavailable when it is no vector of this space."""
+    return _form(space.dimension) % tuple(unit_vector(space, vector))
+
+
+@cache
+def _form(dimension: int) -> str:
+    return f"[{','.join(['%.6g'] * dimension)}]"
+
 
 EF_MAX: Final = 1_000
 """pgvector allows no more neighbours in sight; more rows than that are searched exactly."""

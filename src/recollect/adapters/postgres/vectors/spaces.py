@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final, LiteralString
 
 from recollect.adapters.postgres.access import ADMIN, WORKER
-from recollect.adapters.postgres.by_owner import limit_to
 from recollect.adapters.postgres.component import PostgresComponent
+from recollect.adapters.postgres.distribution import limit_to
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.postgres.vectors.hnsw import Outdated, SpaceIndexes, find_outdated

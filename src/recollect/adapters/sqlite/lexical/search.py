@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
-from recollect.core.recall.rarity import MIN_ROWS, idf, most_information
+from recollect.core.recall.relevance import MIN_ROWS, idf, most_information
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 

@@ -7,14 +7,66 @@ where.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from recollect.core.privacy.secrets.normalize import readable
-from recollect.core.privacy.secrets.phrases import find_phrases
 from recollect.core.privacy.secrets.rules import RULES
+from recollect.core.privacy.secrets.sentences import find_phrases
+from recollect.core.text.analysis import INVISIBLE
 from recollect.core.text.secret import Secret
+
+# Text as a reader sees it: without invisible characters, and in ordinary letters. A token can be
+# split by a zero-width space, or written in full-width letters, and still be copied and used; and a
+# word can contain a Cyrillic or Greek letter that looks like a Latin one. Spans keep pointing into
+# the original text.
+
+# A letter with its combining marks; more than a few on one letter are not writing.
+_LETTER: Final = re.compile(r"(?s).[\u0300-\u036f]{0,4}")
+# Cyrillic and Greek letters that look like Latin ones.
+_LOOK_ALIKES: Final = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0408\u0405"
+    "\u03b1\u03bf\u03c1\u03b9\u03bd\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f"
+    "\u03a1\u03a4\u03a7\u0396",
+    "aeopcyxijshdqwABEKMHOPCTXIJSaopivABEHIKMNOPTXZ",
+)
+_WORD: Final = re.compile(r"[a-zA-Z\u0370-\u03ff\u0400-\u052f]+")
+
+
+def readable(text: str) -> tuple[str, Sequence[int]]:
+    """The text in compatibility form (NFKC) without invisible characters, and for each of its
+    characters, and its end, the position in the original text.
+    """
+    if text.isascii() or (
+        unicodedata.is_normalized("NFKC", text) and INVISIBLE.search(text) is None
+    ):
+        return _in_one_alphabet(text), range(len(text) + 1)
+    parts: list[str] = []
+    places: list[int] = []
+    for match in _LETTER.finditer(text):
+        letter = match[0]
+        if INVISIBLE.match(letter):
+            continue
+        plain = letter if letter.isascii() else unicodedata.normalize("NFKC", letter)
+        parts.append(plain)
+        places += [match.start()] * len(plain)
+    places.append(len(text))
+    return _in_one_alphabet("".join(parts)), places
+
+
+def _in_one_alphabet(text: str) -> str:
+    """Latin letters for their lookalikes, in words that also have Latin ones."""
+    return text if text.isascii() else _WORD.sub(_as_latin, text)
+
+
+def _as_latin(word: re.Match[str]) -> str:
+    letters = word[0]
+    has_latin = any(letter.isascii() for letter in letters)
+    return letters.translate(_LOOK_ALIKES) if has_latin else letters
+
 
 # From this confidence on, a memory becomes sensitive. A missed secret may leave the machine
 # permanently; a false alarm only keeps one memory from being found by meaning, and can be

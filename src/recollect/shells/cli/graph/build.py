@@ -16,7 +16,7 @@ from recollect.shells.progress import counting_bar
 from recollect.usecases.graph.extract import Compared, Extracted
 from recollect.usecases.graph.import_facts import Imported, import_facts
 from recollect.usecases.workers.backoff import BackoffEvent
-from recollect.usecases.workers.graph import GraphStep
+from recollect.usecases.workers.steps import GraphStep
 from recollect.usecases.workers.worker import Worker
 from recollect.wiring import Local, Server
 

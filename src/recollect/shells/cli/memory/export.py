@@ -18,7 +18,7 @@ from recollect.shells.cli.framework.output import note, print_json, show, write_
 from recollect.shells.cli.framework.shell import run_async
 
 if TYPE_CHECKING:
-    from recollect.usecases.memory.export import Taken
+    from recollect.usecases.memory.transfer import Taken
 
 _STDOUT: Final = "-"
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from recollect.core.imports.formats import FORMATS
+from recollect.core.imports.detect import FORMATS
 from recollect.core.memory.project import project_to_store_in
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.commands import Argument, Option
@@ -51,7 +51,7 @@ def import_memories(
     as_json: AsJson = False,
 ) -> None:
     """Import memories from files: an export, or files of other programs."""
-    from recollect.core.imports.formats import check_format
+    from recollect.core.imports.detect import check_format
 
     check_format(format)
     named = check_project(project, has_global=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
+from recollect.core.memory.listing import MAX_PAGE, Page
 from recollect.core.memory.memory import Scope
-from recollect.core.memory.paging import MAX_PAGE, Page
 from recollect.shells.cli.framework.commands import Option, option_group
 from recollect.shells.cli.framework.options import (
     AsJson,

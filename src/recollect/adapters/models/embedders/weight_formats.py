@@ -1,18 +1,68 @@
-"""Reading an `.hmsemb` pack: eight bytes that name the format, a JSON header with its length, the
-tokenizer, and the tensors in the header's order. An 8-bit tensor is all its values, followed by one
-32-bit scale for each group of neighboring values.
-"""
+"""Reading the formats that weights are published in."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
 
-from recollect.adapters.models.embedders.weights_safetensors import Array
+# safetensors: a length, a JSON index, and the numbers as they are. Thirty lines here spare a
+# dependency. Every offset is checked before it is used: the file is only trusted after its hash,
+# but a clear refusal is worth more than a strange vector.
+
+Array = NDArray[np.float32]
+Weights = Mapping[str, Array]
+
+
+def read_weights(path: Path) -> dict[str, Array]:
+    """The 32-bit tensors of the file by name, mapped from disk. Others hold no weights."""
+    data = np.memmap(path, dtype=np.uint8, mode="r")
+    if data.size < 8:
+        raise ValueError(f"{path} is too short to hold weights")
+    start = 8 + int.from_bytes(data[:8].tobytes(), "little")
+    if start > data.size:
+        raise ValueError(f"{path} ends within its own index")
+    tensors = {}
+    for name, entry in json.loads(data[8:start].tobytes()).items():
+        if entry.get("dtype") != "F32":
+            continue
+        first, last = (start + offset for offset in entry["data_offsets"])
+        shape = entry["shape"]
+        if not start <= first <= last <= data.size or last - first != 4 * int(np.prod(shape)):
+            raise ValueError(f"{path} places {name} where it cannot be")
+        tensors[name] = data[first:last].view("<f4").reshape(shape)
+    return tensors
+
+
+# Reading the weights out of an exported ONNX graph. Exporters keep the names of biases and norms. A
+# matrix is transposed and loses its name, so it gets it back from the node that multiplies by it:
+# `/encoder/layer.0/output/dense/MatMul`.
+
+
+def read_graph_weights(path: Path) -> dict[str, Array]:
+    """The graph's 32-bit tensors under the names that they had before the export."""
+    graph = onnx.load(path, load_external_data=False).graph
+    tensors = {
+        tensor.name: numpy_helper.to_array(tensor)
+        for tensor in graph.initializer
+        if tensor.data_type == onnx.TensorProto.FLOAT
+    }
+    for node in graph.node:
+        if node.op_type == "MatMul" and (matrix := tensors.pop(node.input[1], None)) is not None:
+            name = node.name.strip("/").removesuffix("/MatMul").replace("/", ".")
+            tensors[f"{name}.weight"] = matrix.T
+    return {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
+
+
+# Reading an `.hmsemb` pack: eight bytes that name the format, a JSON header with its length, the
+# tokenizer, and the tensors in the header's order. An 8-bit tensor is all its values, followed by
+# one 32-bit scale for each group of neighboring values.
 
 _MAGIC = b"HMSEMB01"
 _EMBEDDINGS = {

@@ -1,17 +1,70 @@
-"""Import memories from elsewhere unchanged: with their ids, dates and versions."""
+"""Export memories, and import them unchanged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.imports.jsonl import ImportResult, import_result
 from recollect.core.memory.duplicates import removal_conflict
 from recollect.core.memory.ids import check_uuid7
-from recollect.core.memory.memory import EPISODE, Limits, Memory, check_memory, correct_dates
-from recollect.usecases.context import Context
+from recollect.core.memory.listing import MAX_PAGE
+from recollect.core.memory.memory import EPISODE, Limits, Memory, Scope, check_memory, correct_dates
+from recollect.ports.service import Service
+
+if TYPE_CHECKING:
+    from recollect.usecases.context import Context
+
+
+@dataclass(slots=True)
+class Taken:
+    """Counts exported memories, and the sensitive ones that were left out."""
+
+    exported: int = 0
+    left_out: int = 0
+
+
+async def export_pages(
+    recollect: Service, scope: Scope, taken: Taken, *, sensitive: bool
+) -> AsyncIterator[Memory]:
+    """The memories of a scope, newest first; sensitive ones only on request."""
+    cursor: str | None = None
+    while True:
+        page = await recollect.page(scope, cursor, MAX_PAGE)
+        for memory in page.memories:
+            if memory.is_sensitive and not sensitive:
+                taken.left_out += 1
+                continue
+            taken.exported += 1
+            yield memory
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+async def export_chosen(
+    context: Context, owner: str, ids: Collection[UUID], *, sensitive: bool
+) -> tuple[list[Memory], Taken]:
+    """Those of the memories that exist, forgotten or not, newest first; sensitive ones only on
+    request.
+    """
+    if len(ids) > MAX_PAGE:
+        raise InvalidInput(
+            f"{len(ids)} memories are more than {MAX_PAGE}",
+            field="ids",
+            remedy=f"Export at most {MAX_PAGE} at once.",
+        )
+    found = await context.store.get_many(owner, ids, forgotten=True)
+    chosen = [memory for memory in found.values() if sensitive or not memory.is_sensitive]
+    chosen.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
+    return chosen, Taken(len(chosen), len(found) - len(chosen))
+
+
+# Import memories from elsewhere unchanged: with their ids, dates and versions.
 
 
 async def import_memories(

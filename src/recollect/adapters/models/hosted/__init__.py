@@ -1,1 +1,0 @@
-"""Calling a model behind a hosted API."""

@@ -1,1 +1,0 @@
-"""Language models that read memories for the concept graph."""

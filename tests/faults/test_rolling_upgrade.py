@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -37,10 +37,13 @@ class Balancer:
                 timeout=SECONDS,
             ) as client:
                 try:
-                    is_ready = client.get("health/ready").status_code == 200
+                    if client.get("health/ready").status_code != 200:
+                        continue
                 except httpx.TransportError:
-                    is_ready = False  # it has ended: its turn in the list is over
-                if is_ready:
+                    continue  # it has ended: its turn in the list is over
+                # On a busy machine it may have ended since. Nothing was sent then, and the next
+                # one is asked, as by any balancer.
+                with suppress(httpx.ConnectError):
                     return client.request(method, path, json=body).status_code
         return 0
 

@@ -1,6 +1,5 @@
-"""What commands leave in the home for the page: when a backup was made, and a benchmark's report.
-
-Both are small and can be lost: the page then says that there is none.
+"""Small files of the home that can be lost: for the page, when a backup was made and a benchmark's
+report; which hints were shown; vectors of fixed texts.
 """
 
 from __future__ import annotations

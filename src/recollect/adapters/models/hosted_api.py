@@ -1,8 +1,8 @@
-"""Why a hosted API call failed: a value, because an exception of the HTTP library contains the
-request, with its key and its texts.
+"""One address of a hosted API, with timeouts and retries, and why a call of it failed.
 
-A reason never quotes the answer either: servers like to repeat what they received, and a reason
-ends up in logs.
+A failure is a value, because an exception of the HTTP library contains the request, with its key
+and its texts. A reason never quotes the answer either: servers like to repeat what they received,
+and a reason ends up in logs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Run-time settings in Postgres, and the log of their changes."""
+"""What a whole server has once: run-time settings and the log of their changes, its identity, its
+load.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take in what a client wrote while it was elsewhere: the server's side of a push."""
+"""The server's side of sync: take in what a client wrote, and give it what changed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def note_recalls(settings: Settings, ids: Sequence[UUID]) -> None:
         return
     import time
 
-    from recollect.adapters.sqlite.history.recalls import write_recalls
+    from recollect.adapters.sqlite.history.recall_writes import write_recalls
 
     write_recalls(settings.sqlite_path, settings.owner, ids, time.time_ns() // 1000)
 

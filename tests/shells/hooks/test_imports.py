@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 SLOW = ("asyncio", "pydantic", "httpx", "rich", "numpy", "logging", "http.client")
-CODE = """
-import sys
-import recollect.main, recollect.shells.hooks.run, recollect.shells.hooks.events
-import recollect.shells.hooks.recall
-import recollect.adapters.sqlite.fast_recall
-print(" ".join(name for name in sys.argv[1:] if name in sys.modules))
-"""
 
 
-def test_a_recall_on_the_local_store_imports_nothing_slow() -> None:
+def test_a_recall_on_the_local_store_imports_nothing_slow(tmp_path: Path) -> None:
+    """Of a whole call that shows a memory, until its process ends."""
+    env = {"PATH": os.environ["PATH"], "RECOLLECT_HOME": f"{tmp_path}", "HOME": f"{tmp_path}"}
+    command = [sys.executable, "-X", "importtime", "-m", "recollect.main"]
+    said = "The build of Skylark runs on host alpha"
+    subprocess.run([*command, "remember", said], env=env, capture_output=True, check=True)
+
+    event = {
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "Where does the build of Skylark run?",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *SLOW], capture_output=True, text=True, check=True
+        [*command, "hook", "recall"],
+        input=json.dumps({**event, "cwd": f"{tmp_path}", "session_id": "one"}),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.split() == []
+
+    assert said in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "recollect.adapters.sqlite.fast_recall" in imported
+    assert imported & {*SLOW} == set()
 
 
 def test_a_hook_that_a_session_answers_imports_next_to_nothing() -> None:

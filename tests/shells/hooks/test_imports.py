@@ -13,7 +13,12 @@ SLOW = ("asyncio", "pydantic", "httpx", "rich", "numpy", "logging", "http.client
 
 def test_a_recall_on_the_local_store_imports_nothing_slow(tmp_path: Path) -> None:
     """Of a whole call that shows a memory, until its process ends."""
-    env = {"PATH": os.environ["PATH"], "RECOLLECT_HOME": f"{tmp_path}", "HOME": f"{tmp_path}"}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": f"{tmp_path}",
+        "RECOLLECT_HOME": f"{tmp_path}",
+        "RECOLLECT_HOOK_BUDGET_MS": "10000",
+    }
     command = [sys.executable, "-X", "importtime", "-m", "recollect.main"]
     said = "The build of Skylark runs on host alpha"
     subprocess.run([*command, "remember", said], env=env, capture_output=True, check=True)

@@ -13,7 +13,7 @@ import pytest
 from recollect.shells.cli.app import NAME, ROOT
 from recollect.shells.cli.framework.commands import Command
 from recollect.shells.cli.framework.parser import invoke
-from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
+from recollect.shells.cli.framework.shell import finish, has_option, survive_any_locale
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ def run_command(
             patch.setenv(name, value)
         try:
             survive_any_locale()
-            finish(lambda: invoke(command, arguments, NAME), as_json=names([*arguments], "--json"))
+            as_json = has_option([*arguments], "--json")
+            finish(lambda: invoke(command, arguments, NAME), as_json=as_json)
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)

@@ -1,4 +1,4 @@
-"""Recollect in the settings of the agents on this machine."""
+"""Install Recollect in the settings of the agents on this machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from recollect.adapters.agents.install import Installed
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """Recollect in one client's settings: the user's, or those of this folder."""
+    """Edits one client's settings: the user's, or those of this folder."""
 
     client: Client
     scope: Scope
 
     def preview(self) -> list[tuple[Path, str, str]]:
-        """For each file: where it is, what goes in, and the text that would be written."""
+        """Return each file's path, what is added to it, and the text that would be written."""
         command = install.this_command(self.scope)
         return install.preview(self.client, install.this_machine(), self.scope, command)
 
     def change(self, *, uninstall: bool) -> list[Edited]:
-        """Put it in, or take it out."""
+        """Install Recollect, or uninstall it."""
         machine = install.this_machine()
         if uninstall:
             return install.uninstall(self.client, machine, self.scope)
@@ -33,13 +33,13 @@ class Installer:
 
 
 def open_installer(client: str, scope: str) -> Installer:
-    """InvalidInput names the client or scope that does not exist."""
+    """Raise InvalidInput for an unknown client or scope."""
     return Installer(client_named(client), scope_named(scope))
 
 
 def find_installed(scope: str = "user") -> Iterator[Installed]:
-    """Whether Recollect is in the settings of each client that has such a scope."""
-    machine, wanted = install.this_machine(), scope_named(scope)
+    """Report for each client with this scope whether Recollect is in its settings."""
+    machine, chosen = install.this_machine(), scope_named(scope)
     for client in CLIENTS.values():
-        if wanted in client.scopes:
-            yield install.read_installation(client.name, machine, wanted)
+        if chosen in client.scopes:
+            yield install.read_installation(client.name, machine, chosen)

@@ -111,7 +111,7 @@ def test_doctor_warns_of_a_disk_that_is_nearly_full(tmp_path: Path) -> None:
 
 
 def test_a_check_that_raises_is_a_finding() -> None:
-    found = health.failed("speed", ZeroDivisionError())
+    found = health.report_failure("speed", ZeroDivisionError())
     assert isinstance(found, Check)
     assert (found.status, "ZeroDivisionError" in found.detail) == ("fail", True)
 

@@ -12,7 +12,7 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
-from recollect.shells.cli.framework.output import harmless, one_line
+from recollect.shells.cli.framework.output import escape_controls, one_line
 
 ESCAPE = "\x1b"
 
@@ -31,7 +31,7 @@ ESCAPE = "\x1b"
     ],
 )
 def test_what_could_steer_a_terminal_is_shown_instead(hostile: str, shown: str) -> None:
-    assert harmless(hostile) == shown
+    assert escape_controls(hostile) == shown
 
 
 def test_one_line_is_one_line() -> None:

@@ -30,7 +30,7 @@ from recollect import (
     RecollectError,
     Scope,
 )
-from recollect.shells.client.asynchronous import Asked, Options
+from recollect.shells.client.asynchronous import Options, RecallOptions
 from recollect.shells.client.blocking import _LoopThread
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "chat.py"
@@ -58,7 +58,9 @@ def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
         assert said(*(hit.memory for hit in found.hits)) == said(stored)
         assert memory.recall("tea", exclude=[stored.id]).hits == ()
         assert memory.why(stored.id, "tea").memory.id == stored.id
-        asked = Asked(limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0})
+        asked = RecallOptions(
+            limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0}
+        )
         told = memory.why(stored.id, "tea", **asked)
         assert (told.limit, told.kept_out[0].kind) == (1, "excluded")
         assert told.legs["dense"].facts.weight == 0.0

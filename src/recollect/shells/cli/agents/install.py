@@ -118,8 +118,8 @@ def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
 
 
 def _fetch_model(*, as_json: bool) -> None:
-    """Get the model for recall by meaning, unless it is there or not needed. Without it, Recollect
-    works by words: a failure is reported, and does not undo the rest.
+    """Download the model for recall by meaning, unless it is there or not needed. Recollect works
+    without it, so a failure is reported but does not undo the rest.
     """
     from recollect.settings import load
     from recollect.shells.progress import step_bar

@@ -1,4 +1,4 @@
-// The table of memories: filters, sorting, selection and what can be done to many at once.
+// The table of memories: filters, sorting, selection and bulk actions.
 import { ask, withParams } from "../parts/api.js";
 import {
   button,
@@ -79,7 +79,7 @@ class Memories extends HTMLElement {
     );
   }
 
-  // Another address of this view: what is being written in the form of a new memory stays.
+  // Applies a new address of this view; keeps what is typed in the form of a new memory.
   readParams(params) {
     this.params = params;
     this.takeParams();
@@ -193,7 +193,7 @@ class Memories extends HTMLElement {
       this.headPlace,
       this.rows.body,
     );
-    // A narrow screen has no headings to sort by.
+    // For narrow screens, which have no headings to sort by.
     this.sorting = select(SORTS, "", {
       "aria-label": "Sorted by",
       change: (event) => this.sortBy(...event.target.value.split(" ")),
@@ -216,7 +216,7 @@ class Memories extends HTMLElement {
     goTo("memories", this.filters);
   }
 
-  // A heading that was clicked keeps the focus.
+  // Keeps the focus on a heading that was clicked.
   showOrder() {
     const focused =
       this.headPlace.contains(document.activeElement) && document.activeElement.dataset.sort;
@@ -292,7 +292,7 @@ class Memories extends HTMLElement {
     this.typing = setTimeout(() => this.apply(), 250);
   }
 
-  // The address keeps the filters; typing on does not lose the focus.
+  // Puts the filters into the address, without losing the focus while the user types.
   apply() {
     clearTimeout(this.typing);
     for (const [name, value] of new FormData(this.form)) {

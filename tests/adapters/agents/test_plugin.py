@@ -99,7 +99,7 @@ def test_every_command_line_is_one_that_there_is() -> None:
     assert len(lines) == 5
     for line in lines:
         command: Any = app.ROOT
-        for word in line.split()[1:]:
+        for word in line.removesuffix(" || true").split()[1:]:
             assert isinstance(command, Group), line
             assert word in command.names(), line
             command = command.find(word)

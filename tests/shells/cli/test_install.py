@@ -65,6 +65,56 @@ def test_install_reports_the_backup(at_home: Cli, tmp_path: Path) -> None:
     assert "Restart Gemini CLI" in told
 
 
+def test_uninstall_removes_it_from_every_agent(
+    at_home: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "person"
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text('model = "o3"\n')
+    at_home("install", "codex")
+    at_home("install", "cursor")
+    at_home("install", "claude-code", "--scope", "project")
+    elsewhere = home / "other"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    at_home("remember", "Tests need Docker")
+
+    named = at_home.json("uninstall", "--keep-agents")
+    assert {*named["kept"]} == {
+        f"{home}/{name}"
+        for name in (
+            ".codex/config.toml",
+            ".cursor/mcp.json",
+            "app/.claude/settings.json",
+            "app/.mcp.json",
+        )
+    }
+    assert (named["files"], named["errors"]) == ([], [])
+    assert "still in" in at_home("uninstall", "--keep-agents").stdout
+
+    done = at_home("uninstall")
+    assert done.exit_code == 0
+    assert f"memories remain in {at_home.home}" in done.stdout
+    assert f"rm -r {at_home.home}" in done.stdout
+    assert [path for path in home.rglob("*") if path.is_file()] == [home / ".codex" / "config.toml"]
+    assert (home / ".codex" / "config.toml").read_text() == 'model = "o3"\n'
+    assert "in no agent's settings" in at_home("uninstall").stdout
+    assert len(at_home.json("list")["memories"]) == 1
+
+
+def test_uninstall_names_a_file_that_it_cannot_edit_and_goes_on(
+    at_home: Cli, tmp_path: Path
+) -> None:
+    home = tmp_path / "person"
+    at_home("install", "cursor")
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text("oops")
+    done = at_home("uninstall")
+    assert done.exit_code == 1
+    assert str(home / ".gemini" / "settings.json") in done.stderr
+    assert not (home / ".cursor").exists()
+
+
 def test_refusals(at_home: Cli, tmp_path: Path) -> None:
     code, error = at_home.error("install", "emacs")
     assert code == 2

@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "sync": "sync.sync:sync",
     "doctor": "admin.status:doctor",
     "install": "agents.install:install",
+    "uninstall": "agents.install:uninstall",
     "reembed": "admin.embedding:reembed",
     "serve": "admin.servers:serve",
     "page": "admin.servers:page",

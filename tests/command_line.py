@@ -1,4 +1,4 @@
-"""Runs a command in this process as one of its own would run it."""
+"""Runs a command in this process as a separate process would run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word lists, SQL, examples and other files that are no modules: in the wheels, and in use."""
+"""Word lists, SQL, examples and other files that are not modules: in the wheels, and in use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.resources import read_list, read_lists
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"recollect": ROOT / "src", "recollect_bench": ROOT / "bench"}
-# Found by its folder, and not by its name.
+# Found by their folder, and not by name.
 MIGRATIONS = "recollect/adapters/postgres/migrations/"
 READ = (".json", ".sql", ".toml", ".txt")
 

@@ -1,4 +1,4 @@
-"""Curate a store, and look at what came of it."""
+"""Curate a store, and inspect the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def curator(context: Context, **fields: object) -> CurationContext:
 
 
 async def work(context: Context, **fields: object) -> list[Examined | BackoffEvent]:
-    """Examine everything that changed; what the step reported."""
+    """Examine everything that changed, and return what the step reported."""
     events: list[Examined | BackoffEvent] = []
     step = CurationStep(curator(context, **fields), events.append)
     assert await Worker(step).work_off() == 0

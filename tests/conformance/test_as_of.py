@@ -1,5 +1,5 @@
 """What was known at a moment, on every store: later memories are left out, edited ones are found by
-and shown in their text of then, forgotten ones are there, erased ones are nowhere.
+and shown in their text at that time, forgotten ones are there, erased ones are gone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A language model that is asked about doubtful pairs: a real endpoint and a real command, on both
-stores that keep proposals.
+"""A language model that judges doubtful pairs: a real endpoint and a real command, on both stores
+that have proposals.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def says(verdict: str, newer_quote: str = QUOTES[0], older_quote: str = QUOTES[1
 
 
 def supersede(pair: dict[str, str]) -> str:
-    """What a hostile model answers, whatever the texts are."""
+    """Return what a hostile model answers, whatever the texts are."""
     return says("supersedes", pair["newer"][:40], pair["older"][:40])
 
 
@@ -65,7 +65,7 @@ def endpoint(chat: ChatLoopback, retries: RetryPolicy = CURATION_RETRIES) -> End
 
 
 def command(folder: Path, script: str, seconds: float = 60.0) -> Command:
-    """A program that runs this Python; what it read is in `read`."""
+    """Return a command that runs this Python script; what it read is in `read`."""
     program = folder / "model.py"
     program.write_text(
         f"#!{sys.executable}\nimport pathlib, sys, time\n"
@@ -76,7 +76,7 @@ def command(folder: Path, script: str, seconds: float = 60.0) -> Command:
 
 
 def count_dropped(events: list[Examined | BackoffEvent]) -> tuple[int, int]:
-    """Calls, and those whose answer was dropped."""
+    """Return the number of calls, and of those whose answer was dropped."""
     batches = [event for event in events if isinstance(event, Examined)]
     return sum(batch.asked for batch in batches), sum(batch.dropped for batch in batches)
 
@@ -219,7 +219,7 @@ async def test_a_memory_that_became_sensitive_meanwhile_is_not_sent(
     loop = asyncio.get_running_loop()
 
     def hide(_: Any) -> str:
-        """While the model reads the first pair, its owner hides the third memory."""
+        """Hide the third memory while the model reads the first pair."""
         hiding = update(curated, ADA, str(third.id), {"is_sensitive": True})
         asyncio.run_coroutine_threadsafe(hiding, loop).result()
         return says("unrelated")
@@ -304,7 +304,7 @@ async def test_every_memory_is_recovered_after_many_hostile_cycles(
 
 
 def ferries(count: int) -> list[str]:
-    """So many memories, of which each is doubtful beside the one before."""
+    """Return `count` memories, each forming a doubtful pair with the one before."""
     letters = "bdfghklmnprt"
     stops = [f"{one}a{two}o" for one in letters for two in letters]
     return [f"Ferries call at {', '.join(stops[at : at + 5])}." for at in range(count)]

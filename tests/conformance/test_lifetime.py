@@ -36,7 +36,7 @@ async def _patient(store: Store) -> None:
 
 
 class _At:
-    """A clock that stands still."""
+    """A clock that does not move."""
 
     def __init__(self, moment: datetime) -> None:
         self._moment = moment
@@ -91,7 +91,7 @@ async def test_as_of_shows_what_was_valid_at_that_moment(store: Store) -> None:
     assert await shown(store, late) == []
     assert await shown(store, late, as_of=MOMENT + timedelta(minutes=5)) == ids(1)
     assert await shown(store, late, as_of=MOMENT + timedelta(hours=2)) == []
-    # What was valid then is decided by the version that was known then.
+    # Validity at that time is decided by the version that was known then.
     moved = replace(first, version=2, updated_at=MOMENT + timedelta(days=2), valid_until=None)
     assert await store.replace(moved, based_on=1)
     assert await shown(store, late) == ids(1)

@@ -1,5 +1,5 @@
-"""Links on every store: whatever the knot, recall answers alike, once each, and nothing that is
-another owner's, forgotten or erased.
+"""Links on every store: whatever they form, recall answers alike, each hit once, and nothing that
+belongs to another owner, is forgotten or erased.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def _patient(store: Store) -> None:
 
 
 def links(**targets: int | tuple[int, ...]) -> tuple[Link, ...]:
-    """`supersedes=1` or `see_also=(1, 2)`."""
+    """Make links from `supersedes=1` or `see_also=(1, 2)`."""
     return tuple(
         Link(kind, UUID(int=number))
         for kind, numbers in targets.items()
@@ -53,7 +53,7 @@ async def shown(store: Store, query: str = "harbour", **asked: Any) -> list[UUID
 
 
 async def chain(store: Store, *numbers: int, **fields: Any) -> None:
-    """Each supersedes the one before it; only the first is found by its words."""
+    """Add memories, each superseding the one before; only the first is found by its words."""
     await store.add(memory(numbers[0], "the harbour is shallow", **fields))
     for before, number in pairwise(numbers):
         await store.add(memory(number, "dredged since", links=links(supersedes=before)))

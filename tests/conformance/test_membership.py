@@ -1,4 +1,4 @@
-"""What goes in comes out, until it is forgotten or erased."""
+"""What is stored is found, until it is forgotten or erased."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_the_same_id_under_two_owners_is_two_memories(store: MemoryStore) 
     ] == []
     fetched = await store.fetch("eve", ids(1, 2))
     assert set(fetched.memories) == set(ids(1, 2))
-    assert not fetched.superseded  # what supersedes the other owner's memory is not theirs
+    assert not fetched.superseded  # a memory that supersedes the other owner's is not theirs
     assert await store.erase("eve", UUID(int=1))
     assert await store.get("eve", UUID(int=1)) is None
     assert await store.get(OWNER, UUID(int=1)) == mine

@@ -1,4 +1,4 @@
-"""From a changed memory to a proposal, a decision, and back, on both stores that keep proposals."""
+"""From a changed memory to a proposal, a decision, and back, on both stores that have proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexical leg's order rules. They speak of places, never of raw scores."""
+"""The lexical leg's order rules. They state places, never raw scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a Postgres of our own the bytes go, too; on another one it is said that they stay."""
+"""On our own Postgres the bytes are erased, too; for an external one the report says they stay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def embedded(installation: Path, open_folder: Path) -> Iterator[EmbeddedPostgres
 
 
 def holding(folder: Path) -> set[bytes]:
-    """Which of the words stand anywhere in the files below a folder."""
+    """Return the words that occur anywhere in the files below a folder."""
     files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
     return {word for word in WORDS if any(word in data for data in files)}
 
@@ -94,7 +94,7 @@ def open_store(embedded: EmbeddedPostgres) -> PostgresStore:
 
 
 async def fill_and_erase(store: PostgresStore, embedded: EmbeddedPostgres, folder: Path) -> Backup:
-    """Erased after the backup was made: all that have one of the words."""
+    """Back up, then erase every memory that has one of the words."""
     kept = memory(99, "an abandoned windjammer", owner="bob")
     await fill(store, *(memory(n, text) for n, text in enumerate(TEXTS, 1)), kept)
     backup = await asyncio.to_thread(back_up, embedded, folder)
@@ -111,7 +111,7 @@ async def test_what_a_restore_brings_back_leaves_the_files_again(
     *,
     is_running: bool,
 ) -> None:
-    """Before a running server answers the next request, and else before it starts."""
+    """Before a running server answers the next request, or before it starts."""
     data = embedded.folder / "data"
     async with open_store(embedded) as store:
         backup = await fill_and_erase(store, embedded, tmp_path)

@@ -1,4 +1,4 @@
-"""Everything of an owner goes, nothing of another does, and the search would have found it."""
+"""Everything of an owner is erased, nothing of another, and the search would find leftovers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_the_search_finds_what_was_not_erased(
         await fill(store, *MINE)
         marks = marks_of(MINE)
         _, remains = await eraser.remains(marks)
-        # Live memories are not an owner's remains, so texts of theirs are nobody's business.
+        # Live memories are not an owner's remains, so their texts must not be reported.
         assert {remain.where for remain in remains} >= {"memories.id"}
 
 
@@ -114,7 +114,7 @@ async def test_erasure_search_covers_unknown_tables(
 async def test_former_texts_links_and_concepts_go_too(
     kind: str, way: str, tmp_path: Path, database_url: str
 ) -> None:
-    """What was said before an edit, what was linked, and what was mended by hand in the graph."""
+    """The text before an edit, links, and manual corrections of the graph."""
     first = memory(1, "the lighthouse keeper Zebulon Quill drinks elderflower")
     second = memory(2, "Zeb Quill moved to Marblehead", links=(Link("supersedes", first.id),))
     async with opened(kind, tmp_path, database_url) as (store, eraser):
@@ -228,7 +228,7 @@ def test_owner_erases_own_memories_over_the_api(tmp_path: Path, database_url: st
 
 
 def test_a_guess_finds_nothing_of_another_owner(tmp_path: Path, database_url: str) -> None:
-    """Neither in his former versions, nor in the values that the planner keeps of them."""
+    """Neither in their former versions, nor in the values that the planner keeps of them."""
     text = "the vault opens with xylophone"
     with (
         running(database_url, tmp_path / "server") as server,

@@ -46,7 +46,7 @@ class Bench:
         def look() -> None:
             nonlocal looks
             looks += 1
-            assert looks < 1000, "it goes on without an end"
+            assert looks < 1000, "the worker does not stop"
             self.time.moment += self.queue.waits[-1]
             checks.append(asyncio.ensure_future(check()))
 

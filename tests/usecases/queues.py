@@ -1,4 +1,4 @@
-"""A queue and embedders in memory: other implementations of the ports, each easily looked into."""
+"""A queue and embedders in memory: other implementations of the ports, easy to inspect."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def ticket(text: str) -> str:
 
 @dataclass
 class Row:
-    """What the queue knows of one text in one space."""
+    """What the queue knows about one text in one space."""
 
-    vector: tuple[str, list[float]] | None = None  # with the ticket of the text it was made for
+    vector: tuple[str, list[float]] | None = None  # with the ticket of the text it was computed for
     attempts: int = 0
     error: str | None = None
     claimed: bool = False
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass
 class InMemoryQueue:
-    """Implements `EmbeddingQueue`. `texts` are the memories; a claim lapses when told to."""
+    """Implements `EmbeddingQueue`. `texts` are the memories; claims lapse when a test says so."""
 
     texts: dict[UUID, str] = field(default_factory=dict)
     known: list[StoredSpace] = field(default_factory=list)
@@ -47,7 +47,7 @@ class InMemoryQueue:
     refuses: set[UUID] = field(default_factory=set)
     passages: dict[UUID, list[PassageVector]] = field(default_factory=dict)
     tokens: dict[UUID, list[bytes]] = field(default_factory=dict)
-    delays: bool = False  # what failed can be claimed again only after a while
+    delays: bool = False  # a failed text can be claimed again only after a while
     is_soon: bool = False  # and that while is short
     on_wait: Callable[[], None] = lambda: None
 
@@ -55,7 +55,7 @@ class InMemoryQueue:
         return self.rows.setdefault((space.id, id), Row())
 
     def lapse(self) -> None:
-        """Every claim is as old as one of a worker that died."""
+        """Make every claim as old as one of a worker that died."""
         for row in self.rows.values():
             row.claimed = False
 
@@ -224,9 +224,9 @@ class Model:
     dimension: int = DIMENSION
     poison: dict[str, Exception] = field(default_factory=dict)
     down: ModelUnavailable | None = None
-    answers: int | None = None  # the dimension it really has
+    answers: int | None = None  # the dimension of its vectors
     is_hosted: bool = False
-    most: int = 1000  # texts at once
+    most: int = 1000  # the number of texts at once
     asked: list[list[str]] = field(default_factory=list)
     on_texts: Callable[[Sequence[str]], None] = lambda _: None
     hanging: asyncio.Event | None = None

@@ -1,5 +1,6 @@
-"""The ports of the dense leg and the second stage, small enough to see through: an embedder that
-knows a few meanings, an index that compares with all, a reranker that scores by a table.
+"""The ports of the dense leg and the second stage, small enough to understand at a glance: an
+embedder that knows a few meanings, an index that compares with everything, a reranker with a table
+of scores.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MEANINGS: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass
 class MeaningEmbedder:
-    """Counts what it is asked, because what is not asked matters as much."""
+    """Counts its calls, because what is not embedded matters as much."""
 
     space: Space = SPACE
     is_hosted: bool = False
@@ -73,7 +74,7 @@ class OneEmbedder:
 @dataclass
 class AllVectors:
     """A VectorIndex on the reference store that compares with every memory. What is not in
-    `vectors` is not embedded yet; the sensitive never are.
+    `vectors` is not embedded yet; sensitive memories never are.
     """
 
     store: InMemoryStore
@@ -99,7 +100,7 @@ class AllVectors:
         return sorted(found, key=lambda one: (-one.score, one.id))[: query.depth]
 
     async def embed(self, owner: str) -> None:
-        """What a worker does, at once."""
+        """Embed everything at once, as a worker would."""
         for one in await self.store.page(owner, Scope(), None, 100_000):
             if not one.is_sensitive:
                 self.vectors[one.id] = await MeaningEmbedder().embed_query(one.content)
@@ -107,7 +108,7 @@ class AllVectors:
 
 @dataclass
 class TableReranker:
-    """Scores by what a text contains; `hangs` never answers."""
+    """Scores by what a text contains; with `hangs` it never answers."""
 
     table: Mapping[str, float]
     is_hosted: bool = False

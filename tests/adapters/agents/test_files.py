@@ -1,4 +1,4 @@
-"""A file is the old one or the new one, whatever happens in between."""
+"""A file is either the old one or the new one, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.adapters.agents.files import edit, read
 from recollect.adapters.agents.install import install
 from recollect.core.errors import Conflict, InvalidInput, StoreError
 
-# A process that is killed at the moment a file would be moved into its place, or even before.
+# A process that is killed just before the file is renamed, or even before it is flushed.
 KILLED = """
 import os, signal, sys
 from pathlib import Path

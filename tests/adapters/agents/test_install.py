@@ -1,4 +1,4 @@
-"""Each client's real-looking files: put in, put in again, taken out; and what is refused."""
+"""Install, reinstall and uninstall on realistic files of each client; and what is rejected."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_table_in_a_string_is_no_table(tmp_path: Path) -> None:
     text = CODEX + 'note = """\n[mcp_servers.recollect]\ncommand = "x"\n"""\n'
     path.write_text(text)
     install(client, machine, "user", COMMAND)
-    with pytest.raises(RecollectError):  # our table cannot be told from the one in the string
+    with pytest.raises(RecollectError):  # our table looks like the one in the string
         uninstall(client, machine, "user")
     assert tomllib.loads(path.read_text())["mcp_servers"]["recollect"] == SERVER
 

@@ -1,4 +1,4 @@
-"""Where each client keeps its settings, on each system, asked from this one."""
+"""Where each client keeps its settings on each system, as computed on this one."""
 
 from __future__ import annotations
 

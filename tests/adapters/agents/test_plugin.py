@@ -1,4 +1,4 @@
-"""The plugin's files are as the client documents them, and name only what there is."""
+"""The plugin's files are as the client documents them, and refer only to what exists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document(name: str) -> Any:
 
 
 def front_matter(path: Path) -> tuple[dict[str, str], str]:
-    """The `name: text` lines between the two rules, and what follows them."""
+    """Return the `name: text` lines between the two rules, and what follows them."""
     found = re.fullmatch(r"---\n(.*?)\n---\n\n(.+)", path.read_text(), re.DOTALL)
     assert found is not None, f"{path} has no front matter"
     fields = dict(line.split(": ", 1) for line in found[1].splitlines())

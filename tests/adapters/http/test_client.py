@@ -55,7 +55,7 @@ async def ask(url: str, key: str, question: Callable[[Service], Awaitable[Answer
 
 
 async def both(server: Running, remote: Service, reference: str) -> tuple[Memory, Memory]:
-    """One memory as the client sees it, and as the server's own use case does."""
+    """Return one memory as the client reads it and as the server's own use case does."""
     there = await remote.get(reference)
     local = asyncio.wrap_future(
         asyncio.run_coroutine_threadsafe(
@@ -230,15 +230,15 @@ def test_every_error_survives_the_way_through_a_problem() -> None:
 
 def test_problems_of_an_unknown_kind_are_told_apart_by_status() -> None:
     def back(status: int) -> RecollectError:
-        told = Problem(type="urn:new", title="t", status=status, detail="d", remedy="r")
-        return told.to_error()
+        problem = Problem(type="urn:new", title="t", status=status, detail="d", remedy="r")
+        return problem.to_error()
 
     assert type(back(418)) is InvalidInput
     assert type(back(500)) is StoreError
 
 
 async def test_no_server_is_told_with_how_to_start_one() -> None:
-    with socket.socket() as taken:  # bound and not listening: a connection is refused
+    with socket.socket() as taken:  # bound but not listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(StoreUnavailable) as caught:
@@ -272,8 +272,8 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("url", [*HERE, *ELSEWHERE, *NO_ADDRESS])
 def test_the_client_and_the_egress_rule_agree_on_loopback(url: str) -> None:
-    """Over http only this machine is accepted, and https is this machine only where the rule says
-    so: nothing sensitive is sent to an address that the rule counts as elsewhere.
+    """Over http only this machine is accepted, and an https address is this machine only where the
+    rule says so: nothing sensitive is sent to an address that the rule considers remote.
     """
     is_here = is_loopback(url.strip())
     try:
@@ -294,7 +294,7 @@ def test_what_cannot_be_a_key_is_refused(key: str) -> None:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Something on loopback that is not Recollect: it answers every connection alike."""
+    """Run something on loopback that is not Recollect and answers every connection alike."""
     import threading
 
     received: list[bytes] = []
@@ -366,7 +366,7 @@ async def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> N
 async def test_a_sensitive_text_is_not_sent_to_another_machine(
     question: Callable[[Service], Awaitable[object]],
 ) -> None:
-    """The refusal comes before any connection: the name does not even resolve."""
+    """The rejection comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="stays on this machine") as raised:
         await ask("https://recollect.invalid", "rk_x", question)
     assert raised.value.field == "is_sensitive"

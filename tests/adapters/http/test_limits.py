@@ -1,4 +1,4 @@
-"""How long the remote client waits for what, and what it makes of a server of another version."""
+"""How long the remote client waits for each request, and how it reads settings of other versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_short_requests_have_a_short_timeout() -> None:
-    """The timeout of each request, as a transport sees it that never answers."""
+    """Checked with a transport that never answers and records each request's timeout."""
     limits: dict[str, float] = {}
 
     def gives_up(request: httpx.Request) -> httpx.Response:
@@ -63,7 +63,7 @@ async def test_short_requests_have_a_short_timeout() -> None:
 async def unanswering(
     until: Callable[[asyncio.StreamReader], Awaitable[object]],
 ) -> AsyncIterator[str]:
-    """The address of a server that reads so far, and ends the connection without a word."""
+    """Run a server that closes the connection without an answer after `until`; its address."""
     ended = asyncio.Event()
 
     async def read_and_go(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -94,7 +94,7 @@ async def unanswering(
 async def test_a_change_without_an_answer_may_have_been_applied(
     asked: Callable[[RemoteService], Awaitable[object]], *, told: bool
 ) -> None:
-    """Of a server that goes away after it has read what was asked."""
+    """The server goes away after it has read the request."""
     with pytest.raises(StoreUnavailable) as caught:
         async with (
             unanswering(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
@@ -119,7 +119,7 @@ async def test_a_change_that_is_not_answered_in_time_may_have_been_applied() -> 
 
     with pytest.raises(StoreUnavailable, match="did not answer in time; the change may have been"):
         async with (
-            # All that comes, until the client has given up.
+            # Read until the client gives up.
             unanswering(lambda reader: reader.read()) as address,
             RemoteService(address, "rk_x", timeouts=timeouts) as remote,
         ):

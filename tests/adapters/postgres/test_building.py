@@ -1,4 +1,4 @@
-"""Building an index of vectors: in memory, within a limit, and for its own session only."""
+"""Building a vector index: in memory, within a limit, and for its own session only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.core.recall.space import Space, StoredSpace
 pytestmark = pytest.mark.anyio
 
 LONG = Space("long", "1", 4_000)
-# Of 4,000 numbers so many take more than two megabytes.
+# This many vectors of 4,000 numbers take more than two megabytes.
 MANY = 300
 
 
@@ -43,7 +43,7 @@ async def filled_space(url: str) -> StoredSpace:
 
 
 async def memory_after_building(url: str, space: StoredSpace, limits: Limits | None = None) -> str:
-    """What the session that built the index was allowed at its end."""
+    """Return the memory setting of the session that built the index, after the build."""
     async with (
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
@@ -82,8 +82,8 @@ async def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
 
 @pytest.fixture
 def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
-    """Where Postgres refuses to build with more than its own setting, as it does when the shared
-    memory of a container is too small.
+    """A Postgres that rejects builds with more memory than its own setting, as it does when the
+    shared memory of a container is too small.
     """
     with psycopg.connect(little_memory_url) as connection:
         name = connection.info.dbname

@@ -1,8 +1,8 @@
-"""Recollect on a real Citus cluster, where there is one.
+"""Recollect on a real Citus cluster, if there is one.
 
 RECOLLECT_TEST_CITUS_URL names an empty database on the coordinator, with the extensions citus and
-vector, for a login that owns it and is no superuser. Its tables are dropped first. Citus cannot be
-had everywhere, so this is skipped without the variable, in CI as well.
+vector, for a login that owns it and is not a superuser. Its tables are dropped first. Citus is not
+available everywhere, so this is skipped without the variable, in CI as well.
 """
 
 from __future__ import annotations

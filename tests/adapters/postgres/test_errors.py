@@ -1,4 +1,4 @@
-"""What the driver raises becomes what a person can act on, and quotes nobody's memory."""
+"""Errors of the driver become errors that tell a person what to do, and quote no memory."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from recollect.core.errors import StoreBusy, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
-# A slow machine must fail no test; and for what is only reported after the timeout, a short one.
+# A slow machine must not fail a test; only errors reported after the timeout use a short one.
 PATIENT = Timeouts(acquire=60)
 SHORT = Timeouts(acquire=0.05)
 
@@ -217,7 +217,7 @@ async def test_a_connection_made_for_a_cancelled_waiter_serves_the_next(database
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that moves only when the test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -237,7 +237,7 @@ async def test_release_closes_a_connection_that_was_idle_for_too_long(database_u
 
 
 async def test_release_keeps_a_connection_that_was_used_meanwhile(database_url: str) -> None:
-    """Idle is counted from the last release, not from when a connection was made."""
+    """Idle time counts from the last release, not from when the connection was made."""
     clock = Clock()
     async with opened(database_url, clock=clock) as pool:
         async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:

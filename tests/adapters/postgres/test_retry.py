@@ -1,4 +1,4 @@
-"""What reads is asked again when its backend is ended under it; what writes never is."""
+"""Reads are retried when their backend is terminated; writes never are."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ where datname = current_database() and application_name = 'recollect' and pid <>
 async def while_lost(
     url: str, table: str, asked: Callable[[], Awaitable[Answer]], times: int = 1
 ) -> Answer:
-    """What comes of asking when the backend that works on it is ended so many times: each time in
-    the middle, for it waits for a table that somebody keeps.
+    """Ask while the backend that does the work is terminated `times` times, and return the answer.
+    It is terminated in the middle, while it waits for a table that is locked here.
     """
     with psycopg.connect(url) as keeper, psycopg.connect(url, autocommit=True) as other:
         keeper.execute(
@@ -79,7 +79,7 @@ async def with_one_memory(
 
 
 def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> Reads:
-    """All that a recall reads, and a table that each cannot do without."""
+    """Return everything that a recall reads, each with a table that it needs."""
     words = WordQuery(text="sparrows", expanded="", depth=5)
     vector = VectorQuery(space, NORTH, depth=5)
     return {
@@ -130,8 +130,8 @@ async def test_a_write_is_never_retried(database_url: str) -> None:
 async def test_all_idle_connections_that_died_are_replaced_at_once(
     database_url: str,
 ) -> None:
-    """A Postgres that restarts ends every one of them. Found dead one after another, with growing
-    pauses in between, eight would take longer than anybody waits.
+    """When Postgres restarts, all connections end. If they were found dead one after another, with
+    backoff in between, replacing eight would take longer than any caller waits.
     """
     at_once = asyncio.Barrier(8)
 
@@ -155,7 +155,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
         (errors.AdminShutdown(), True),
         (errors.CrashShutdown(), True),
         (psycopg.OperationalError("server closed the connection unexpectedly"), True),
-        (errors.ConnectionFailure(), True),  # as PgBouncer tells it
+        (errors.ConnectionFailure(), True),  # as PgBouncer reports it
         (NotConnected(), False),
         (errors.CannotConnectNow(), False),
         (errors.InsufficientPrivilege(), False),

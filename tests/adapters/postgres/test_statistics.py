@@ -1,6 +1,6 @@
-"""Word frequencies stay fresh enough, and no one who only wants to write notices.
+"""Word frequencies stay fresh enough, and writers do not wait for that.
 
-Most tests keep them from the first memory on.
+Most tests store them from the first memory on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 def frequencies(url: str, owner: str = OWNER) -> dict[str, int]:
-    """The words that have a frequency; '' is how many memories there were."""
+    """Return the frequency of each word; '' is the number of memories at that time."""
     with psycopg.connect(url) as connection:
         query = "select lexeme, ndoc from lexeme_stats where owner = %s"
         found = connection.execute(query, (owner,))
@@ -51,21 +51,23 @@ def many(first: int, last: int, content: str = "a harbour") -> list[Memory]:
 
 @contextmanager
 def held(url: str, lock: str) -> Iterator[None]:
-    """A lock in the hands of another session."""
+    """Hold a lock in another session."""
     with psycopg.connect(url) as connection:
         connection.execute(lock.encode())
         yield
 
 
 def refreshes() -> list[asyncio.Task[object]]:
-    """The refreshes that run in the background."""
+    """Return the refreshes that run in the background."""
     return [task for task in asyncio.all_tasks() if task.get_name() == "refresh frequencies"]
 
 
 async def test_a_small_store_is_refreshed_with_the_write(
     store: PostgresStore, database_url: str
 ) -> None:
-    """Taken again when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 × 3."""
+    """They are refreshed when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 ×
+    3.
+    """
     taken: list[int | None] = []
     for number in range(1, 13):
         await store.add(memory(number))
@@ -150,7 +152,7 @@ def is_rebuilding(url: str) -> bool:
 
 
 async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> None:
-    """Which may have begun before the last write, and would keep maintaining from its work."""
+    """The refresh may have begun before the last write, and keeps `maintain` from its own."""
     with psycopg.connect(database_url) as connection:
         connection.execute(CLOSE_THE_GATE.encode())
     async with PostgresStore(database_url, limits=Limits(live_words=0, small_owner=0)) as store:
@@ -193,7 +195,7 @@ async def test_only_one_process_refreshes_at_a_time(
 async def test_a_process_that_wrote_little_sees_that_another_wrote_much(
     store: PostgresStore, database_url: str
 ) -> None:
-    """It would take the store for a small one, and make its write wait for a large one's words."""
+    """It would take the store for a small one, and make its write wait for a large rebuild."""
     async with PostgresStore(database_url, limits=KEPT) as other:
         await other.add_many(many(1, 101))
     await store.add(memory(101))

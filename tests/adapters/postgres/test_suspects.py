@@ -1,4 +1,4 @@
-"""A text that ends its workers takes no other with it, and what failed is told from the rest."""
+"""A text that kills its workers takes no other with it, and is told apart from failing texts."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LATER = "update embeddings set due_at = now() + interval '1 hour' where vector 
 
 
 class Killed(BaseException):
-    """The worker is gone: nothing behind it runs that could give back or count."""
+    """The worker is gone: no code after it runs that could give back or count."""
 
 
 @dataclass
 class Deadly:
-    """Embedder and its maker in one: one text ends whoever embeds it, another only fails."""
+    """Embedder and embedders in one: one text kills whoever embeds it, another only fails."""
 
     asked: list[list[str]] = field(default_factory=list)
     space: Space = SPACE
@@ -97,7 +97,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         parked = "select memory_id from embeddings where vector is null"
         assert [row["memory_id"] for row in await rows(store, parked)] == ids(place)
         together = [asked for asked in model.asked if KILLER in asked and len(asked) > 1]
-        assert [len(asked) for asked in together] == [BATCH], "nobody is with it a second time"
+        assert [len(asked) for asked in together] == [BATCH], "it is alone the second time"
 
 
 async def test_texts_claimed_with_a_suspect_are_cleared_and_new_ones_batched(
@@ -203,7 +203,7 @@ async def test_changing_the_model_does_not_wait_for_what_another_worker_failed_w
 async def test_the_error_of_a_model_is_over_when_it_works_again(
     emptied_database_url: str, content: str | None, *, is_hosted: bool
 ) -> None:
-    """Even if nothing waits for it, or nothing but what it cannot read."""
+    """Even if nothing waits for it, or only a text that it cannot read."""
     async with opened(emptied_database_url) as (store, vectors):
         await store.add(memory(1))
         model = Deadly(is_hosted=is_hosted)

@@ -1,4 +1,4 @@
-"""What is the SQLite store's own: its file, its traces, its threads. The rest is conformance."""
+"""What is specific to SQLite: the store's file, its traces, its threads. The rest is conformance."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ async def test_a_cancelled_read_stops_and_the_next_one_does_not(path: Path) -> N
     long = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000)
         SELECT max(i) FROM n
-    """  # minutes, if nobody stops it
+    """  # takes minutes unless it is stopped
     finished = []
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
@@ -282,7 +282,7 @@ async def test_a_cancelled_write_is_whole_or_absent(path: Path) -> None:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         acknowledged = [n for n, outcome in enumerate(done, start=1) if outcome is None]
-        await store.add(memory(99, "the harbour"))  # behind the one that was under way
+        await store.add(memory(99, "the harbour"))  # queued behind the running one
         stored = await listed(store)
         assert set(ids(*acknowledged, 99)) <= set(stored)
         assert sorted(await search(store, "harbour")) == sorted(stored)

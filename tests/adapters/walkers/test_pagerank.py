@@ -1,4 +1,4 @@
-"""The walk over a matrix, the matrices that are kept, and a walk over a real graph."""
+"""The walk over a matrix, the matrices that are cached, and a walk over a real graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONCEPT = 1_000
 def snapshot(
     *mentioned: Sequence[int], kinds: Mapping[int, str] | None = None, version: int = 1
 ) -> GraphSnapshot:
-    """Memory i mentions the concepts of the i-th sequence."""
+    """Return a graph in which memory i mentions the concepts of the i-th sequence."""
     count = 1 + max((max(each) for each in mentioned if each), default=-1)
     pairs = [(i, concept) for i, each in enumerate(mentioned) for concept in each]
     return GraphSnapshot(
@@ -64,8 +64,8 @@ def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()
 def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
     found = walked(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
     scores = {visited.id.int: visited.score for visited in found}
-    # Half of what is on a node stays; memory 0 and 1 share their concept: of the half that 0
-    # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 comes to each of the two, and so on.
+    # Half of the mass on a node stays. Memories 0 and 1 share their concept: of the half that 0
+    # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 reaches each of the two, and so on.
     series = sum(0.5 ** (2 * step) / 2 for step in range(1, 30)) / 2
     assert scores[0] == pytest.approx(0.25 + series / 2, abs=1e-3)
     assert scores[1] == pytest.approx(series / 2, abs=1e-3)
@@ -74,7 +74,7 @@ def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
 
 
 def test_walk_is_personalised_pagerank() -> None:
-    """The same as solving for the stationary mass of the whole matrix."""
+    """The result is that of solving for the stationary mass of the whole matrix."""
     chance = np.random.default_rng(3)
     matrix = build(snapshot(*[chance.choice(12, 4, replace=False).tolist() for _ in range(30)]))
     size = len(matrix.starts) - 1
@@ -125,7 +125,7 @@ def test_walk_follows_relationships_between_concepts() -> None:
 def test_matrix_links_near_names_that_a_language_model_has_read(
     by_model: float, near: int, reached: set[int]
 ) -> None:
-    """Each of the two concepts is mentioned once, so that neither links anything by itself."""
+    """Each of the two concepts is mentioned once, so neither links anything by itself."""
     joined = replace(
         snapshot([0], [1]),
         edge_sources=array("i", [0]),
@@ -164,7 +164,7 @@ def test_walk_reaches_nothing_from_an_empty_graph_or_unknown_memories() -> None:
 
 
 class Graph:
-    """A concept graph that counts how often it is read, and can be held up."""
+    """A concept graph that counts how often it is read, and whose reads can be delayed."""
 
     def __init__(self, *mentioned: Sequence[int]) -> None:
         self.mentioned = mentioned
@@ -233,7 +233,7 @@ async def test_pagerank_builds_a_matrix_once_until_the_graph_changes() -> None:
         graph.mentioned = ([0], [0], [0])
         graph.present = 2
         graph.may_read.clear()
-        assert await ask(walker) == [0, 1]  # the older one serves while the new one is read
+        assert await ask(walker) == [0, 1]  # the older one is used while the new one is read
         assert await ask(walker) == [0, 1]
         graph.may_read.set()
         await walker.ready("me")
@@ -315,7 +315,7 @@ async def test_graph_leg_obeys_scope_exclude_and_order(context: Context) -> None
 
 
 async def test_graph_leg_drops_what_became_sensitive_or_forgotten(context: Context) -> None:
-    """The matrix may be older than the memory: the store has the last word."""
+    """The matrix may be older than the memory: the store decides."""
     second = memory(2, "Charles Babbage hated street music", project="habits")
     assert await context.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
     assert await found(context, RecallRequest(QUERY)) == [1]
@@ -339,7 +339,7 @@ class Late:
 async def test_recall_keeps_the_fused_order_when_a_walk_fails_or_is_late(
     context: Context, walker: Walker
 ) -> None:
-    # For the walk little or nothing, for the rest as long as a busy machine takes.
+    # The walk gets almost no time, the rest as long as a busy machine takes.
     hurried = replace(with_walker(context, walker), shares=PhaseShares(second_phase=0.005))
     answer = await recall(hurried, OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)

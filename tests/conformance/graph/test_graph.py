@@ -178,8 +178,8 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
 async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
     store: FullStore, order: tuple[int, ...], relation: str
 ) -> None:
-    """The end that a text names holds, whoever says the same without one; it does not outlive its
-    text, and who says it after that end says that it begins again.
+    """The end that a text names applies, whoever says the same without one. It does not outlive its
+    text, and a memory that says it after that end says that it begins again.
     """
     fact = ("Ada", relation, "Bob")
     jobs = {
@@ -318,8 +318,8 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: FullStor
 
 
 async def test_reading_and_editing_do_not_wait_crosswise(store: FullStore) -> None:
-    """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
-    is refused, and what is left is what the memories still say.
+    """Readers, editors, and callers that hide or erase memories, all at once: none is rejected, and
+    what is left is what the memories still say.
     """
     numbers = range(1, 25)
     memories = {number: memory(number) for number in numbers}

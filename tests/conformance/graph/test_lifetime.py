@@ -26,8 +26,8 @@ FAR_AWAY = datetime(2999, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def context(place: Place) -> AsyncIterator[Context]:
-    """One memory about Verena, who works with Nadia, and three about Nadia, of which one expired
-    and one is not valid yet.
+    """One memory about Verena, who works with Nadia, and three about Nadia, of which one has
+    expired and one is not valid yet.
     """
     async with open_store(place) as store:
         await fill(
@@ -44,7 +44,7 @@ async def context(place: Place) -> AsyncIterator[Context]:
 
 
 async def reached(context: Context, **asked: object) -> dict[UUID, tuple[str, ...]]:
-    """What a recall finds, each with the concepts that led to it."""
+    """Return what a recall finds, each memory with the concept that led to it."""
     request = RecallRequest("what about Verena?", **asked)  # type: ignore[arg-type]  # any field
     found = await recall(context, OWNER, request)
     assert found.legs["graph"].status == "ran"

@@ -1,4 +1,4 @@
-"""Concepts made one and made two, by hand: edges follow the names that their memories used."""
+"""Concepts merged and split by hand: edges follow the names that their memories used."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_merged_concepts_share_what_was_said_of_either(store: FullStore) -
 async def test_what_a_merge_makes_a_loop_of_ends_nothing(
     store: FullStore, is_read_first: bool
 ) -> None:
-    """Read before the merge or after it: the same."""
+    """Whether read before the merge or after it, the result is the same."""
     jobs = {
         1: stated(("Ada", "works at", "Initech")),
         2: stated(("Ada", "works at", "Countess")),
@@ -206,7 +206,7 @@ async def test_ready_made_facts_are_imported_once_however_often(store: FullStore
     assert replace(tried) == first
     assert (first.lines, first.memories, first.facts) == (4, 2, 2)
     assert [one.line for one in first.errors] == [5, 6, 7, 8, 9]
-    assert await concept(store, "Old") is None  # in its place
+    assert await concept(store, "Old") is None  # replaces the former extraction
     assert await concept(store, "Lady Lovelace") == await concept(store, "Ada")
     found = await around(store, "Ada", history=True)
     assert told(found) == [("Ada", "works at", "Initech"), ("Ada", "works at", "Globex")]
@@ -225,7 +225,7 @@ async def test_import_reports_the_facts_it_skips(store: FullStore) -> None:
     ]
     lines[0] = lines[0].replace("[[", '[["Ada", "is", "the Ada"], [')
     lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows " * 20, "n1"]]}))
-    # A letter that is written out: 200 of it are a name of 600.
+    # A letter that expands when normalized: 200 of it are a name of 600.
     lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows", "\ufb03" * 200]]}))
     known = {"d1": UUID(int=1)}
     tried = await import_facts(store.graph, OWNER, lines, ids=known, dry_run=True)

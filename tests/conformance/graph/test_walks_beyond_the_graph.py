@@ -1,4 +1,4 @@
-"""Memories that the concept graph does not know: a walk does not come to them, and they keep the
+"""Memories that the concept graph does not contain: a walk does not reach them, and they keep the
 place that the other legs gave them.
 """
 
@@ -43,7 +43,7 @@ def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
     )
     found = walk(build(graph), WalkStart({known: 1.0, unknown: 2.5}, [ANNA], 0.5, 100, 10))
     assert [(one.id.int, one.is_known) for one in found] == [(2, False), (1, True), (3, True)]
-    # In all 4 began: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
+    # 4 began in all: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
     assert found[0].score == pytest.approx(0.5 * 2.5 / 4)
     assert (found[0].path, found[2].path) == ((), ("Anna",))
 
@@ -52,7 +52,7 @@ def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
 async def context(
     place: Place,
 ) -> AsyncIterator[tuple[Context, PageRank, FullStore]]:
-    """What answers the query best is a memory that names nothing, or one that is sensitive."""
+    """The best answer to the query is a memory that names nothing, or one that is sensitive."""
     async with open_store(place) as store:
         await fill(
             store,

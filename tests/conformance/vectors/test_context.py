@@ -1,4 +1,4 @@
-"""Turns embedded with those before them: whose words a vector holds, and that they go in time."""
+"""Turns embedded with those before them: whose words a vector holds, and when it is removed."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_a_whole_conversation_can_be_erased(place: Place) -> None:
 
 
 async def test_edits_and_claims_do_not_deadlock(place: Place) -> None:
-    """Turns are edited and moved while workers claim and finish them: nobody is refused."""
+    """Turns are edited and moved while workers claim and finish them: no operation is rejected."""
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
         async def edit(number: int) -> None:

@@ -1,4 +1,4 @@
-"""Two projects may have a session of one name: no turn of the one is in a vector of the other."""
+"""Two projects may have a session of the same name: no vector holds turns of both."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_only_turns_of_the_same_project_are_read_with_a_turn(
     await talking(place, turns, then)
 
 
-# Who goes over, and to where; who waits for a new vector then, and what is embedded.
+# Which turn moves, and to which project; which turns then wait for a new vector, and their texts.
 MOVES: dict[str, tuple[int, str | None, dict[int, str]]] = {
     "the first of all": (1, "red", {1: "a", 3: "c", 5: "e\nc", 2: "b\na", 4: "d\na\nb"}),
     "one between others": (3, "red", {3: "c\nb", 5: "e\na", 4: "d\nb\nc", 6: "f\nc\nd"}),
@@ -95,7 +95,7 @@ async def test_a_moved_turn_is_embedded_again_with_its_neighbours_in_both_projec
 async def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
     place: Place,
 ) -> None:
-    """The database decides who is short on its own: it must agree with `context_of`."""
+    """The database decides on its own which turns are short: it must agree with `context_of`."""
     turns = [
         turn(1, "before", project="red"),
         turn(2, _SHORT, project="blue"),
@@ -132,7 +132,7 @@ async def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_
 async def test_finish_drops_a_vector_of_a_turn_that_moved_meanwhile(
     place: Place,
 ) -> None:
-    """Also where a turn was alone, so that nothing but its place has changed."""
+    """Even where a turn was alone, so that nothing but its place has changed."""
     turns = [turn(1, "a", project="red"), turn(2, "b"), turn(3, "c", project="blue")]
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:

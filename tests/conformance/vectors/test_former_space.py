@@ -1,4 +1,4 @@
-"""The former space: at most one, and what a switch keeps and removes."""
+"""The former space: at most one, and what a switch retains and removes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_the_former_space_stays_that_while_it_is_filled_again(
         await vectors.retire(back)
         assert await states(vectors) == {"a": "former", "b": "active"}
         (c,) = await open_all(vectors, C)
-        await vectors.retire(c)  # no way back leads there
+        await vectors.retire(c)  # a rollback does not lead there
         await vectors.retire(b)
         assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
         (back,) = await open_all(vectors, A)

@@ -1,4 +1,4 @@
-"""Prompts with pasted parts and prompts without, and all that is to be captured of each."""
+"""Prompts with and without pasted parts, and what must be captured of each."""
 
 from __future__ import annotations
 

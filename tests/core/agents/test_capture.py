@@ -292,7 +292,7 @@ OTHER_LANGUAGES = [
         "フロントエンドではpnpmを使ってください。",
         "preference",
     ),
-    # As one speaks to a stranger, in traditional characters, and with a typographic apostrophe.
+    # Formal speech, traditional characters, and a typographic apostrophe.
     ("Bitte merken Sie sich: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
     ("N’oubliez pas que les tests tournent la nuit.", "Les tests tournent la nuit.", "fact"),
     ("Recuerde que el servidor está en Madrid.", "El servidor está en Madrid.", "fact"),
@@ -300,7 +300,7 @@ OTHER_LANGUAGES = [
     ("請記住，部署使用 make release。", "部署使用 make release。", "fact"),
     ("以后请用 pnpm 安装依赖。", "请用 pnpm 安装依赖。", "preference"),
     ("Don’t forget that builds run at night.", "Builds run at night.", "fact"),
-    # As people speak.
+    # Colloquial speech.
     ("Denk dran, dass der Chef Müller heißt.", "Der Chef Müller heißt.", "fact"),
     ("Denk mal dran: der Chef heißt Müller.", "Der Chef heißt Müller.", "fact"),
     ("Nicht vergessen: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),

@@ -1,4 +1,4 @@
-"""Whatever a memory holds, the block around it stays a block of data."""
+"""Whatever a memory holds, the block around it remains a block of data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def told(text: str, **fields: object) -> str:
 
 
 def check(text: str, said: str) -> None:
-    """One opening and one closing fence with one mark; every line of a memory is marked as such."""
+    """Check for one fence around it with one mark, and that every line of a memory is marked."""
     fences = FENCE.findall(text)
     assert len(fences) == 2
     assert fences[1] == fences[0].replace("<", "</")
@@ -115,7 +115,7 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
 @given(st.text())
 def test_neutral_is_idempotent_on_neutral_text(text: str) -> None:
     once = neutral(text)
-    assert neutral(once) == once or "(" in once  # a role is put in brackets, also of a bracket
+    assert neutral(once) == once or "(" in once  # a role is put in brackets, even inside brackets
 
 
 def test_ordinary_text_is_not_touched() -> None:

@@ -1,4 +1,4 @@
-"""Paths that may be named, and the texts that the tool's documentation gives."""
+"""Paths that may be named, and the messages that the tool's documentation specifies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTES = FilePath("/memories/notes.txt")
     ],
 )
 def test_allowed(text: str, meant: str) -> None:
-    if "…" in text:  # an ellipsis is three dots to other programs
+    if "…" in text:  # to other programs an ellipsis is three dots
         with pytest.raises(Refused):
             file_path(text)
     else:

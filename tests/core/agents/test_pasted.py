@@ -1,4 +1,4 @@
-"""What was pasted into a prompt is not what its user says."""
+"""What was pasted into a prompt is not its user's own statement."""
 
 from __future__ import annotations
 

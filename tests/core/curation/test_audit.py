@@ -1,4 +1,4 @@
-"""Each rule on what it must find, and on what it must leave alone."""
+"""What each rule must find, and what it must leave alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concepts found without a language model: what each rule takes, and what it leaves."""
+"""Concepts found without a language model: what each rule finds, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_any_text_has_concepts_that_can_be_kept(content: str) -> None:
 
 
 def test_a_long_text_costs_no_more_than_its_length() -> None:
-    """Every rule is linear: what would take minutes if one were not ends at once."""
+    """Every rule is linear: a quadratic one would take minutes here."""
     latin = ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the ", "l'")
     for piece in (*latin, "王", "คุณ", "가는", "“", "श्री "):
         mentions(piece * 20_000)

@@ -1,4 +1,4 @@
-"""Which statements make a period, whatever the order in which they became known."""
+"""Which statements form a period, whatever the order in which they became known."""
 
 from __future__ import annotations
 

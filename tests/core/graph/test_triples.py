@@ -1,4 +1,4 @@
-"""What a language model says is taken only where the text itself speaks of it."""
+"""A language model's statement is used only where the text itself mentions its terms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_stated_triple_is_taken_in_one_spelling() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        triple("Ada", "knows", "Mallory"),  # of whom the text says nothing
+        triple("Ada", "knows", "Mallory"),  # the text does not mention them
         triple("Mallory", "knows", "Ada"),
         triple("Ada", "", "Rome"),
         triple("Ada", "x" * 101, "Rome"),

@@ -23,7 +23,7 @@ def found(path: Path, format: Format | None = None, most: int = 8_000) -> list[F
 
 
 def pdf(text: str) -> bytes:
-    """The smallest PDF with a line of text."""
+    """Return the smallest PDF with a line of text."""
     page = zlib.compress(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode())
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",

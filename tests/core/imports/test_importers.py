@@ -1,4 +1,4 @@
-"""Every importer on a file like those its program writes, read the way the command reads it."""
+"""Every importer on a file like those its program writes, read as the command reads it."""
 
 from __future__ import annotations
 

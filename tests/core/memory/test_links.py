@@ -1,6 +1,4 @@
-"""Links as values: what may be stored, how two sides' links become one set, and what every kind of
-knot makes of a recall's hits.
-"""
+"""Links as values: what may be stored, how two sides' links merge, and how links change hits."""
 
 from __future__ import annotations
 
@@ -122,7 +120,7 @@ def test_more_links_than_a_memory_may_hold_are_a_conflict() -> None:
         ({1: 2, 2: 1}, 1, 1),
         ({1: 2, 2: 1}, 2, 2),
         ({1: 2, 2: 3, 3: 1}, 2, 2),
-        ({1: 2, 2: 3, 3: 2}, 1, 1),  # it leads into a circle, where nobody is the last
+        ({1: 2, 2: 3, 3: 2}, 1, 1),  # it leads into a cycle, which has no last memory
         ({n: n + 1 for n in range(1, 5_000)}, 1, 5_000),
     ],
 )

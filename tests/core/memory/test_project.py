@@ -83,9 +83,9 @@ FOLDER = folder_project("notes", "0123456789abcdef")
         ("Shop", [SHOP], None, SHOP),
         ("ada/shop", [SHOP, OTHER_SHOP], None, SHOP),
         ("shop", [], SHOP, SHOP),
-        # The folder decides between several.
+        # The folder decides among several.
         ("shop", [SHOP, OTHER_SHOP], OTHER_SHOP, OTHER_SHOP),
-        # A name that is taken means what it says, wherever it is said.
+        # A name that is taken means that project in every folder.
         ("shop", ["shop", SHOP], SHOP, "shop"),
         (SHOP, [OTHER_SHOP], OTHER_SHOP, SHOP),
         ("notes", [FOLDER], None, FOLDER),

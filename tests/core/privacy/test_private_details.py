@@ -1,6 +1,6 @@
-"""Secrets as people tell them, in sentences, numbers and other languages, and what looks like them.
+"""Secrets as people mention them, in sentences, numbers and other languages, and look-alikes.
 
-The secrets are put together here, so that no scanner of repositories takes one for real.
+The secrets are assembled here, so that no scanner of repositories takes one for real.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A foreign error's text is never told: neither alone, nor as a cause, nor inside a group."""
+"""A foreign error's text is never shown: neither alone, nor as a cause, nor inside a group."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
         try:
             _foreign()
         except ValueError:
-            raise KeyError(TEXT)  # noqa: B904  # the context is what is looked at
+            raise KeyError(TEXT)  # noqa: B904  # the test reads the context
 
     try:
         careless()

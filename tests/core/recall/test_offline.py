@@ -38,9 +38,9 @@ def found(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
         (found(), PRESENT, "late", "late", "late", ("dense", "graph")),
         (found(), PRESENT, "failed", "failed", "failed", ("dense", "graph")),
         (found(), PRESENT, "skipped", "skipped", "skipped", ()),
-        # A leg that nobody wanted is not missed.
+        # A leg with weight 0 is not missing.
         (found("skipped", 0.0), PRESENT, "late", "skipped", "late", ("graph",)),
-        # Nor one that the server would not have asked.
+        # Nor is one that the server would not have asked.
         (found(), PAST, "failed", "skipped", "failed", ("graph",)),
         (found(), BY_DATE, "failed", "failed", "skipped", ("dense",)),
     ],

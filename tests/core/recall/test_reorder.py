@@ -1,4 +1,4 @@
-"""What a leg of the second phase makes of the fused order."""
+"""How a leg of the second phase changes the fused order."""
 
 from __future__ import annotations
 

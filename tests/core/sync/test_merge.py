@@ -1,4 +1,4 @@
-"""Merging: tables for the cases people meet, properties for all the others."""
+"""Merging: tables for the usual cases, properties for all others."""
 
 from __future__ import annotations
 

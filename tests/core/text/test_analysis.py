@@ -1,4 +1,4 @@
-"""Any text is a legal query: what becomes of it, and that nothing of it is an operator."""
+"""Any text is a legal query: how it is cleaned, and that nothing in it is an operator."""
 
 from __future__ import annotations
 

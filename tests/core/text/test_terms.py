@@ -24,7 +24,7 @@ from recollect.core.text.terms import (
 
 
 def found_by(query: str, text: str) -> bool:
-    """Whether every word of a query stands in a text, in some form."""
+    """Whether every word of a query occurs in a text, in some form."""
     positions, languages = analyze(text)
     held = {form for forms in positions for form in forms}
     asked = query_forms(query, languages)
@@ -188,7 +188,7 @@ def test_a_text_is_found_by_itself(text: str) -> None:
         assert held.intersection(forms)
 
 
-# Letters to Unicode, but written like an apostrophe, a line or a mark.
+# Letters to Unicode, but used like an apostrophe, a dash or a mark.
 PUNCTUATION = "\u02bc\u0640\uff9e\uff9f"
 
 
@@ -210,7 +210,7 @@ def test_200_scripts_in_one_text() -> None:
 
 
 def test_the_distinct_terms_of_a_memory_are_bounded() -> None:
-    """As many different pairs as a text can hold do not fill more than Postgres keeps."""
+    """The largest possible number of different pairs does not exceed what Postgres stores."""
     text = "".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(200_000))
     terms = analyze_fields(text, (), (), "fact")
     distinct = {form for field in terms.fields for forms in field for form in forms}
@@ -237,7 +237,7 @@ def test_a_variant_of_a_character_is_found_by_the_character() -> None:
 
 
 def test_regular_expressions_cannot_backtrack() -> None:
-    """Every repetition is possessive, so no text makes them try again: time is linear."""
+    """Every repetition is possessive, so no text causes backtracking: time is linear."""
     repetitions = re.findall(r"[\])][*+]\+?", segmentation._SEGMENT.pattern)
     assert repetitions
     assert all(repetition.endswith("+") and len(repetition) == 3 for repetition in repetitions)

@@ -89,7 +89,7 @@ async def test_superseded_memories_are_left_out_unless_they_supersede_each_other
         after(3, former=4),
         after(4, former=3),
         old(5, days=5, importance=1.0),
-        after(6, former=5, project="beta"),  # which is not here, so 5 still holds
+        after(6, former=5, project="beta"),  # which is not stored, so 5 still holds
     )
     assert {one.id.int for one in told.memories} == {2, 3, 4, 5}
 

@@ -22,7 +22,7 @@ DRAFT = Draft("staging is frozen", tags=("ops",), project="web", session="s1", i
 
 
 class MeetingStore(InMemoryStore):
-    """Hands over to other tasks between reading and writing, as a store behind a wire does."""
+    """Yields to other tasks between reading and writing, like a store behind a network."""
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A recall tells what is not embedded yet, from a count that it does not wait for."""
+"""A recall reports what is not embedded yet, from a count that it does not wait for."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_recall_reports_the_backlog_without_waiting_for_a_long_count(
         assert (await recall(told, "me", RecallRequest("anything"))).hint is None
         assert queue.counts == 2
         await asyncio.sleep(REFRESH_SECONDS * 10)
-        assert queue.counts == 3  # the recall above asked for it; nobody else did
+        assert queue.counts == 3  # requested by the recall above, and by nothing else
 
 
 async def test_what_was_embedded_meanwhile_is_not_said_to_wait(context: Context) -> None:
@@ -78,7 +78,7 @@ async def test_what_was_embedded_meanwhile_is_not_said_to_wait(context: Context)
         await backlog.count("me")
         assert "the other 2 are" in str((await recall(told, "me", RecallRequest("any"))).hint)
         await embed_the_rest(queue, space)
-        await asyncio.sleep(2)  # a short count is soon repeated
+        await asyncio.sleep(2)  # a quick count is soon repeated
         assert (await recall(told, "me", RecallRequest("any"))).hint is None
 
 

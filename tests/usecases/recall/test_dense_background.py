@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class SlowEmbedder(MeaningEmbedder):
-    """Embeds documents only once it may; `batches` counts how often it was asked to."""
+    """Embeds documents only once it may; `batches` counts the calls."""
 
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
     batches: int = 0
@@ -55,7 +55,7 @@ async def evidence(leg: Leg, context: RecallContext) -> list[float]:
 
 
 def hurried() -> RecallContext:
-    """No time is left."""
+    """Return a context without any time left."""
     deadline = Deadline(started=0.0, seconds=1.0, clock=lambda: 2.0)
     return replace(recall_context(RecallRequest("car")), deadline=deadline)
 

@@ -36,7 +36,7 @@ GERMAN = "Wann wird das Auto in der Werkstatt repariert?"
         (ENGLISH, "42", 1.0),
         (BOTH, GERMAN, 1.0),
         (BOTH, "車はいつ修理されますか", 1.0),
-        (SPACE, GERMAN, 1.0),  # what a model was made for may be unknown
+        (SPACE, GERMAN, 1.0),  # the languages of a model may be unknown
     ],
 )
 async def test_trust_depends_on_the_language_of_the_query(

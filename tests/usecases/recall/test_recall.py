@@ -1,4 +1,4 @@
-"""What a recall answers; how it copes with legs that do not is in test_recall_legs.py."""
+"""What a recall answers; failing legs are tested in test_recall_legs.py."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert (first.memory, second.memory) == (both, words_only)
     assert {leg: place.rank for leg, place in first.legs.items()} == {"lexical": 1, "dense": 1}
     assert first.legs["dense"].score == 0.75
-    # By words, one of two stands out by 4, and the other lies on the floor and has its vote alone;
-    # by meaning, the only one has nothing to stand out from. The legs count by weight.
+    # By words, one of two stands out by 4, and the other is at the floor and has only its vote; by
+    # meaning, the only one has nothing to stand out from. The legs count by weight.
     words, meaning = 1.0 / (1.0 + DENSE) * (4 + VOTE), DENSE / (1.0 + DENSE) * (0 + VOTE)
     assert first.legs["lexical"].contribution == words
     assert first.legs["dense"].contribution == meaning
@@ -55,7 +55,7 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert first.score == first.fused * first.prior
     held = second.legs["lexical"].evidence
     assert 0.0 < held < 0.5  # of two words it has the one that both memories have
-    # It has no vector: its words stand for its meaning.
+    # It has no vector: its words count as its meaning.
     assert second.fused == pytest.approx(held * (1.0 / (1.0 + DENSE) * (0 + VOTE) + meaning))
     assert answer.fusion == "standout"
     assert {name: (leg.status, leg.found) for name, leg in answer.legs.items()} == {
@@ -76,7 +76,7 @@ async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
     one, other = await remembered(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
-    # By .01, where scores of .9 are as good as equal within .009.
+    # The settings differ by .01; scores of .9 count as equal within .009.
     stands_out = 1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2
     first, second = (await recall(context, "me", RecallRequest("q"))).hits
     assert first.memory == one
@@ -105,8 +105,8 @@ async def test_recall_prefers_the_weights_of_the_request(context: Context) -> No
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
     answer = await recall(context, "me", heavy_dense)
-    # Each leg found one, which has its vote and nothing to stand out from. The words of the one
-    # without a vector stand for its meaning.
+    # Each leg found one memory, which has its vote and nothing to stand out from. The words of the
+    # one without a vector count as its meaning.
     assert {hit.memory.content: hit.fused for hit in answer.hits} == pytest.approx(
         {"other": 5 / 6 * VOTE, "one": (1 / 6 + 5 / 6) * VOTE}
     )
@@ -132,7 +132,7 @@ async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: st
 
 @pytest.mark.parametrize("by", ["settings", "request"])
 async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
-    """An empty answer would say that nothing is known."""
+    """An empty answer would claim that nothing is known."""
     await remembered(context, "one")
     request = RecallRequest("one")
     if by == "settings":

@@ -24,7 +24,7 @@ from recollect.usecases.recall.recall import recall
 
 pytestmark = pytest.mark.anyio
 
-# By words alone: the shorter, the better. The table turns that around.
+# By words alone: the shorter, the better. The table reverses that.
 CONTENTS = ("staging", "staging one", "staging one two", "staging one two three")
 BACKWARDS = {"staging": 0.1, "one": 0.2, "two": 0.3, "three": 0.4}
 
@@ -54,7 +54,7 @@ async def test_rerank_orders_the_first_hits(context: Context) -> None:
     assert contents(answer) == list(reversed(CONTENTS))
     assert [hit.rerank.former_place for hit in answer.hits if hit.rerank] == [4, 3, 2, 1]
     assert [hit.rerank.score for hit in answer.hits if hit.rerank] == [0.4, 0.3, 0.2, 0.1]
-    # What fusion said stays visible: by words it was the last, with nothing but its vote.
+    # What fusion computed remains visible: by words it was the last, with nothing but its vote.
     assert answer.hits[0].fused == RecallSettings().vote
     assert answer.rerank is not None
     assert (answer.rerank.status, answer.rerank.reranked) == ("ran", 4)
@@ -146,7 +146,7 @@ FAULTS = [
     (TableReranker({}, error=ValueError("quoting a memory")), "ValueError"),
     (TableReranker({}, answer=[0.5]), "one number for each text"),
     (TableReranker({}, answer=[0.5, 0.1, float("nan"), 0.2]), "one number for each text"),
-    (TableReranker({}, error=asyncio.CancelledError()), "cancelled"),  # type: ignore[arg-type]  # no Exception, and just that is the case
+    (TableReranker({}, error=asyncio.CancelledError()), "cancelled"),  # type: ignore[arg-type]  # a BaseException on purpose
 ]
 
 

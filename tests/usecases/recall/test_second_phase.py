@@ -1,5 +1,5 @@
-"""How a recall runs the legs of its second phase: they prepare beside the first, start from what it
-found, and end with the recall.
+"""How a recall runs the legs of its second phase: they prepare while the first phase runs, start
+from what it found, and end with the recall.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Answering:
 
 @dataclass
 class WaitingFor:
-    """A leg that answers once the other has prepared, and like `then`."""
+    """A leg that answers like `then` once the other has prepared."""
 
     other: Reversing
     then: Leg

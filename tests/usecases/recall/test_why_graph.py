@@ -1,5 +1,5 @@
-"""What `why` says of a memory that only the graph leads to: the same as the recall does, and what
-kept it out is true of the graph, too.
+"""What `why` reports about a memory that only the graph leads to: it agrees with the recall, and
+what kept the memory out applies to the graph, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from recollect.usecases.recall.why import why
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
-# Found by its word; then led to from there, over one concept and over two; and a stranger.
+# The first is found by its word; the graph leads from there over one concept and over two; the last
+# is unrelated.
 TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
 
 
@@ -114,7 +115,7 @@ async def test_why_says_when_the_graph_has_no_path(setup: Setup) -> None:
 
 
 async def test_why_says_that_a_sensitive_memory_is_not_in_the_graph(setup: Setup) -> None:
-    """Though the one that is walked may be older than that."""
+    """The cached graph may be older than that."""
     changes: Changes = {"is_sensitive": True, "project": "shop"}
     await update(setup.context, "me", str(setup.near.id), changes)
     report = await setup.why(setup.near)

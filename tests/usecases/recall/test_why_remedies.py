@@ -1,6 +1,6 @@
-"""What `why` says would bring a memory in does bring it in, in every fusion, with and without a
-graph, also of a memory that is excluded: each remedy that names a number is followed, and the
-recall asked again.
+"""What `why` suggests to bring a memory in does bring it in, in every fusion, with and without a
+graph, and for an excluded memory: each remedy that names a number is followed, and the recall asked
+again.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ async def is_recalled(context: Context, memory: Memory, limit: int) -> bool:
 
 
 async def vital(context: Context, memory: Memory) -> Context:
-    """The same legs and a store for whom this memory has become as important as can be."""
+    """Return the same legs and store after setting this memory's importance to the maximum."""
     raised = await update(context, "me", str(memory.id), {"importance": 1.0})
     legs = {
         name: replace(leg, memories={**leg.memories, memory.id: raised})

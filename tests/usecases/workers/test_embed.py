@@ -1,4 +1,4 @@
-"""One batch, over a queue and models in memory: who is blamed, and what is never lost."""
+"""One batch, over a queue and models in memory: which text is blamed, and what is never lost."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ async def test_a_long_text_is_kept_before_the_next_is_done() -> None:
 
 
 async def test_what_cannot_be_begun_in_time_is_given_back() -> None:
-    """Each text takes 10 s: the fourth would be begun after 30."""
+    """Each text takes 10 s: the fourth would begin after 30."""
 
     class Slow(Model):
         async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -234,7 +234,7 @@ async def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUn
 
 
 async def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
-    """Where the model reads a plain word meanwhile: else it would be tried for ever."""
+    """If the model meanwhile reads a plain word; otherwise the text would be retried for ever."""
     model = Model("m", most=1, poison={"text 1": ModelSlow("slow", remedy="wait")})
     one = bench(3, model)
 

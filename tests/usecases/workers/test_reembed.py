@@ -1,4 +1,4 @@
-"""Changing the model: the old space serves to the end, and every way out leads back to order."""
+"""Changing the model: the old space serves until the end, and failures leave a consistent state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXTS = {UUID(int=place): f"text {place}" for place in range(2 * BATCH + 3)}
 
 
 async def served(*models: Model) -> tuple[EmbeddingContext, InMemoryQueue]:
-    """A store whose memories the first model has embedded."""
+    """Return a context whose memories the first model has embedded."""
     queue = InMemoryQueue(dict(TEXTS))
     context = parts_with(queue, *models)
     await Worker(EmbeddingStep(context)).work_off()
@@ -53,7 +53,7 @@ async def test_the_new_space_is_full_and_indexed_before_it_is_asked() -> None:
         at_switch.append((progress.waiting, space.id in queue.indexed, states(queue)))
         await activate(space)
 
-    queue.activate = watched  # type: ignore[method-assign]  # looks on at the switch
+    queue.activate = watched  # type: ignore[method-assign]  # records the switch
     active = await reembed.reembed(context, "new")
     assert at_switch == [(0, True, {"old": "active", "new": "filling"})]
     assert (active.embedder, active.state) == ("new", "active")
@@ -129,7 +129,7 @@ async def test_a_run_whose_index_build_is_ended_by_a_cancellation_says_so() -> N
             ]
         raise StoreBusy("the build was ended", remedy="Try again.")
 
-    queue.build_indexes = ended  # type: ignore[method-assign]  # the moment that matters
+    queue.build_indexes = ended  # type: ignore[method-assign]  # during the build
     with pytest.raises(Conflict, match="cancelled"):
         await reembed.reembed(context, "new")
     is_cancelled = False
@@ -214,7 +214,7 @@ async def test_a_space_that_knows_less_than_the_old_one_is_not_switched_to() -> 
 
 
 def impatient() -> None:
-    raise AssertionError("it waits for what is not to be waited for")
+    raise AssertionError("it waits for a text that it must not wait for")
 
 
 async def test_a_text_whose_next_try_is_soon_is_waited_for_and_no_other() -> None:

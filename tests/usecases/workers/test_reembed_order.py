@@ -1,5 +1,6 @@
-"""Changes of the model that were killed half way, and switches that would come too early: the way
-back leads to the model before, nothing is left behind, and recall never knows less than before.
+"""Changes of the model that were killed half way, and switches that would come too early: a
+rollback leads to the previous model, nothing is left behind, and recall never knows less than
+before.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ pytestmark = pytest.mark.anyio
 
 
 class Killed(BaseException):
-    """Ends a change as SIGKILL does: nothing is tidied up."""
+    """Ends a change as SIGKILL does: no cleanup runs."""
 
 
 async def killed_while_removing(
     queue: InMemoryQueue, change: Coroutine[Any, Any, StoredSpace]
 ) -> None:
-    """Let a change die when it has given a space up and removed nothing of it yet."""
+    """Let a change die after it has given a space up, but before anything of it is removed."""
     drop = queue.drop_space
 
     async def killed(space: StoredSpace) -> None:
@@ -98,12 +99,12 @@ async def test_a_change_that_somebody_begins_while_another_is_cleaned_up_stays()
         queue.spaces = overtaken  # type: ignore[method-assign]  # the next look
 
     async def overtaken() -> list[StoredSpace]:
-        queue.spaces = spaces  # type: ignore[method-assign]  # that one alone
+        queue.spaces = spaces  # type: ignore[method-assign]  # only that one
         found = await spaces()
-        await queue.open_space("b", models[1].space)  # by somebody else, after the look
+        await queue.open_space("b", models[1].space)  # by another process, after the look
         return found
 
-    queue.activate = watched  # type: ignore[method-assign]  # the moment that matters
+    queue.activate = watched  # type: ignore[method-assign]  # at the switch
     await reembed.reembed(parts, "c")
     assert states(queue) == {"a": "retired", "b": "filling", "c": "active"}
 
@@ -128,7 +129,7 @@ async def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
         await reembed.rollback(parts, killed)
     await reembed.rollback(parts)
     assert states(queue) == {"old": "active", "new": "retired"}
-    assert ["text 1"] not in old.asked, "what it had, it kept"
+    assert ["text 1"] not in old.asked, "existing vectors are retained"
 
 
 async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
@@ -138,7 +139,7 @@ async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None
 
     async def slow(space: StoredSpace) -> None:
         await build(space)
-        queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
+        queue.texts[UUID(int=9999)] = "stored meanwhile"  # no worker embeds it for the old space
 
     queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
     with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
@@ -168,6 +169,6 @@ async def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(
         await build(space)
         queue.progress = late  # type: ignore[method-assign]  # from here on
 
-    queue.build_indexes = built  # type: ignore[method-assign]  # the moment that matters
+    queue.build_indexes = built  # type: ignore[method-assign]  # during the build
     active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
     assert queue.has(active, UUID(int=9999))

@@ -1,4 +1,4 @@
-"""The worker makes token vectors with the vector, of a memory's own words, where they are used."""
+"""The worker computes token vectors with the vector, from a memory's own words, where used."""
 
 from __future__ import annotations
 

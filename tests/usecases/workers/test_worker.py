@@ -1,4 +1,4 @@
-"""The worker's loop, over a queue and models in memory: what it works on, and for whom it waits."""
+"""The worker's loop, over a queue and models in memory: what it works on, and whom it waits for."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_a_hosted_model_is_asked_only_when_there_is_work() -> None:
     for model, asked in ((hosted, 0), (local, 1)):
         one = bench(0, model)
         await one.worker.work_off()
-        assert len(model.asked) == asked  # a local model is loaded before the first memory comes
+        assert len(model.asked) == asked  # a local model is loaded before the first memory arrives
 
 
 async def test_a_text_that_changes_while_it_is_embedded_is_embedded_again() -> None:
@@ -224,7 +224,7 @@ async def test_a_store_that_is_away_is_waited_for() -> None:
 async def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> None:
     model = Model("m")
     one = bench(1, model)
-    bell = iter([0.0] + [0.03] * 12)  # when it rings; after that it is quiet
+    bell = iter([0.0] + [0.03] * 12)  # the pauses between notifications; after that it is quiet
 
     async def both() -> bool:
         return len(one.queue.kept) == 14
@@ -240,7 +240,7 @@ async def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> Non
         one.time.moment += after
         await asyncio.sleep(0)
 
-    one.queue.wait_for_work = rung  # type: ignore[method-assign]  # rings as it is told
+    one.queue.wait_for_work = rung  # type: ignore[method-assign]  # uses `bell`
     await one.run_until(both)
     assert [len(asked) for asked in model.asked if asked != ["recollect"]] == [1, 13]
 

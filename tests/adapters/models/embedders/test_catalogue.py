@@ -1,4 +1,4 @@
-"""Which embedder a name stands for, and what is said when there is none."""
+"""Which embedder a name selects, and the error when there is none."""
 
 from __future__ import annotations
 
@@ -177,14 +177,14 @@ async def test_a_folder_without_a_model_is_looked_at_again_after_a_minute(
 async def test_a_recall_that_stops_waiting_does_not_undo_the_making(
     built: Path, tmp_path: Path
 ) -> None:
-    """The model's configuration is a pipe: reading it waits for the test. It is a pipe only once,
-    so a model that was loaded again would have the default length.
+    """Reading the model's configuration, a pipe, waits for the test. It is a pipe only once: if the
+    model were loaded again, it would have the default length.
     """
     pipe = built / "sentence_bert_config.json"
     os.mkfifo(pipe)
     async with Catalogue(tmp_path) as embedders:
         impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
-        with await asyncio.to_thread(pipe.open, "w") as configuration:  # when it is being read
+        with await asyncio.to_thread(pipe.open, "w") as configuration:  # once it is read
             impatient.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await impatient

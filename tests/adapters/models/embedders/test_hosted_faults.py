@@ -1,4 +1,4 @@
-"""What a hosted embedder does when the service fails, stalls, lies or asks for patience."""
+"""What a hosted embedder does when the service fails, stalls, answers wrongly or asks to wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWICE = RetryPolicy(
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
-    """Any API will do where the engine alone is tested."""
+    """Where the engine alone is tested, any API will do."""
     with Loopback("openai") as started:
         yield started
 
@@ -41,7 +41,7 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
 
 @dataclass
 class Waits:
-    """Stands in for sleeping, so that no test sleeps and every wait is seen."""
+    """Replaces sleeping, so that no test sleeps and every wait is recorded."""
 
     loop: AdvancingClock
     seconds: list[float] = field(default_factory=list)
@@ -65,7 +65,7 @@ def opened(server: Loopback, **options: Any) -> HostedEmbedder:
 
 
 def embed(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> tuple[int, Waits]:
-    """Embed texts; the number of vectors and the waits between requests."""
+    """Embed texts and return the number of vectors and the waits between requests."""
 
     async def run(loop: AdvancingClock) -> tuple[int, Waits]:
         waits = Waits(loop)
@@ -222,7 +222,7 @@ def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loop
             assert len(await embedder.embed_documents([TEXT] * 20)) == 20
 
     run_advancing(run)
-    # Not one of them was sent twice without having been asked for twice; then it is quick again.
+    # No text was sent again without being requested again; then the sizes grow again.
     assert sizes(server)[:3] == [FIRST_TEXTS, FIRST_TEXTS // 2, FIRST_TEXTS // 4]
     assert sum(sizes(server)[2:]) == 20
 
@@ -233,7 +233,7 @@ def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server:
 
         def slowly(_: Request) -> Fault:
             loop.advance(long)
-            return Spoiled()  # by nothing
+            return Spoiled()  # in fact unspoiled: only slow
 
         server.misbehave(*[slowly] * 3)
         async with opened(server) as embedder:

@@ -1,4 +1,4 @@
-"""Nothing leaves unless it may, and neither key nor text shows in an error, a log or a repr."""
+"""Nothing is sent unless allowed, and neither key nor text appears in an error, a log or a repr."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_neither_key_nor_text_shows(
             await run()
         shown += [repr(caught.value), caught.value.remedy]
         shown += traceback.format_exception(caught.value)
-        # The HTTP library's exception holds the request: it must not hang on this one.
+        # The HTTP library's exception holds the request: it must not be chained to this one.
         assert caught.value.__context__ is None
     assert server.saw(KEY)
     assert server.saw(TEXT)

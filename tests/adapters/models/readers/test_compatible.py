@@ -51,7 +51,7 @@ async def test_each_text_gets_its_own_answer_whatever_the_order() -> None:
     assert request["response_format"]["json_schema"]["strict"] is True
     tags = [one["id"] for one in server.sent()]
     assert len(set(tags)) == 2
-    assert min(map(len, tags)) >= 16  # nobody guesses the tag of another memory
+    assert min(map(len, tags)) >= 16  # so the tag of another memory cannot be guessed
 
 
 async def test_an_answer_in_a_fence_is_read() -> None:

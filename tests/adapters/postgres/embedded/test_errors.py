@@ -1,4 +1,4 @@
-"""What goes wrong says what to do, and leaves no server behind."""
+"""Every failure says what to do, and leaves no server behind."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_giving_lost_data_up_begins_an_empty_server(embed: Embed) -> None:
 
 @pytest.mark.slow
 def test_passwords_that_were_not_settled_yet_are_found(embed: Embed) -> None:
-    """As when the first start was killed after the data was in its place."""
+    """As when the first start was killed after the data was in place."""
     embedded = embed()
     with embedded:
         pass

@@ -1,4 +1,4 @@
-"""A build of pgvector that crashes on this processor costs the dense leg, not the start."""
+"""A build of pgvector that crashes on this processor disables the dense leg, not the start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Embed = Callable[..., EmbeddedPostgres]
 
 
 def crash(url: str) -> None:
-    """What an instruction this processor lacks does to a backend."""
+    """Crash the backend, as an instruction that this processor lacks would."""
     with psycopg.connect(url) as connection:
         os.kill(connection.info.backend_pid, signal.SIGILL)
         connection.execute("select pg_sleep(60)")
@@ -68,7 +68,7 @@ def test_a_damaged_verdict_is_asked_for_again(
 
 
 def copy_of(installation: Path, own: Path) -> None:
-    """The same binaries (by symbolic link), and no verdict yet."""
+    """Copy the installation (by symbolic links to its binaries) without its verdict."""
     own.mkdir(parents=True)
     own.chmod(0o711)
     own.parent.chmod(0o711)

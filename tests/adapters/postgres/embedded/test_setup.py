@@ -1,4 +1,4 @@
-"""What a new cluster looks like: private, durable, silent about what is stored in it."""
+"""What a new cluster looks like: private, durable, and logging nothing of what is stored in it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_files_are_private(embed: Embed) -> None:
 def test_a_folder_is_there_with_its_mode_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may look at it at any moment, and whether its account can enter."""
+    """Another process may look at it at any moment, and check whether its account can enter."""
     new, really = tmp_path / "new", Path.chmod
 
     def chmod(path: Path, mode: int) -> None:
@@ -145,7 +145,7 @@ def _command_lines() -> Iterator[bytes]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             yield (process / "cmdline").read_bytes()
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended meanwhile
             continue
 
 

@@ -1,4 +1,4 @@
-"""Sensitive memories are not in the graph: Postgres says so, not only our code."""
+"""Sensitive memories are not in the graph: Postgres enforces it, not only our code."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_mark_of_what_may_leave_cannot_be_forged(emptied_database_url: str, 
 
 
 async def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
-    """With the trigger off, which removes it in time, the change itself is impossible."""
+    """With the trigger off, which removes it in time, the change itself fails."""
     async with PostgresStore(emptied_database_url) as store:
         await store.add(memory(1, f"about {CANARY}"))
         await read_all(store)
@@ -128,7 +128,7 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
             version += 1
             await store.replace(replace(first, content="other", version=2), based_on=1)
             assert "concept_edges" not in await _holds_canary(store)
-            assert await _holds_canary(store)  # what was once said is kept, until it is erased
+            assert await _holds_canary(store)  # former text is retained until it is erased
         before = await store.graph.version(OWNER)
         if "erase" in way:
             await store.erase(OWNER, first.id)

@@ -1,4 +1,4 @@
-"""Which rows a lexical query looks at: tables for the arithmetic, properties for the promises."""
+"""Which rows a lexical query looks at: tables for the arithmetic, properties for the guarantees."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def planned(rows: int, *frequencies: int, scope_rows: int | None = None) -> Plan
 
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[int, int, tuple[int, ...]]:
-    """A store's size, a scope too large to be read whole, and the words' frequencies."""
+    """Draw a store's size, a scope too large to be read completely, and the words' frequencies."""
     rows = draw(st.integers(SMALL_SCOPE + 1, 20_000_000))
     scope = draw(st.integers(SMALL_SCOPE + 1, rows))
-    # As shares of the store in steps of a factor, since most words of a text are rare ones.
+    # As shares of the store in exponential steps, since most words of a text are rare.
     steps = draw(st.lists(st.floats(0, 1), min_size=1, max_size=MAX_DRAWN))
     return rows, scope, tuple(sorted(round(rows ** (step**0.5)) for step in steps))
 
 
 # Eight words, each in 42 of 100 rows: so common that fewer would be cheaper to look up.
 ALL_COMMON = (300_000, 300_000, (126_000,) * 8)
-# Two words, each in 1.3 of 100 rows: a rare sight together, but long lists to read.
+# Two words, each in 1.3 of 100 rows: rarely together, but long lists to read.
 LONG_LISTS = (10_000_000, 10_000_000, (130_000,) * 2)
 
 
@@ -88,7 +88,7 @@ def test_any_of_holds_where_any_form_of_any_word_is(names: list[str]) -> None:
 
 
 def test_a_word_is_as_common_as_its_commonest_form_and_each_form_has_its_weight() -> None:
-    """The stem stands in 9,000 rows, the word as it is written in 3."""
+    """The stem is in 9,000 rows, the word as written in 3."""
     word = Word(("deploys", "deploy"), (3, 9_000))
     found = plan([word, *asked(9_000, 9_000)], Statistics(300_000, LENGTHS), 300_000)
     assert [each.forms for each in found.words] == [("deploys", "deploy"), ("w0",), ("w1",)]
@@ -105,7 +105,7 @@ def test_a_word_is_as_common_as_its_commonest_form_and_each_form_has_its_weight(
         (10, 10, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # in every row, and still above 0
         (300_000, 3, log(1 + (300_000 - 3 + 0.5) / (3 + 0.5))),
         (10, 0, log(1 + (10 - 1 + 0.5) / (1 + 0.5))),  # unknown: as if in one row
-        (10, 99, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # old figures: as if in every row
+        (10, 99, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # outdated figures: as if in every row
     ],
 )
 def test_the_weight_is_the_idf_of_bm25(rows: int, frequency: int, expected: float) -> None:
@@ -115,7 +115,7 @@ def test_the_weight_is_the_idf_of_bm25(rows: int, frequency: int, expected: floa
 
 @pytest.mark.parametrize("scope_rows", [1, 10, 1_000])
 def test_weights_do_not_depend_on_the_estimated_size_of_the_scope(scope_rows: int) -> None:
-    """The estimate is made from the rows of all owners, and scores show the weights."""
+    """The estimate is computed from the rows of all owners, and scores reveal the weights."""
     ((weight,),) = plan(asked(5), Statistics(10), scope_rows).weights
     assert isclose(weight, log(1 + (10 - 5 + 0.5) / (5 + 0.5)))
 
@@ -144,7 +144,7 @@ def test_a_small_scope_is_read_whole(scope_rows: int, scope_first: bool) -> None
 @pytest.mark.parametrize(
     ("rows", "frequencies", "match"),
     [
-        # Rare words bring their rows alone: 3 + 40 + 57 = SOLO_ROWS.
+        # Rare words retrieve rows on their own: 3 + 40 + 57 = SOLO_ROWS.
         (300_000, (3, 40, 57), "'w0' | 'w1' | 'w2'"),
         # One row more, and the commonest of them is weighed; alone it still fits the budget.
         (300_000, (3, 40, 58), "('w0' | 'w1' | 'w2')"),
@@ -173,7 +173,7 @@ def test_where_every_word_is_too_common_the_short_rows_are_taken() -> None:
 
 
 def test_words_that_are_too_common_even_together_all_drive() -> None:
-    """Together they are in 9,000 rows. Without the commonest the index would be quicker, and
+    """Together they are in 9,000 rows. Without the commonest the index scan would be quicker, but
     30,000 rows would have to be read.
     """
     (arm,) = planned(1_000_000, 150_000, 200_000, 300_000).arms
@@ -191,7 +191,7 @@ def test_where_lengths_are_unknown_so_is_the_limit() -> None:
 def test_rows_that_weigh_enough_are_candidates_and_no_others(
     question: tuple[int, int, tuple[int, ...]],
 ) -> None:
-    """The expression is a threshold on the weights, the lowest one that keeps to the budget."""
+    """The expression is a threshold on the weights, the lowest one that stays within the budget."""
     rows, scope, frequencies = question
     found = planned(rows, *frequencies, scope_rows=scope)
     solo = _solo_words(rows, scope, frequencies)
@@ -203,7 +203,7 @@ def test_rows_that_weigh_enough_are_candidates_and_no_others(
     allowed = [
         alone | _weigh_enough(rows, budget / scope, frequencies[solo : solo + count], solo, names)
         for count in driving
-        for budget in (BUDGET * (1 - 1e-9), BUDGET * (1 + 1e-9))  # a tie may fall either way
+        for budget in (BUDGET * (1 - 1e-9), BUDGET * (1 + 1e-9))  # a tie may go either way
     ] or [alone]
     assert table in allowed
 
@@ -264,7 +264,7 @@ def _joined(found: Plan, columns: dict[str, int]) -> int:
 
 
 def _solo_words(rows: int, scope: int, frequencies: Sequence[int]) -> int:
-    """How many of the rarest words together bring at most SOLO_ROWS rows."""
+    """Return how many of the rarest words together retrieve at most SOLO_ROWS rows."""
     brought = 0.0
     for count, frequency in enumerate(frequencies):
         brought += min(max(frequency, 1), rows) * (scope / rows)
@@ -276,7 +276,7 @@ def _solo_words(rows: int, scope: int, frequencies: Sequence[int]) -> int:
 def _weigh_enough(
     rows: int, wanted: float, frequencies: Sequence[int], first: int, names: Sequence[str]
 ) -> int:
-    """The table of the rows whose driving words weigh enough, by trying every set of words."""
+    """Return the table of the rows whose driving words weigh enough, by trying all sets of words."""
     raw = [idf(rows, frequency) for frequency in frequencies]
     binned = [max(1, round(weight / sum(raw) * BINS)) for weight in raw]
     shares = [frequency / rows for frequency in frequencies]
@@ -299,7 +299,7 @@ def _weigh_enough(
 
 
 def _expected(table: int, shares: Sequence[float]) -> float:
-    """How often a row is a candidate, were words independent."""
+    """Return the share of rows that are candidates, assuming independent words."""
     total = 0.0
     for row in range(2 ** len(shares)):
         if table >> row & 1:

@@ -1,4 +1,4 @@
-"""After the analyzer has changed, memories are analyzed again, unseen by sync."""
+"""After the analyzer has changed, memories are analyzed again without a change visible to sync."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 def outdate(url: str) -> None:
-    """As an earlier version left it, which found nothing in these."""
+    """Leave the rows as an earlier version did, which found no terms in them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("select set_config('recollect.analyzing', 'on', false)")
         connection.execute("update memories set search_vector = '', languages = '', analyzer = 0")

@@ -1,4 +1,4 @@
-"""The lexical leg on a Postgres with enough memories that it may not look at all of them."""
+"""The lexical leg on a Postgres with so many memories that it must not look at all of them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ CORPUS = Corpus.seeded(3)
 COMMON = CORPUS.words[0]  # in nearly every memory
 OTHER_OWNER = "somebody else"
 FIRST = next(CORPUS.memories(0, 1))
-# A project that is read whole, and the younger three quarters of the store, which are not.
+# A project that is read completely, and the younger three quarters of the store, which are not.
 SMALL = Scope(project="medium")
 LARGE = Scope(since=FIRST.created_at + timedelta(seconds=ROWS // 4))
 bounded_and_exhaustive = pytest.mark.parametrize("is_exhaustive", [False, True])
 on_both_paths = pytest.mark.parametrize("scope", [SMALL, LARGE], ids=["small", "large"])
 
-# Words that stand nowhere in the corpus, in memories of the small and of the large scope.
+# Words that the corpus does not contain, in memories of the small and of the large scope.
 WANTED = "lighthouse"
 PATH = "example.com/it's"
 
 
 def _extra() -> list[Memory]:
-    """Beside the corpus: what single tests look for, in the small scope and in the large one."""
+    """Return what single tests look for in addition to the corpus, in both scopes."""
     at = FIRST.created_at + timedelta(days=1)
     contents = {
         1: f"{WANTED} {COMMON}",
@@ -124,7 +124,7 @@ async def test_the_bounded_query_finds_what_the_unbounded_one_finds(
 async def test_a_score_is_divided_by_the_fourth_root_of_how_many_words_there_are(
     store: PostgresStore, url: str
 ) -> None:
-    """Each as often as it stands there: in some of these memories one does three times."""
+    """Each counts as often as it occurs: in some of these memories a word occurs three times."""
     scores = await store.search_words(OWNER, EVERYWHERE, WordQuery(WANTED, depth=TOP))
     with psycopg.connect(url) as connection:
         told: dict[UUID, float] = dict(
@@ -189,7 +189,7 @@ async def test_what_is_excluded_costs_no_place(store: PostgresStore, scope: Scop
 async def test_the_floor_drops_what_only_shares_a_common_word(
     store: PostgresStore, scope: Scope
 ) -> None:
-    """By weight the common word is worth less than a twentieth of the five rare ones."""
+    """By weight the common word counts less than a twentieth of the five rare ones."""
     rare = CORPUS.words[1000:1040]
     hits = await store.search_words(
         OWNER, scope, WordQuery(f"{COMMON} {WANTED} {' '.join(rare)}", depth=2 * ROWS)
@@ -240,7 +240,7 @@ async def test_postgres_keeps_the_terms_of_a_text_of_any_size(url: str, text: st
 
 
 async def test_any_lexeme_can_be_asked_of_postgres(url: str) -> None:
-    """As Postgres reads it: the quoted text holds for the vector of that word and no other."""
+    """As Postgres reads it: the quoted text matches the vector of that word and no other."""
     hostile = ["'", "\\", "\\'", "a' | 'b", " ", "a b", "!", "&", ":*", "<->", "'a':1A", "ü", "🎉"]
     with psycopg.connect(url) as connection:
         for lexeme in hostile:

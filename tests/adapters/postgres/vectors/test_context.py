@@ -1,4 +1,4 @@
-"""Turns embedded with those before them: whose words a vector holds, and that they go in time."""
+"""Turns embedded with those before them: whose words a vector holds, and when it is removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_postgres_itself_refuses_to_leave_such_a_vector_behind(
 ) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         await embed_all(vectors, space)
-        # As the owner of the tables, and past the trigger.
+        # As the owner of the tables, bypassing the trigger.
         with psycopg.connect(emptied_database_url, autocommit=True) as plain:
             plain.execute("alter table memories disable trigger embeddings_context_changed")
             try:

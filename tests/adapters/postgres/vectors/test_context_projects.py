@@ -1,4 +1,4 @@
-"""Two projects may have a session of one name: no turn of the one is in a vector of the other."""
+"""Two projects may have a session of the same name: no vector holds turns of both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHORT = "x" * 300
 async def test_moving_turns_and_editing_the_next_one_do_not_deadlock(
     emptied_database_url: str,
 ) -> None:
-    """Each vector is written once only: for the second time Postgres would look at its memory."""
+    """Each vector is written only once: for a second write Postgres would look at its memory."""
     turns = [turn(1, "a"), turn(2, "b"), turn(3, "c", project="red")]
 
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:

@@ -1,4 +1,4 @@
-"""Indexes of vectors: for large owners only, a limited number, never at the cost of a row."""
+"""Vector indexes: for large owners only, a limited number, and no row is ever missed."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ async def test_a_cancelled_build_ends_at_once_and_is_done_later(emptied_database
         await vectors.finish(space, [(job, NORTH) for job in jobs])
         await writer.execute("lock table embeddings in row exclusive mode")
         building = asyncio.create_task(vectors.build_indexes(space))
-        while not await invalid(store):  # noqa: ASYNC110  # Postgres tells nobody
+        while not await invalid(store):  # noqa: ASYNC110  # no notification
             await asyncio.sleep(0.01)
         building.cancel()
         with pytest.raises(asyncio.CancelledError):

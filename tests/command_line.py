@@ -49,10 +49,10 @@ def run_command(
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
-    return Result(code, _written(stdout), _written(stderr))
+    return Result(code, _read_written(stdout), _read_written(stderr))
 
 
-def _written(stream: TextIOWrapper) -> str:
+def _read_written(stream: TextIOWrapper) -> str:
     stream.flush()
     buffer = stream.buffer
     assert isinstance(buffer, BytesIO)

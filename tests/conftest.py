@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.effort import scaled
-from tests.leftovers import cleaned_up
-from tests.processes import Forking, forked_commands
+from tests.leftovers import clean_up_at_end
+from tests.processes import Forking, fork_commands
 from tests.real_parts import summarize_skips
 from tests.waiting import TIMEOUT_FACTOR
 
@@ -111,7 +111,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The unprivileged account of a root run must be able to pass through it.
     folder.chmod(0o711)
     cleaning = ExitStack()
-    cleaning.enter_context(cleaned_up(folder))
+    cleaning.enter_context(clean_up_at_end(folder))
     config.add_cleanup(cleaning.close)
     config.stash[_RUN_FOLDER] = folder
     config.option.basetemp = config.option.basetemp or str(folder / "tmp")
@@ -190,7 +190,7 @@ def certificates_read_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def forking() -> Iterator[Forking]:
     """Commands start without importing anything."""
-    with forked_commands() as forking:
+    with fork_commands() as forking:
         yield forking
 
 
@@ -219,16 +219,16 @@ def log_shown() -> Iterator[None]:
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
+def lock_exclusively(lock: Path) -> Iterator[None]:
     """Hold a lock that only one process of the run can hold."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def made_once(run_folder: Path, name: str, make: Callable[[Path], object]) -> Path:
+def make_once(run_folder: Path, name: str, make: Callable[[Path], object]) -> Path:
     """Return a folder that all processes of a run share; the first that needs it fills it."""
-    with alone(run_folder / f"{name}.lock"):
+    with lock_exclusively(run_folder / f"{name}.lock"):
         if not (run_folder / name).exists():
             making = run_folder / f"{name}.making"
             making.mkdir()
@@ -263,7 +263,7 @@ def published(run_folder: Path) -> Path:
     def fetch(folder: Path) -> None:
         fetch_weights(MINILM, folder, lambda _step, _share: None)
 
-    return made_once(run_folder, "published", fetch)
+    return make_once(run_folder, "published", fetch)
 
 
 @pytest.fixture(scope="session")
@@ -277,7 +277,7 @@ def models_folder(published: Path, run_folder: Path) -> Path:
         folder.parent.mkdir()
         build(MINILM, published, folder)
 
-    return made_once(run_folder, "models", fill)
+    return make_once(run_folder, "models", fill)
 
 
 @pytest.fixture
@@ -373,7 +373,7 @@ def cluster(run_folder: Path, installation: Path, worker: str) -> Iterator[Clust
     try:
         passwords = Passwords.read(embedded.folder)
         admin_url = make_conninfo(url, user=SUPERUSER, password=passwords.of(SUPERUSER))
-        with alone(run_folder / "template.lock"):
+        with lock_exclusively(run_folder / "template.lock"):
             _make_template(url, admin_url, passwords)
         yield Cluster(url, admin_url, worker)
     finally:

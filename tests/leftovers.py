@@ -24,7 +24,7 @@ _SECONDS: Final = 30
 
 
 @contextmanager
-def cleaned_up(folder: Path) -> Iterator[None]:
+def clean_up_at_end(folder: Path) -> Iterator[None]:
     """When the block or this process ends, end every process that inherits our environment or works
     on the folder, and remove the folder.
     """
@@ -47,14 +47,14 @@ def cleaned_up(folder: Path) -> Iterator[None]:
 def _end(mark: str, folder: str) -> None:
     for how in (signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL):
         until = time.monotonic() + _SECONDS
-        for pid in _left(mark, folder):
+        for pid in _find_left(mark, folder):
             with suppress(ProcessLookupError):
                 os.kill(pid, how)
-        while _left(mark, folder) and time.monotonic() < until:
+        while _find_left(mark, folder) and time.monotonic() < until:
             time.sleep(0.05)
 
 
-def _left(mark: str, folder: str) -> list[int]:
+def _find_left(mark: str, folder: str) -> list[int]:
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile

@@ -122,7 +122,7 @@ def _adopt_orphans(wanted: bool) -> None:
 
 
 @contextmanager
-def forked_commands() -> Iterator[Forking]:
+def fork_commands() -> Iterator[Forking]:
     """While entered, processes that `subprocess` starts are forks, also for code built on it."""
     forking = Forking()
     execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]

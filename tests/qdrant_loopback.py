@@ -33,7 +33,7 @@ class LocalClient(AsyncQdrantClient):
 
     async def create_collection(self, collection_name: str, *args: Any, **options: Any) -> bool:
         if await self.collection_exists(collection_name):
-            raise _unexpected(409)
+            raise _make_error(409)
         return await super().create_collection(collection_name, *args, **options)
 
     async def create_payload_index(self, *_: Any, **_options: Any) -> Any:
@@ -55,10 +55,10 @@ class LocalClient(AsyncQdrantClient):
 
     async def _require(self, collection: str) -> None:
         if not await self.collection_exists(collection):
-            raise _unexpected(404)
+            raise _make_error(404)
 
 
-def _unexpected(status: int) -> UnexpectedResponse:
+def _make_error(status: int) -> UnexpectedResponse:
     return UnexpectedResponse(status, "", b"", httpx.Headers())
 
 

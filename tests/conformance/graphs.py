@@ -48,7 +48,7 @@ def stated(
         Fact(concept_key(source), relation, concept_key(target), valid_from, valid_to)
         for source, relation, target in triples
     ]
-    return join_extraction(tuple(one for one in mentions if one), tuple(facts))
+    return join_extraction(tuple(mention for mention in mentions if mention), tuple(facts))
 
 
 async def read_all(store: FullStore, by: int = BY_RULES) -> int:
@@ -59,11 +59,13 @@ async def read_all(store: FullStore, by: int = BY_RULES) -> int:
     return kept
 
 
-async def read_as(store: FullStore, said: Mapping[int, Extraction], by: int = BY_RULES) -> int:
+async def read_as(
+    store: FullStore, extractions: Mapping[int, Extraction], by: int = BY_RULES
+) -> int:
     """Read waiting memories with the given results, in the order of the mapping."""
     jobs = {job.memory_id: job for job in await store.graph.claim(by, 100)}
     kept = 0
-    for number, extraction in said.items():
+    for number, extraction in extractions.items():
         kept += await store.graph.finish([(jobs[UUID(int=number)], extraction)], by)
     return kept
 
@@ -83,9 +85,9 @@ async def around(
     return found
 
 
-def told(found: Neighbourhood) -> list[Triple]:
+def list_triples(found: Neighbourhood) -> list[Triple]:
     """Return the relationships around a concept, by name, in the order of their time."""
     return [
-        (found.labels[one.source], one.relation, found.labels[one.target])
-        for one in sorted(found.relationships, key=lambda one: (one.valid_from, one.relation))
+        (found.labels[edge.source], edge.relation, found.labels[edge.target])
+        for edge in sorted(found.relationships, key=lambda one: (one.valid_from, one.relation))
     ]

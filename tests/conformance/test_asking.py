@@ -81,7 +81,7 @@ def count_dropped(events: list[Examined | BackoffEvent]) -> tuple[int, int]:
     return sum(batch.asked for batch in batches), sum(batch.dropped for batch in batches)
 
 
-async def proposed(context: Context) -> list[tuple[str, str]]:
+async def list_proposed(context: Context) -> list[tuple[str, str]]:
     return [(each.kind, each.decided_by) for each in await list_proposals(context, ADA)]
 
 
@@ -117,7 +117,7 @@ async def test_only_doubtful_pairs_are_asked_about_and_only_once(
     await store(curated, *RULED, OLD, NEW, "Invoices are sent on Mondays.")
     await work(curated, model=endpoint(chat), calls=10)
     events = await work(curated, model=endpoint(chat), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert len(chat.requests) == 1
     assert count_dropped(events) == (0, 0)
 
@@ -143,7 +143,7 @@ async def test_an_answer_of_another_shape_is_dropped(
     chat.model = lambda _: answer
     await store(curated, OLD, NEW, *RULED)
     events = await work(curated, model=endpoint(chat), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert count_dropped(events) == (1, 1)
     await work(curated, model=endpoint(chat), calls=10)
     assert len(chat.requests) == 1
@@ -158,7 +158,7 @@ async def test_the_rules_go_on_without_the_endpoint(
     chat.misbehave(fault)
     await store(curated, OLD, NEW, *RULED)
     await work(curated, model=endpoint(chat, HURRIED), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
 
 
 @pytest.mark.parametrize("script", ["sys.exit(1)", "time.sleep(60)"])
@@ -168,7 +168,7 @@ async def test_the_rules_go_on_without_the_command(
     await store(curated, OLD, NEW, *RULED)
     model = command(tmp_path, f"print({says('supersedes')!r}, flush=True)\n{script}", seconds=2.0)
     events = await work(curated, model=model, calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert any(isinstance(event, BackoffEvent) for event in events)
 
 
@@ -201,7 +201,7 @@ async def test_no_more_calls_than_the_day_has(curated: Context, chat: ChatLoopba
     await work(curated, model=endpoint(chat), calls=2)
     await work(curated, model=endpoint(chat), calls=0)
     assert len(chat.requests) == 2
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
 
 
 async def test_a_sensitive_memory_is_never_sent(curated: Context, chat: ChatLoopback) -> None:
@@ -255,7 +255,7 @@ async def test_a_hostile_text_stays_inside_its_quotation_marks(
     await store(curated, OLD, hostile)
     await work(curated, mode="apply", threshold=0.0, model=endpoint(chat), calls=10)
     assert chat.sent() == {"newer": hostile, "older": OLD}
-    assert await proposed(curated) == [("contradicts", "small")]
+    assert await list_proposed(curated) == [("contradicts", "small")]
     assert await LocalService(curated, ADA).journal() == []
 
 

@@ -81,8 +81,8 @@ async def test_each_change_logs_the_value_it_really_replaced(store: SettingsStor
 
 
 def key(number: int) -> Key:
-    made = MOMENT + timedelta(seconds=-number)
-    return Key(UUID(int=number), f"owner {number}", digest(f"rk_{number}"), "laptop ü", made)
+    created_at = MOMENT + timedelta(seconds=-number)
+    return Key(UUID(int=number), f"owner {number}", digest(f"rk_{number}"), "laptop ü", created_at)
 
 
 async def test_a_key_is_found_by_its_hash_alone(key_store: KeyStore) -> None:

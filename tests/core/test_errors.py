@@ -11,7 +11,7 @@ from recollect.core import errors
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
 
 
-def drawn_tree() -> dict[str, str]:
+def read_drawn_tree() -> dict[str, str]:
     """Return the parent of each class in the module's drawing; indentation is depth."""
     branch = re.compile(r"^ {4}((?:[│ ] {3})*)(?:[├└]── )?(\w+)(?: {2,}\S.*)?$")
     above: list[str] = []
@@ -31,7 +31,7 @@ def test_the_drawing_is_the_tree() -> None:
         for name, one in inspect.getmembers(errors, inspect.isclass)
         if one.__module__ == errors.__name__ and one.__base__ is not None
     }
-    assert drawn_tree() == classes
+    assert read_drawn_tree() == classes
 
 
 def test_an_error_says_what_went_wrong_and_what_to_do_next() -> None:

@@ -40,7 +40,7 @@ THEIRS = memory(50, "harbour fees rose in September", owner="bob")
 
 
 @asynccontextmanager
-async def opened(
+async def open_store(
     kind: str, tmp_path: Path, url: str
 ) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
     if kind == "sqlite":
@@ -60,7 +60,7 @@ kinds = pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 async def test_erase_owner_removes_everything(
     kind: str, tmp_path: Path, database_url: str, *, with_another: bool
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE, *([THEIRS] if with_another else []))
         would = await erase_owner(store, eraser, OWNER, dry_run=True)
         assert would.erased.memories == 4
@@ -81,7 +81,7 @@ async def test_erase_owner_removes_everything(
 async def test_the_search_finds_what_was_not_erased(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE)
         marks = marks_of(MINE)
         _, remains = await eraser.remains(marks)
@@ -93,7 +93,7 @@ async def test_the_search_finds_what_was_not_erased(
 async def test_erasure_search_covers_unknown_tables(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE)
         values = (str(MINE[0].id), json.dumps({"said": MINE[1].content}))
         if kind == "sqlite":
@@ -117,7 +117,7 @@ async def test_former_texts_links_and_concepts_go_too(
     """The text before an edit, links, and manual corrections of the graph."""
     first = memory(1, "the lighthouse keeper Zebulon Quill drinks elderflower")
     second = memory(2, "Zeb Quill moved to Marblehead", links=(Link("supersedes", first.id),))
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, first, second)
         if isinstance(store, PostgresStore):
             await read_all(store)
@@ -135,14 +135,14 @@ async def test_former_texts_links_and_concepts_go_too(
         if kind == "postgres":
             assert {"concept_names.name", "concepts.name", "memory_concepts.memory_id"} <= before
         if way == "each":
-            for one in (first, second):
-                await store.erase(OWNER, one.id)
+            for each in (first, second):
+                await store.erase(OWNER, each.id)
         assert (await erase_owner(store, eraser, OWNER)).remains == ()
         assert (await eraser.remains(marks))[1] == []
 
 
 async def test_words_left_in_the_index_are_found(tmp_path: Path) -> None:
-    async with opened("sqlite", tmp_path, "") as (store, eraser):
+    async with open_store("sqlite", tmp_path, "") as (store, eraser):
         await fill(store, *MINE)
         with closing(sqlite3.connect(tmp_path / "memories.db")) as other, other:
             other.execute("DROP TRIGGER unindex_erased")

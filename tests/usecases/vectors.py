@@ -92,18 +92,21 @@ class AllVectors:
         inside = await self.store.page(owner, scope, None, 100_000)
         found = [
             Candidate(
-                one.id, _cosine(query.vector, self.vectors[one.id]), one.importance, one.created_at
+                memory.id,
+                _cosine(query.vector, self.vectors[memory.id]),
+                memory.importance,
+                memory.created_at,
             )
-            for one in inside
-            if one.id in self.vectors and one.id not in query.exclude
+            for memory in inside
+            if memory.id in self.vectors and memory.id not in query.exclude
         ]
         return sorted(found, key=lambda one: (-one.score, one.id))[: query.depth]
 
     async def embed(self, owner: str) -> None:
         """Embed everything at once, as a worker would."""
-        for one in await self.store.page(owner, Scope(), None, 100_000):
-            if not one.is_sensitive:
-                self.vectors[one.id] = await MeaningEmbedder().embed_query(one.content)
+        for memory in await self.store.page(owner, Scope(), None, 100_000):
+            if not memory.is_sensitive:
+                self.vectors[memory.id] = await MeaningEmbedder().embed_query(memory.content)
 
 
 @dataclass

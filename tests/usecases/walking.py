@@ -59,6 +59,6 @@ class Walking:
         )
 
 
-def mentioning(memories: Sequence[Memory], *concepts: Sequence[int]) -> Walking:
+def make_walking(memories: Sequence[Memory], *concepts: Sequence[int]) -> Walking:
     """Return a walker where the first memory mentions the first concepts, and so on."""
     return Walking({one.id: each for one, each in zip(memories, concepts, strict=True)})

@@ -20,7 +20,7 @@ def paths(client: Client, machine: Machine, scope: Scope = "user") -> list[Path]
     return [Path(slot.path) for slot in slots(client, machine, scope)]
 
 
-def furnished(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, Machine]:
+def set_up_client(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, Machine]:
     """Create the client's settings files and return the client and its machine."""
     client, machine = CLIENTS[name], machine_in(folder)
     for path, text in zip(paths(client, machine, scope), FILES[name], strict=True):

@@ -116,20 +116,21 @@ class _Recorder:
                 stored = ", ".join(f"memory {one}" for one in new) or "nothing"
                 yield f"| | *the answer ends; captured: {stored}* | | |"
             elif prompt == "~":
-                restored = self._told(self.agent.compact())
+                restored = self._list_injected(self.agent.compact())
                 yield f"| | *the context is compacted; restored: {restored}* | | |"
             else:
                 number += 1
-                why = self._why(prompt)
-                yield f"| {number} | {prompt} | {self._told(self.agent.ask(prompt))} | {why} |"
+                why = self._explain(prompt)
+                injected = self._list_injected(self.agent.ask(prompt))
+                yield f"| {number} | {prompt} | {injected} | {why} |"
 
-    def _told(self, context: str) -> str:
+    def _list_injected(self, context: str) -> str:
         short = {id[:13]: number for id, number in self.numbers().items()}
         origin = {"global": " (global)"}
         found = re.findall(r"^\[memory (\S+) · (\w+)", context, re.MULTILINE)
         return ", ".join(f"{short[id]}{origin.get(whence, '')}" for id, whence in found) or "–"
 
-    def _why(self, prompt: str) -> str:
+    def _explain(self, prompt: str) -> str:
         """Return the relevance of what recall finds, computed before the hook runs."""
         numbers = self.numbers()
         had = SessionFile(self.folder, self.agent.session).state().injected
@@ -185,10 +186,10 @@ def _store_over_mcp(environ: dict[str, str]) -> None:
 
         def say(method: str, params: object, id: int | None = None) -> object:
             message = {"jsonrpc": "2.0", "method": method, "params": params}
-            told = message if id is None else {**message, "id": id}
+            request = message if id is None else {**message, "id": id}
             assert server.stdin is not None
             assert server.stdout is not None
-            server.stdin.write(json.dumps(told) + "\n")
+            server.stdin.write(json.dumps(request) + "\n")
             server.stdin.flush()
             return None if id is None else json.loads(server.stdout.readline())["result"]
 

@@ -111,7 +111,7 @@ def test_commands_say_what_they_do_with_tools_that_there_are(path: Path) -> None
     fits(fields, plugin_schemas.COMMAND)
     assert "$ARGUMENTS" in text
     prefix = "mcp__plugin_recollect_recollect__"
-    allowed = {one.removeprefix(prefix) for one in fields["allowed-tools"].split(", ")}
+    allowed = {tool.removeprefix(prefix) for tool in fields["allowed-tools"].split(", ")}
     assert allowed <= set(BY_NAME)
     assert set(re.findall(r"`(memory_\w+)`", text)) == allowed
 

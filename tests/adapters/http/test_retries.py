@@ -21,7 +21,7 @@ REFUSED = Overloaded("the server is overloaded", remedy="Try again.")
 
 
 @contextmanager
-def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, list[str]]]:
+def serve_errors(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, list[str]]]:
     """Run a server that answers with these errors, one after another, and then repeats the last
     one; its URL, and the paths that were requested.
     """
@@ -68,7 +68,7 @@ async def remember(url: str) -> tuple[RecollectError, list[float]]:
 
 async def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for() -> None:
     done = Conflict("it was changed", remedy="Read it again.")
-    with refusing(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
+    with serve_errors(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, Conflict)
     assert len(asked) == 3
@@ -77,7 +77,7 @@ async def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for(
 
 
 async def test_a_server_that_stays_overloaded_is_given_up() -> None:
-    with refusing(REFUSED, retry_after="0") as (url, asked):
+    with serve_errors(REFUSED, retry_after="0") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, Overloaded)
     assert 1 < len(asked) <= 5
@@ -86,7 +86,7 @@ async def test_a_server_that_stays_overloaded_is_given_up() -> None:
 
 async def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
     limited = RateLimited("this key writes too often", remedy="Write less often.")
-    with refusing(limited, retry_after="60") as (url, asked):
+    with serve_errors(limited, retry_after="60") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, RateLimited)
     assert (len(asked), pauses) == (1, [])

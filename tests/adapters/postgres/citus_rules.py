@@ -75,7 +75,7 @@ def statements_of(function: str) -> Iterator[str]:
 
 
 def copies_rows(statement: str) -> bool:
-    """Whether it is an INSERT … SELECT that is not sent to one shard: all that a trigger may run."""
+    """Whether it is an INSERT … SELECT that is not sent to one shard: triggers run only these."""
     parsed: Any = parse_sql(statement)[0].stmt
     return isinstance(parsed, ast.InsertStmt) and not parsed.selectStmt.valuesLists
 
@@ -214,12 +214,12 @@ class _Checker:
                 self.add(f"a subquery in the values for {table}")
         else:
             self.query(source, parent)
-            if is_distributed and not (_returned(node) or node.onConflictClause):
+            if is_distributed and not (_list_returned(node) or node.onConflictClause):
                 self.add(
                     f"copies rows into {table}, which row-level security refuses: add ON CONFLICT"
                     " or RETURNING"
                 )
-        self._refuse(_returned(node), "sv", "RETURNING")
+        self._refuse(_list_returned(node), "sv", "RETURNING")
         conflict = node.onConflictClause
         if conflict is not None:
             self._check_conflict(conflict, table, is_distributed=is_distributed)
@@ -254,7 +254,7 @@ class _Checker:
             self._sublinks(item, level, in_conjunct=False)
         for other in others:
             self._refuse(other, "v", "the FROM of a change")
-        self._refuse(_returned(node), "sv", "RETURNING")
+        self._refuse(_list_returned(node), "sv", "RETURNING")
 
     # Functions
 
@@ -482,5 +482,5 @@ def _tables_in(node: Any) -> set[str]:
     return {inner.relname for inner in _walk(node) if isinstance(inner, ast.RangeVar)}
 
 
-def _returned(node: Any) -> Any:
+def _list_returned(node: Any) -> Any:
     return node.returningClause.exprs if node.returningClause else ()

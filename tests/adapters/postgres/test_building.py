@@ -34,7 +34,7 @@ def little_memory_url(database_url: str) -> str:
     return database_url
 
 
-async def filled_space(url: str) -> StoredSpace:
+async def fill_space(url: str) -> StoredSpace:
     async with opened(url) as (store, vectors):
         space = await vectors.open_space("long", LONG)
         await store.add_many([memory(number) for number in range(1, MANY + 1)])
@@ -62,7 +62,7 @@ def index_is_valid(url: str, space: StoredSpace) -> bool:
 
 
 async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
-    space = await filled_space(little_memory_url)
+    space = await fill_space(little_memory_url)
     assert not index_is_valid(little_memory_url, space)
     # 1 + 300 × (820 + 2 × 4,000) bytes, in whole megabytes
     assert await memory_after_building(little_memory_url, space) == "3MB"
@@ -70,13 +70,13 @@ async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_ur
 
 
 async def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
-    space = await filled_space(little_memory_url)
+    space = await fill_space(little_memory_url)
     limits = Limits(index_memory_mb=2, index_rows=0)
     assert await memory_after_building(little_memory_url, space, limits) == "2MB"
 
 
 async def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
-    space = await filled_space(database_url)
+    space = await fill_space(database_url)
     assert await memory_after_building(database_url, space) == "256MB"
 
 
@@ -105,6 +105,6 @@ def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
 
 
 async def test_a_build_goes_on_without_memory_that_postgres_refuses(stingy_url: str) -> None:
-    space = await filled_space(stingy_url)
+    space = await fill_space(stingy_url)
     assert await memory_after_building(stingy_url, space) == "1MB"
     assert index_is_valid(stingy_url, space)

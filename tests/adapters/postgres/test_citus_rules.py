@@ -307,7 +307,7 @@ async def test_statements_keep_the_rules(clustered: Rig, tmp_path: Path) -> None
     for text in of_one_owner:
         assert find_violations(CONDITION.sub("true", text), schema), f"no violation in {text}"
     for text, pieces in read_source(schema):
-        if not all(any(piece in one for one in seen) for piece in pieces):
+        if not all(any(piece in statement for statement in seen) for piece in pieces):
             found = find_violations(limit_to(OWNER, text), schema)  # not sent here, but complete
             assert not found or text.strip().startswith(tuple(NOT_SENT)), (found, text)
 

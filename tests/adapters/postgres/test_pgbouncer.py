@@ -64,7 +64,7 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
 
 def _configure(folder: Path, target: dict[str, Any]) -> None:
     """Write the documented configuration, with the test's database, paths and pool size."""
-    ini, users = _documented()
+    ini, users = _read_documented_files()
     here = {
         "recollect = host=db.example port=5432 dbname=recollect": (
             f"{target['dbname']} = host={target['host']} port={target['port']}"
@@ -84,7 +84,7 @@ def _configure(folder: Path, target: dict[str, Any]) -> None:
         path.chmod(0o600)
 
 
-def _documented() -> tuple[str, str]:
+def _read_documented_files() -> tuple[str, str]:
     """Return the two files in docs/operations.md: pgbouncer.ini and userlist.txt."""
     section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n## ")[0]
     _install, ini, users = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
@@ -140,7 +140,7 @@ async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) ->
         assert serving is not None
         assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
         await vectors.drop_space(old)
-        assert [one.id for one in await vectors.spaces()] == [new.id]
+        assert [space.id for space in await vectors.spaces()] == [new.id]
 
 
 async def test_build_indexes_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.conformance.graphs import memory as said
+from tests.conformance.graphs import memory as graph_memory
 from tests.conformance.places import NORTH, SPACE, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
@@ -215,8 +215,8 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         if content is not None:
             await store.add(memory(2, content))
         await Worker(EmbeddingStep(context)).work_off()
-        told = (await vectors.progress(space)).last_error
-        assert told == (None if content is None else "ValueError")
+        last_error = (await vectors.progress(space)).last_error
+        assert last_error == (None if content is None else "ValueError")
 
 
 async def test_the_models_error_stays_until_it_answers(
@@ -242,7 +242,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(emptied_database_ur
 
     numbers = range(1, RULES_BATCH + 1)
     async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
-        await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
+        await store.add_many([graph_memory(n, KILLER if n == 7 else f"text {n}") for n in numbers])
         worker = Worker(GraphStep(GraphContext(store.graph, rules=read)))
         assert await deaths_until_done(worker) == MAX_JOB_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
@@ -255,7 +255,7 @@ async def test_reading_does_not_wait_for_what_failed_in_an_earlier_run(
 ) -> None:
     later = "update extractions set due_at = now() + interval '1 hour'"
     async with opened(emptied_database_url) as (store, _):
-        await store.add_many([said(1, "one"), said(2, "two")])
+        await store.add_many([graph_memory(1, "one"), graph_memory(2, "two")])
         first, second = await store.graph.claim(BY_RULES, 10)
         await store.graph.fail([first], "no")
         await store.graph.give_back([second])

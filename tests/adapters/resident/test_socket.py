@@ -214,7 +214,7 @@ async def test_what_is_no_call_of_a_hook_is_not_answered(tmp_path: Path, data: b
     assert hooks.calls == []
 
 
-async def test_a_process_that_answers_no_hooks_says_so_at_once(tmp_path: Path) -> None:
+async def test_a_process_without_hooks_declines_at_once(tmp_path: Path) -> None:
     call = HookCall(b"{}", "/srv", {}, as_text=False)
     async with listening(tmp_path, Asked()):
         assert await call_as_hook(tmp_path, call.to_bytes(), is_shown=False) is None

@@ -77,7 +77,9 @@ async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> No
         found = await store.get(OWNER, UUID(int=1))
         assert found is not None
         assert (found.valid_from, found.valid_until, found.changed_by) == (None, None, None)
-        assert [one.content for one in await store.versions(OWNER, found.id)] == ["Ada likes Davos"]
+        assert [version.content for version in await store.versions(OWNER, found.id)] == [
+            "Ada likes Davos"
+        ]
         ended = replace(found, version=2, updated_at=MOMENT, valid_until=MOMENT, changed_by="cli")
         assert await store.replace(ended, based_on=1)
         assert await search(store, "zermatt", Scope(valid_at=MOMENT)) == []

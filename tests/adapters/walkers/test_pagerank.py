@@ -55,14 +55,16 @@ def snapshot(
     )
 
 
-def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()) -> list[Walked]:
+def walk_matrix(
+    matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()
+) -> list[Walked]:
     memories = {UUID(int=i): mass for i, mass in begun.items()}
     concepts = [UUID(int=CONCEPT + i) for i in named]
     return walk(matrix, WalkStart(memories, concepts, 0.5, 100, 10))
 
 
 def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
-    found = walked(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
+    found = walk_matrix(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
     scores = {visited.id.int: visited.score for visited in found}
     # Half of the mass on a node stays. Memories 0 and 1 share their concept: of the half that 0
     # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 reaches each of the two, and so on.
@@ -85,7 +87,7 @@ def test_walk_is_personalised_pagerank() -> None:
     begun = np.zeros(size)
     begun[[0, 7]] = 0.5
     exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
-    found = walked(matrix, {0: 1.0, 7: 1.0})
+    found = walk_matrix(matrix, {0: 1.0, 7: 1.0})
     assert len(found) == 30
     for visited in found:
         assert visited.score == pytest.approx(exact[visited.id.int], abs=2e-3)
@@ -93,29 +95,29 @@ def test_walk_is_personalised_pagerank() -> None:
 
 def test_matrix_leaves_out_what_links_nothing_or_everything() -> None:
     crowd = [[0] for _ in range(MAX_MEMORIES + 1)]
-    assert {visited.id.int for visited in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
-    assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MAX_MEMORIES
+    assert {visited.id.int for visited in walk_matrix(build(snapshot(*crowd)), {0: 1.0})} == {0}
+    assert len(walk_matrix(build(snapshot(*crowd[:-1])), {0: 1.0})) == MAX_MEMORIES
     assert build(snapshot(*crowd)).find_walkable([UUID(int=CONCEPT)]) == []
     assert build(snapshot(*crowd[:-1])).find_walkable([UUID(int=CONCEPT)]) == [UUID(int=CONCEPT)]
-    assert {visited.id.int for visited in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walk_matrix(build(snapshot([0], [1])), {0: 1.0})} == {0}
 
 
 def test_matrix_leaves_out_phrases() -> None:
     matrix = build(snapshot([0], [0], kinds={0: "phrase"}))
-    assert {visited.id.int for visited in walked(matrix, {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walk_matrix(matrix, {0: 1.0})} == {0}
     assert matrix.find_walkable([UUID(int=CONCEPT)]) == []
 
 
 def test_walk_follows_relationships_between_concepts() -> None:
     plain = snapshot([0], [0], [1], [1])
-    assert {visited.id.int for visited in walked(build(plain), {0: 1.0})} == {0, 1}
+    assert {visited.id.int for visited in walk_matrix(build(plain), {0: 1.0})} == {0, 1}
     related = replace(
         plain,
         edge_sources=array("i", [0]),
         edge_targets=array("i", [1]),
         edge_weights=array("f", [1.0]),
     )
-    assert {visited.id.int for visited in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
+    assert {visited.id.int for visited in walk_matrix(build(related), {0: 1.0})} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_matrix_links_near_names_that_a_language_model_has_read(
         near=near,
         by_model=by_model,
     )
-    assert {visited.id.int for visited in walked(build(joined), {0: 1.0})} == reached
+    assert {visited.id.int for visited in walk_matrix(build(joined), {0: 1.0})} == reached
 
 
 def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
@@ -147,20 +149,20 @@ def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
         near=1,
         by_model=1.0,
     )
-    assert [visited.id.int for visited in walked(build(joined), {0: 1.0})] == [0]
+    assert [visited.id.int for visited in walk_matrix(build(joined), {0: 1.0})] == [0]
 
 
 def test_walk_returns_the_path_to_each_memory() -> None:
     matrix = build(snapshot([0], [0, 1], [1], [2], [2]))
-    paths = {visited.id.int: visited.path for visited in walked(matrix, {0: 1.0}, named=[2])}
+    paths = {visited.id.int: visited.path for visited in walk_matrix(matrix, {0: 1.0}, named=[2])}
     assert paths[1] == (str(UUID(int=0)), "c0")
     assert paths[2] == (str(UUID(int=0)), "c0", str(UUID(int=1)), "c1")
     assert paths[3] == ("c2",)
 
 
 def test_walk_reaches_nothing_from_an_empty_graph_or_unknown_memories() -> None:
-    assert walked(build(GraphSnapshot(0)), {0: 1.0}) == []
-    assert walked(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
+    assert walk_matrix(build(GraphSnapshot(0)), {0: 1.0}) == []
+    assert walk_matrix(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
 
 
 class Graph:
@@ -282,7 +284,7 @@ async def context(store: PostgresStore) -> AsyncIterator[Context]:
         yield with_walker(build_context(store, load()), pagerank)
 
 
-async def found(context: Context, request: RecallRequest) -> list[int]:
+async def find(context: Context, request: RecallRequest) -> list[int]:
     return [hit.memory.id.int for hit in (await recall(context, OWNER, request)).hits]
 
 
@@ -303,25 +305,25 @@ async def test_recall_finds_what_only_the_graph_reaches(context: Context) -> Non
 
 
 async def test_recall_walks_for_a_query_in_lower_case(context: Context) -> None:
-    assert await found(context, RecallRequest(QUERY.lower())) == [1, 2]
-    assert await found(context, RecallRequest("what did lovelace dream of?")) == [1]
+    assert await find(context, RecallRequest(QUERY.lower())) == [1, 2]
+    assert await find(context, RecallRequest("what did lovelace dream of?")) == [1]
 
 
 async def test_graph_leg_obeys_scope_exclude_and_order(context: Context) -> None:
-    assert await found(context, RecallRequest(QUERY)) == [1, 2]
-    assert await found(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
-    assert await found(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
-    assert await found(context, RecallRequest(QUERY, sort_by="recency")) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1, 2]
+    assert await find(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
+    assert await find(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
+    assert await find(context, RecallRequest(QUERY, sort_by="recency")) == [1]
 
 
 async def test_graph_leg_drops_what_became_sensitive_or_forgotten(context: Context) -> None:
     """The matrix may be older than the memory: the store decides."""
     second = memory(2, "Charles Babbage hated street music", project="habits")
     assert await context.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
-    assert await found(context, RecallRequest(QUERY)) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1]
     gone = replace(second, version=3, deleted_at=NOW)
     assert await context.store.replace(gone, based_on=2)
-    assert await found(context, RecallRequest(QUERY)) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1]
 
 
 class Broken:
@@ -348,9 +350,9 @@ async def test_recall_keeps_the_fused_order_when_a_walk_fails_or_is_late(
 
 
 async def test_why_explains_the_graph_leg(context: Context) -> None:
-    told = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
-    assert (told.recalled, told.place) == (True, 2)
-    assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
+    report = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
+    assert (report.recalled, report.place) == (True, 2)
+    assert (report.legs["graph"].facts.status, report.legs["graph"].facts.rank) == ("ran", 2)
     far = await why(context, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
 
@@ -384,4 +386,4 @@ async def test_recall_as_of_a_moment_walks_over_what_was_mentioned_then(
         assert answer.legs["graph"].status == "ran"
         assert {hit.memory.id.int for hit in answer.hits} == {1, 2, 3}
         assert answer.hits[0].memory.content == first.content
-        assert await found(context, RecallRequest(QUERY)) == [1]
+        assert await find(context, RecallRequest(QUERY)) == [1]

@@ -24,7 +24,7 @@ async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_
         (c,) = await open_all(vectors, C)
         await vectors.activate(c)
         assert await states(vectors) == {"a": "retired", "b": "former", "c": "active"}
-        assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
+        assert [space.is_given_up for space in await vectors.spaces()] == [True, False, False]
         (a,) = await open_all(vectors, A)
         assert not a.is_former
         await vectors.activate(a)
@@ -44,7 +44,7 @@ async def test_the_former_space_stays_that_while_it_is_filled_again(
         (c,) = await open_all(vectors, C)
         await vectors.retire(c)  # a rollback does not lead there
         await vectors.retire(b)
-        assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
+        assert [space.state for space in await vectors.spaces()] == ["retired", "active", "filling"]
         (back,) = await open_all(vectors, A)
         await vectors.activate(back)
         assert await states(vectors) == {"a": "active", "b": "former", "c": "filling"}

@@ -130,8 +130,8 @@ async def test_tokens_go_when_a_turn_that_was_read_with_them_changes(place: Plac
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         turns = [
-            memory(number, said, category=EPISODE, session="chat")
-            for number, said in enumerate(("which port?", "7443", "bye"), start=1)
+            memory(number, text, category=EPISODE, session="chat")
+            for number, text in enumerate(("which port?", "7443", "bye"), start=1)
         ]
         await fill(store, *turns)
         await embed(vectors, space)

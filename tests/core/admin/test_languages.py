@@ -44,7 +44,7 @@ def test_what_to_do_depends_on_the_model() -> None:
         Stats(40, 0, 0, by_language={"de": 40}),  # there is no model
     ],
 )
-def test_nothing_is_said_where_nothing_is_missing(known: Stats) -> None:
+def test_nothing_is_reported_when_every_language_is_covered(known: Stats) -> None:
     assert describe_uncovered_languages(known) is None
 
 

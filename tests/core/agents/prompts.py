@@ -281,7 +281,7 @@ PASTED: Final[list[tuple[str, list[str]]]] = [
         [],
     ),
 ]
-SAID: Final[list[tuple[str, list[str]]]] = [
+STATED: Final[list[tuple[str, list[str]]]] = [
     (
         (
             "My rules:\n- Python\n    - Always use type hints.\n"

@@ -174,7 +174,7 @@ def test_a_negation_contradicts() -> None:
         ("Samoa\nIt has 200,000 inhabitants now.", "Samoa\nIt has 190,000 inhabitants."),
     ],
 )
-def test_other_statements_are_kept_beside_each_other(newer: str, older: str) -> None:
+def test_unrelated_statements_are_both_retained(newer: str, older: str) -> None:
     assert compare(newer, older) is None
 
 

@@ -48,7 +48,7 @@ def test_links_are_a_set_in_one_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "told"),
+    ("links", "reason"),
     [
         ([Link("see_also", ME)], "linked to itself"),
         ([link("not a word", 1)], "unknown kind of link"),
@@ -56,8 +56,8 @@ def test_links_are_a_set_in_one_order() -> None:
         ([link("see_also", n) for n in range(MAX_LINKS + 1)], f"limit is {MAX_LINKS}"),
     ],
 )
-def test_what_no_memory_may_hold(links: list[Link], told: str) -> None:
-    with pytest.raises(InvalidInput, match=told) as refused:
+def test_what_no_memory_may_hold(links: list[Link], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason) as refused:
         check_links(links, ME)
     assert refused.value.field == "links"
 

@@ -119,7 +119,7 @@ def test_names_that_people_type_are_not_whole(name: str) -> None:
     assert not is_whole(name)
 
 
-def test_what_is_stored_belongs_to_the_folder_unless_something_else_is_said() -> None:
+def test_a_memory_belongs_to_the_folders_project_unless_another_is_given() -> None:
     assert project_to_store_in(None, SHOP) == SHOP
     assert project_to_store_in("other", SHOP) == "other"
     assert project_to_store_in(None, SHOP, is_global=True) is None

@@ -38,13 +38,13 @@ def _pem(kind: str) -> str:
     return f"-----BEGIN {kind}PRIVATE " + f"KEY-----\n{body}\n-----END {kind}PRIVATE KEY-----"
 
 
-def _encoded(value: object) -> str:
+def _encode(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
 def _jwt() -> str:
-    header = _encoded({"alg": "HS256", "typ": "JWT"})
-    return ".".join([header, _encoded({"sub": "42", "name": "Ann"}), some(43, _URL)])
+    header = _encode({"alg": "HS256", "typ": "JWT"})
+    return ".".join([header, _encode({"sub": "42", "name": "Ann"}), some(43, _URL)])
 
 
 def jwk(*members: str) -> str:

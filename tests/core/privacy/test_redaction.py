@@ -30,12 +30,12 @@ def _caught() -> Exception:
 
 
 def test_a_traceback_has_every_kind_and_place_and_no_foreign_text() -> None:
-    told = safe_traceback(_caught())
-    assert TEXT not in told
+    shown = safe_traceback(_caught())
+    assert TEXT not in shown
     for part in ("ExceptionGroup", "LookupError", "ValueError", "StoreBusy: the store is busy"):
-        assert part in told
-    assert told.index("ValueError\n") < told.index("StoreBusy")
-    assert told.count("in _foreign") == 1
+        assert part in shown
+    assert shown.index("ValueError\n") < shown.index("StoreBusy")
+    assert shown.count("in _foreign") == 1
 
 
 def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
@@ -48,9 +48,9 @@ def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
     try:
         careless()
     except KeyError as error:
-        told = safe_traceback(error)
-    assert "ValueError\n" in told
-    assert TEXT not in told
+        shown = safe_traceback(error)
+    assert "ValueError\n" in shown
+    assert TEXT not in shown
 
 
 def test_errors_explain_themselves_only_in_words_that_are_known() -> None:

@@ -27,7 +27,7 @@ PLAIN = "the staging database is read-only on Fridays"
         (Draft(f"deploy with {TOKEN}", is_sensitive=True), None),
     ],
 )
-def test_a_draft_is_judged_by_its_text_unless_the_caller_said(
+def test_a_draft_is_judged_by_its_text_unless_the_caller_decides(
     draft: Draft, kind: str | None
 ) -> None:
     found = secret_in_draft(draft)

@@ -54,7 +54,7 @@ LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] 
 ]
 
 
-@pytest.mark.parametrize(("leg", "facts", "memory"), [one[:3] for one in LEG_OBSTACLES])
+@pytest.mark.parametrize(("leg", "facts", "memory"), [row[:3] for row in LEG_OBSTACLES])
 def test_no_remedy_names_status_which_shows_the_local_store_only(
     leg: LegName, facts: LegFacts, memory: Memory
 ) -> None:

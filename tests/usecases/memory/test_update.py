@@ -123,7 +123,7 @@ async def test_writers_that_meet_all_keep_their_fields() -> None:
     assert after.version == 1 + len(changes)
 
 
-async def test_of_writers_on_one_version_one_wins_and_the_others_hear_of_it() -> None:
+async def test_of_writers_on_one_version_one_wins_and_the_others_get_a_conflict() -> None:
     context = build_context(MeetingStore())
     memory = await remember(context, "me", DRAFT)
     outcomes = await asyncio.gather(

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
-async def remembered(context: Context, *contents: str, owner: str = "me") -> list[Memory]:
+async def remember_all(context: Context, *contents: str, owner: str = "me") -> list[Memory]:
     return [await remember(context, owner, Draft(content)) for content in contents]
 
 
@@ -31,13 +31,13 @@ def contents(answer: Recollection) -> list[str]:
 
 
 async def test_recall_finds_a_memory_by_its_words(context: Context) -> None:
-    await remembered(context, "the staging database is read-only", "lunch is at noon")
+    await remember_all(context, "the staging database is read-only", "lunch is at noon")
     answer = await recall(context, "me", RecallRequest("which database is read-only?"))
     assert contents(answer) == ["the staging database is read-only"]
 
 
 async def test_recall_explains_each_hit(context: Context) -> None:
-    both, words_only = await remembered(context, "staging database", "staging")
+    both, words_only = await remember_all(context, "staging database", "staging")
     dense = Saying(candidates(both, best=0.75))
     context = replace(context, legs={**context.legs, "dense": dense})
     answer = await recall(context, "me", RecallRequest("staging database"))
@@ -73,7 +73,7 @@ async def test_recall_explains_each_hit(context: Context) -> None:
 
 
 async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
-    one, other = await remembered(context, "one", "other")
+    one, other = await remember_all(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     # The settings differ by .01; scores of .9 count as equal within .009.
@@ -100,7 +100,7 @@ async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
 
 
 async def test_recall_prefers_the_weights_of_the_request(context: Context) -> None:
-    one, other = await remembered(context, "one", "other")
+    one, other = await remember_all(context, "one", "other")
     lexical, dense = Saying(candidates(one)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
@@ -116,7 +116,7 @@ async def test_recall_prefers_the_weights_of_the_request(context: Context) -> No
 
 @pytest.mark.parametrize("by", ["settings", "request"])
 async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: str) -> None:
-    (one,) = await remembered(context, "one")
+    (one,) = await remember_all(context, "one")
     lexical, dense = Saying(candidates(one)), Saying(candidates(one))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     if by == "settings":
@@ -133,7 +133,7 @@ async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: st
 @pytest.mark.parametrize("by", ["settings", "request"])
 async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
     """An empty answer would claim that nothing is known."""
-    await remembered(context, "one")
+    await remember_all(context, "one")
     request = RecallRequest("one")
     if by == "settings":
         await context.settings.write_settings({"lexical_weight": 0}, by="me", at=MOMENT)
@@ -146,7 +146,7 @@ async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
 
 
 async def test_recall_keeps_the_lexical_order_with_words_alone(context: Context) -> None:
-    memories = await remembered(context, *(f"memory {number}" for number in range(9)))
+    memories = await remember_all(context, *(f"memory {number}" for number in range(9)))
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
     context = replace(context, legs={"lexical": Saying(candidates(*shuffled))})
     for fusion in FUSIONS:
@@ -156,7 +156,7 @@ async def test_recall_keeps_the_lexical_order_with_words_alone(context: Context)
 
 
 async def test_recall_gives_no_place_to_excluded_memories(context: Context) -> None:
-    in_prompt, wanted = await remembered(context, "staging is frozen", "staging is frozen today")
+    in_prompt, wanted = await remember_all(context, "staging is frozen", "staging is frozen today")
     heedless = Saying(candidates(in_prompt, wanted))
     context = replace(context, legs={**context.legs, "dense": heedless})
     request = RecallRequest("staging frozen", limit=1, exclude=frozenset({in_prompt.id}))
@@ -166,7 +166,7 @@ async def test_recall_gives_no_place_to_excluded_memories(context: Context) -> N
 
 
 async def test_recall_returns_the_limit_beyond_the_depth(context: Context) -> None:
-    await remembered(context, *(f"staging note {number}" for number in range(8)))
+    await remember_all(context, *(f"staging note {number}" for number in range(8)))
     await change_settings(context, "me", {"depth": 2})
     for limit, expected in ((1, 1), (2, 2), (5, 5), (100, 8)):
         answer = await recall(context, "me", RecallRequest("staging", limit=limit))
@@ -174,7 +174,7 @@ async def test_recall_returns_the_limit_beyond_the_depth(context: Context) -> No
 
 
 async def test_recall_widens_the_lexical_leg_with_expanded_words(context: Context) -> None:
-    await remembered(context, "deploys stop on Fridays")
+    await remember_all(context, "deploys stop on Fridays")
     plain = RecallRequest("when may I ship?")
     assert (await recall(context, "me", plain)).hits == ()
     answer = await recall(context, "me", replace(plain, expanded_query="deploy release"))
@@ -190,7 +190,7 @@ async def test_recall_stays_with_the_owner_and_in_the_scope(context: Context) ->
 
 
 async def test_recall_drops_what_a_leg_finds_of_another_owner(context: Context) -> None:
-    (theirs,) = await remembered(context, "theirs", owner="you")
+    (theirs,) = await remember_all(context, "theirs", owner="you")
     context = replace(context, legs={"lexical": Saying(candidates(theirs))})
     assert (await recall(context, "me", RecallRequest("q"))).hits == ()
 
@@ -219,6 +219,6 @@ async def test_recall_sorts_by_relevance_importance_or_recency(
 
 @pytest.mark.parametrize("query", ["", " ", "AND", '"', "\x00", "\ud800", "🚀", "the", "x" * 10**6])
 async def test_recall_accepts_any_text_as_a_query(context: Context, query: str) -> None:
-    await remembered(context, "staging is frozen")
+    await remember_all(context, "staging is frozen")
     answer = await recall(context, "me", RecallRequest(query, expanded_query=query))
     assert answer.legs["lexical"].status == "ran"

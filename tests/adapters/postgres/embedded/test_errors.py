@@ -58,15 +58,15 @@ def test_a_full_disk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("output", "kind"),
     [
         ("initdb: could not write: No space left on device", DiskFull),
         ("error while loading shared libraries: liblz4.so.1", PlatformUnsupported),
         ("something else", ClusterNotCreated),
     ],
 )
-def test_known_causes_get_their_own_name(said: str, kind: type[EmbeddedPostgresError]) -> None:
-    error = failure(ClusterNotCreated, "initdb failed:", said, where=Path("/x"), remedy="look")
+def test_known_causes_get_their_own_name(output: str, kind: type[EmbeddedPostgresError]) -> None:
+    error = failure(ClusterNotCreated, "initdb failed:", output, where=Path("/x"), remedy="look")
     assert type(error) is kind
     assert isinstance(error, EmbeddedPostgresError)
     assert error.remedy

@@ -25,7 +25,7 @@ def crash(url: str) -> None:
         connection.execute("select pg_sleep(60)")
 
 
-def never_asked(url: str) -> None:
+def fail_if_asked(url: str) -> None:
     raise AssertionError("the verdict is known")
 
 
@@ -48,7 +48,7 @@ def test_a_crashing_build_starts_without_the_extension(
     assert not embedded.verdict.available
     assert "signal 4: Illegal instruction" in embedded.verdict.reason
 
-    assert not embed(installation=own, probe=never_asked).verdict.available
+    assert not embed(installation=own, probe=fail_if_asked).verdict.available
     kept = json.loads((own / "probe.json").read_text())
     (own / "probe.json").write_text(json.dumps({**kept, "processor": "another one"}))
     with embed(installation=own) as url, psycopg.connect(url) as connection:

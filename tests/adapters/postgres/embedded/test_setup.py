@@ -130,15 +130,15 @@ def test_text_search_knows_punctuation_and_capitals_beyond_ascii(
 
 def test_passwords_are_random_and_in_no_command_line(embed: Embed, home: Path) -> None:
     with embed(), embed(home / "other"):
-        made = [
+        passwords = [
             Passwords.read(folder).of(role)
             for folder in (home / "postgres", home / "other" / "postgres")
             for role in (ROLE, SUPERUSER)
         ]
         shown = b"".join(_command_lines())
-    assert len(set(made)) == 4
+    assert len(set(passwords)) == 4
     assert b"log_directory" in shown  # the server's command line was among them
-    assert not [password for password in made if password.encode() in shown]
+    assert not [password for password in passwords if password.encode() in shown]
 
 
 def _command_lines() -> Iterator[bytes]:

@@ -55,7 +55,7 @@ async def test_the_worker_analyzes_what_is_outdated(
     assert await search(store, "緑茶") == ids(2)
     assert await search(store, "Straßen") == ids(1)
     then = WordQuery("Haus", as_of=first.updated_at)
-    assert [one.id for one in await store.search_words(OWNER, EVERYWHERE, then)] == ids(1)
+    assert [hit.id for hit in await store.search_words(OWNER, EVERYWHERE, then)] == ids(1)
     assert positions(database_url) == before, "no client has to pull them again"
     with psycopg.connect(database_url) as connection:
         kept = connection.execute("select distinct analyzer from memories").fetchall()

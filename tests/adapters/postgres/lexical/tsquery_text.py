@@ -24,7 +24,7 @@ def tokens(text: str) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    return [_unquoted(token) for token in tokens(text) if token.startswith("'")]
+    return [_unquote(token) for token in tokens(text) if token.startswith("'")]
 
 
 def truth_table(text: str, columns: Mapping[str, int]) -> int:
@@ -48,7 +48,7 @@ def truth_table(text: str, columns: Mapping[str, int]) -> int:
     def one() -> int:
         token = left.pop(0)
         if token != "(":
-            return columns[_unquoted(token)]
+            return columns[_unquote(token)]
         value = either()
         assert left.pop(0) == ")"
         return value
@@ -66,5 +66,5 @@ def columns_of(names: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     return _ESCAPED.sub(lambda found: found[1] or "'", token[1:-1])

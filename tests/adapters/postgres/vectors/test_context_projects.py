@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from tests.conformance.places import embed_all
 from tests.conformance.samples import OWNER, ids
-from tests.conformance.vectors.test_context import claimed, talking, turn
-from tests.conformance.vectors.test_context_projects import said
+from tests.conformance.vectors.test_context import claim_by_number, store_turns, turn
+from tests.conformance.vectors.test_context_projects import get_texts
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -48,6 +48,10 @@ async def test_moving_turns_and_editing_the_next_one_do_not_deadlock(
             mover.execute(_MOVE, ("red", ids(2)[0]))
             mover.commit()
             assert await editing
-        assert said(await claimed(vectors, space)) == {1: "a", 2: "b\na", 3: "edited\na\nb"}
+        assert get_texts(await claim_by_number(vectors, space)) == {
+            1: "a",
+            2: "b\na",
+            3: "edited\na\nb",
+        }
 
-    await talking(emptied_database_url, turns, then)
+    await store_turns(emptied_database_url, turns, then)

@@ -57,7 +57,7 @@ async def test_drop_space_refuses_a_space_that_was_opened_again(
         await store.add(memory(1))
         await embed_all(vectors, a)
         await vectors.give_up(b)
-        (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
+        (seen,) = [space for space in await vectors.spaces() if space.is_given_up]
         (b,) = await open_all(vectors, B)
         await embed_all(vectors, b)
         if state == "former":
@@ -139,17 +139,17 @@ async def test_drop_space_does_not_wait_for_edits(emptied_database_url: str) -> 
         await editor.execute(edit, (ids(3)[0],))
         # It holds that turn's rows and those of the next, whose vectors have its words.
         removing = asyncio.create_task(vectors.drop_space(b))
-        while await left_of(store, b) != ids(3, 4):  # noqa: ASYNC110  # no notification
+        while await list_remaining(store, b) != ids(3, 4):  # noqa: ASYNC110  # no notification
             await asyncio.sleep(0.01)
         await editor.execute(edit, (ids(1)[0],))
         assert not removing.done()
         await editor.commit()
         await removing
         assert await vectors.spaces() == [a]
-        assert await left_of(store, b) == []
+        assert await list_remaining(store, b) == []
 
 
-async def left_of(store: PostgresStore, space: StoredSpace) -> Sequence[object]:
+async def list_remaining(store: PostgresStore, space: StoredSpace) -> Sequence[object]:
     found = await rows(
         store, "select memory_id from embeddings where space_id = %s order by 1", space.id
     )

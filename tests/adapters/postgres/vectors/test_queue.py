@@ -123,7 +123,7 @@ async def test_the_delay_grows(emptied_database_url: str) -> None:
         )
 
 
-async def test_the_ear_is_opened_again_after_its_connection_broke(
+async def test_the_listener_reconnects_after_its_connection_broke(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):

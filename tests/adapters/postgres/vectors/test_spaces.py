@@ -114,7 +114,7 @@ async def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_swit
         back = await vectors.open_space("compass", SPACE)
         assert await embed_all(vectors, back, NORTH) == 1
         await vectors.activate(back)
-        assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
+        assert [space.state for space in await vectors.spaces()] == ["active", "retired"]
 
 
 async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs a command in this process as one of its own would run it."""
+"""Runs a command in this process as a separate process would run it."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def run_command(
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
-    return Result(code, _written(stdout), _written(stderr))
+    return Result(code, _read_written(stdout), _read_written(stderr))
 
 
-def _written(stream: TextIOWrapper) -> str:
+def _read_written(stream: TextIOWrapper) -> str:
     stream.flush()
     buffer = stream.buffer
     assert isinstance(buffer, BytesIO)

@@ -40,7 +40,7 @@ MEMORIES = tuple(
 )
 BY_ID = {memory.id: memory for memory in MEMORIES}
 
-# Words that are stored, pieces of both query languages, and anything at all.
+# Stored words, pieces of both query languages, and anything else.
 pieces = st.sampled_from(
     (
         *("harbour", "bridge", "one", "🦀", "content:", "AND", "OR", "NOT", "NEAR(", "<->", "--"),
@@ -48,7 +48,7 @@ pieces = st.sampled_from(
     )
 )
 queries = any_text | st.lists(pieces | any_text, max_size=12).map(" ".join)
-# A scope reaches a store checked: its names are texts that a memory could have.
+# A scope is checked before it reaches a store: its names are texts that a memory could have.
 names = any_text.filter(lambda text: unstorable(text) is None) | st.sampled_from(
     ("alpha", "beta", "s1", "s2", "red", "dark green", "", "%")
 )

@@ -1,4 +1,4 @@
-"""Edits in place: the one thing changes, and every other character stays."""
+"""Edits in place: one thing changes, and every other character stays."""
 
 from __future__ import annotations
 

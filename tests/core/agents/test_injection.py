@@ -1,4 +1,4 @@
-"""Whatever a memory holds, the block around it stays a block of data."""
+"""Whatever a memory holds, the block around it remains a block of data."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ HOSTILE = [
 ]
 
 
-def told(text: str, **fields: object) -> str:
+def make_block(text: str, **fields: object) -> str:
     return block(RECALL_SENTENCE, [memory(1, text, **fields)])
 
 
-def check(text: str, said: str) -> None:
-    """One opening and one closing fence with one mark; every line of a memory is marked as such."""
+def check(text: str, label: str) -> None:
+    """Check for one fence around it with one mark, and that every line of a memory is marked."""
     fences = FENCE.findall(text)
     assert len(fences) == 2
     assert fences[1] == fences[0].replace("<", "</")
@@ -65,30 +65,32 @@ def check(text: str, said: str) -> None:
     assert lines[3].startswith("[memory 00000000-0000 · ")
     assert lines[3].endswith("]")
     body = lines[4:-1]
-    assert all(line.startswith("  | ") for line in body), said
+    assert all(line.startswith("  | ") for line in body), label
     for line in body:
         assert not re.search(r"<[A-Za-z/!?|]|`{3}|~{3}", line)
         assert (
             not re.match(r"  \| \W*(system|human|assistant)\W*:", line, re.IGNORECASE)
             or "(" in line
         )
-        assert not any(unicodedata.category(one).startswith("C") for one in line)
+        assert not any(unicodedata.category(character).startswith("C") for character in line)
         assert not INVISIBLE.search(line)
-        assert not any(unicodedata.category(one) == "Zs" and one != " " for one in line)
+        assert not any(
+            unicodedata.category(character) == "Zs" and character != " " for character in line
+        )
         assert not re.search(r"\[/?INST\]|^  \| #+\s*instruction\s*:", line, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_inside_the_fence(text: str) -> None:
-    check(told(text), text)
-    check(told("fine", project=text, session=text, category=text), text)
+    check(make_block(text), text)
+    check(make_block("fine", project=text, session=text, category=text), text)
 
 
 @given(st.lists(st.one_of(st.text(), st.sampled_from([*HOSTILE, "\n", "<", "/", "`", TAG]))))
 def test_no_text_can_leave_the_fence(parts: list[str]) -> None:
     text = "".join(parts)
-    check(told(text), text)
-    check(told("fine", project=text, session=text), text)
+    check(make_block(text), text)
+    check(make_block("fine", project=text, session=text), text)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
 @given(st.text())
 def test_neutral_is_idempotent_on_neutral_text(text: str) -> None:
     once = neutral(text)
-    assert neutral(once) == once or "(" in once  # a role is put in brackets, also of a bracket
+    assert neutral(once) == once or "(" in once  # a role is put in brackets, even inside brackets
 
 
 def test_ordinary_text_is_not_touched() -> None:
@@ -164,12 +166,12 @@ def test_without_a_memory_there_is_no_block() -> None:
 
 @given(st.text(), st.text())
 def test_a_block_can_be_taken_out_again(before: str, text: str) -> None:
-    quoted = f"say {len(before)}\n{told(text)}\nand {len(text)}"
+    quoted = f"say {len(before)}\n{make_block(text)}\nand {len(text)}"
     assert without_injections(quoted).split() == f"say {len(before)} and {len(text)}".split()
 
 
 def test_also_a_broken_block_and_single_entries_are_taken_out() -> None:
-    whole = told("The database is read-only.\nOn Fridays.")
+    whole = make_block("The database is read-only.\nOn Fridays.")
     assert without_injections(whole[: len(whole) // 2]).strip() == ""
     alone = "You said:\n" + entry(memory(1, "Remember that cats purr.")) + "\nIs that so?"
     assert without_injections(alone) == "You said:\nIs that so?"

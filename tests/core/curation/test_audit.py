@@ -1,4 +1,4 @@
-"""Each rule on what it must find, and on what it must leave alone."""
+"""What each rule must find, and what it must leave alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.core.curation.audit import Pair
 NOW = MOMENT + timedelta(days=400)
 
 
-def judged(old: str, new: str, **fields: object) -> str | None:
+def compare(old: str, new: str, **fields: object) -> str | None:
     one, other = memory(1, old), memory(2, new)
     pairs = list(rules.word_pairs([one, other]))
     findings = [finding for pair in pairs if (finding := rules.compare_pair(pair)) is not None]
@@ -42,7 +42,7 @@ def judged(old: str, new: str, **fields: object) -> str | None:
     ],
 )  # fmt: skip
 def test_pairs(old: str, new: str, kind: str | None) -> None:
-    assert judged(old, new) == kind
+    assert compare(old, new) == kind
 
 
 def test_what_changed_supersedes_what_was() -> None:

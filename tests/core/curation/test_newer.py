@@ -24,7 +24,7 @@ def contents(hits: list[Hit]) -> list[str]:
     return [each.memory.content for each in hits]
 
 
-def test_an_update_stands_before_what_it_updates_and_says_why() -> None:
+def test_an_update_ranks_before_what_it_updates_and_says_why() -> None:
     other = hit(2, "Ada prefers tea.", 3)
     found = put_newer_first([hit(1, OLD), other, hit(3, NEW, 9)])
     assert contents(found) == [NEW, OLD, other.memory.content]

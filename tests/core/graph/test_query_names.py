@@ -1,4 +1,4 @@
-"""Which names a query holds when its capitals tell nothing."""
+"""Which names a query holds when its capitals do not show them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ KNOWN = {
         ("was john lennon's brother in new york?", ["john lennon", "new york"]),
         ("where is the bank of england", ["bank of england"]),
         ("JOHN LENNON AND ADA LOVELACE", ["john lennon", "ada lovelace"]),
-        ("did john, lennon and ada; lovelace meet", []),  # no name runs on behind a comma
-        ("what is the band that john plays in", []),  # one word alone is no name
+        ("did john, lennon and ada; lovelace meet", []),  # no name continues after a comma
+        ("what is the band that john plays in", []),  # a single word is not a name
         ("does gene expression depend on vitamin d in type 1", []),
         ("john lennon or john lennon", ["john lennon"]),
-        ("Did john lennon play?", []),  # who writes one capital writes those of names
+        ("Did john lennon play?", []),  # who capitalizes one word capitalizes names
         ("", []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which names may be one, and what becomes of a new one."""
+"""Which names may be the same, and how a new one is resolved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from recollect.core.graph.resolution import MERGE_FROM, Neighbour, is_compared, 
         ("Pocahontas Mound A", "Pocahontas Mound B", False),
         ("Korea", "South Korea", False),
         ("Middle Ages", "Late Middle Ages", False),
-        ("Civil War", "Civil War", True),  # "civil" is made of Roman letters, and is no number
+        ("Civil War", "Civil War", True),  # "civil" has only Roman digits, but is no number
     ],
 )
 def test_what_speaks_against_two_names_being_one(one: str, other: str, may: bool) -> None:

@@ -1,4 +1,4 @@
-"""Any text is a legal query: what becomes of it, and that nothing of it is an operator."""
+"""Any text is a legal query: how it is cleaned, and that nothing in it is an operator."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_storable_text_can_be_encoded(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "noun", "told"),
+    ("number", "noun", "expected"),
     [
         (0, "memory", "0 memories"),
         (1, "memory", "1 memory"),
@@ -93,5 +93,5 @@ def test_storable_text_can_be_encoded(text: str) -> None:
         (5051, "file", "5,051 files"),
     ],
 )
-def test_counted_uses_singular_and_plural(number: int, noun: str, told: str) -> None:
-    assert counted(number, noun) == told
+def test_counted_uses_singular_and_plural(number: int, noun: str, expected: str) -> None:
+    assert counted(number, noun) == expected

@@ -29,7 +29,7 @@ VARYING = (
 
 
 def transcript() -> list[tuple[str, str]]:
-    """Each command of the console block, and the output shown below it."""
+    """Return each command of the console block with the output shown below it."""
     (block,) = re.findall(r"```console\n(.*?)```", README.read_text(), re.DOTALL)
     steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     return [(command, output) for command, _, output in (step.partition("\n") for step in steps)]

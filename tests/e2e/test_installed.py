@@ -29,10 +29,10 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+        inherited = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
         folder = str(self.path.parent)
         return {
-            **kept,
+            **inherited,
             "HOME": str(self.home),
             "PATH": f"{folder}:/usr/bin:/bin",
             "RECOLLECT_HOME": str(self.home / "memories"),

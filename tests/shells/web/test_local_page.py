@@ -27,7 +27,7 @@ def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> str:
-    """Run a command on the store of a home; what it prints."""
+    """Run a command on the store of a home and return what it prints."""
     ran = subprocess.run(
         [*COMMAND, *arguments],
         env=environment(home, variables),

@@ -207,6 +207,15 @@ document.getElementById("sign-out").addEventListener("click", () => {
   askForKey();
 });
 document.addEventListener("recollect:rejected", rejectKey);
+document.addEventListener("keydown", (event) => {
+  const isTyped = event.target.closest("input, textarea, select");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyped) return;
+  const search = main.querySelector("input[type=search]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+  search.select();
+});
 window.addEventListener("hashchange", () => {
   const code = takeLink();
   if (code) openLink(code);

@@ -1,7 +1,8 @@
 """Install Recollect like a program: its own environment, and `recollect` in a `bin` folder.
 
     install.py --prefix ~/.local              PREFIX/lib/recollect/…, PREFIX/bin/recollect
-    install.py --prefix ~/.local --uninstall  take both away; memories stay where they are
+    install.py --prefix ~/.local --uninstall  remove both and the entries in agents' settings;
+                                              memories stay where they are
 
 Each install builds a fresh environment beside the last one and then switches the link, so an
 interrupted one leaves the old program working.
@@ -33,12 +34,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Install Recollect like a program.")
     parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
     parser.add_argument("--uninstall", action="store_true")
+    parser.add_argument("--keep-agents", action="store_true", help="leave agents' settings alone")
     parser.add_argument("--extras", action="store_true", help="with the benchmark and all extras")
     options = parser.parse_args()
     prefix = options.prefix.expanduser().absolute()
     library, link = prefix / "lib" / "recollect", prefix / "bin" / "recollect"
     if options.uninstall:
-        uninstall(library, link)
+        uninstall(library, link, keep_agents=options.keep_agents)
         return
     if (link.exists() or link.is_symlink()) and not is_ours(link, library):
         raise SetUpFailed(
@@ -85,12 +87,15 @@ def is_ours(link: Path, library: Path) -> bool:
     return link.is_symlink() and link.readlink().is_relative_to(library)
 
 
-def uninstall(library: Path, link: Path) -> None:
+def uninstall(library: Path, link: Path, *, keep_agents: bool) -> None:
     if not library.exists() and not is_ours(link, library):
         print(f"make install has installed nothing below {link.parent.parent}.")
         return
     removed = [library]
     if is_ours(link, library):
+        command = [str(link), "uninstall", *(["--keep-agents"] if keep_agents else [])]
+        if subprocess.run(command, check=False).returncode:
+            print("Some agents' settings still name Recollect; remove those entries by hand.")
         link.unlink()
         removed.append(link)
     shutil.rmtree(library, ignore_errors=True)

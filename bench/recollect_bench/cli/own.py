@@ -12,7 +12,7 @@ from rich.text import Text
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
-from recollect.core.text.analysis import clean_query, unstorable
+from recollect.core.text.analysis import clean_query, find_unstorable
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
 from recollect.wiring import open_service
@@ -150,7 +150,7 @@ class Person:
         """Read a question that its stratum allows, or an empty string."""
         while True:
             text = Prompt.ask(what, default="", show_default=False, console=self._console).strip()
-            if fault := unstorable(text):
+            if fault := find_unstorable(text):
                 self._console.print(f"the question contains {fault}")
             elif given := self._words.given_away(label.stratum, text, tuple(label.gold)):
                 words = ", ".join(sorted(given))

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 CORPUS: Final = "corpus.jsonl"
 QUERIES: Final = "queries.jsonl"
@@ -254,7 +254,7 @@ class _Source:
             return str(found)
         if found is not None and not isinstance(found, str):
             raise self.fault(line, f"{field!r} is not text", f"Write {field!r} in quotes.")
-        if found is not None and (what := unstorable(found)):
+        if found is not None and (what := find_unstorable(found)):
             raise self.fault(line, f"{field!r} holds {what}", "Take that character out.")
         return found
 

@@ -1,4 +1,4 @@
-"""Finished runs are kept, and only used for what they are."""
+"""Finished runs are cached, and reused only for the same data, settings and models."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ DATA = evaluation_set("facts", ["all"] * 5)
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     cache = RunCache(tmp_path, "minilm")
-    made = run(DATA, "default", right(DATA, 3))
-    assert cache.read(DATA, made.config) is None
-    cache.write(DATA, [made])
-    assert cache.read(DATA, made.config) == made
+    finished = run(DATA, "default", right(DATA, 3))
+    assert cache.read(DATA, finished.config) is None
+    cache.write(DATA, [finished])
+    assert cache.read(DATA, finished.config) == finished
 
 
 def test_a_run_of_other_data_settings_or_models_is_not_used(tmp_path: Path) -> None:
     cache = RunCache(tmp_path, "minilm")
-    made = run(DATA, "default", right(DATA, 3))
-    cache.write(DATA, [made])
-    assert cache.read(replace(DATA, digest="1" * 64), made.config) is None
+    finished = run(DATA, "default", right(DATA, 3))
+    cache.write(DATA, [finished])
+    assert cache.read(replace(DATA, digest="1" * 64), finished.config) is None
     fewer = replace(DATA, documents=DATA.documents[1:])
-    assert cache.read(fewer, made.config) is None
-    other = replace(made.config, settings={"depth": 20})
+    assert cache.read(fewer, finished.config) is None
+    other = replace(finished.config, settings={"depth": 20})
     assert cache.read(DATA, other) is None
-    assert RunCache(tmp_path, "mpnet").read(DATA, made.config) is None
+    assert RunCache(tmp_path, "mpnet").read(DATA, finished.config) is None

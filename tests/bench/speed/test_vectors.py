@@ -1,4 +1,4 @@
-"""The vectors of a large store are the same in every run, and lie where they are said to lie."""
+"""The vectors of a large store are the same in every run, and distributed as documented."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect_bench.speed.vectors import Subjects, scattered
 CORPUS = Corpus.seeded(3)
 
 
-def test_a_memory_s_vector_follows_from_the_memory_and_lies_among_the_texts() -> None:
+def test_a_memory_s_vector_is_reproducible_and_close_to_one_or_two_texts() -> None:
     among = np.eye(50, 64, dtype=np.float32)
     memories = list(islice(CORPUS.memories(0, 200), 200))
     vectors = scattered(among, memories)
@@ -28,8 +28,8 @@ def test_a_memory_s_vector_follows_from_the_memory_and_lies_among_the_texts() ->
 def test_subjects_of_sets_are_their_texts_and_questions_in_a_fixed_choice() -> None:
     data = synthetic_set()
     subjects = Subjects.of_sets([data], seed=1)
-    assert set(subjects.texts) <= {one.content for one in data.documents}
-    assert set(subjects.questions) <= {one.text for one in data.questions}
+    assert set(subjects.texts) <= {document.content for document in data.documents}
+    assert set(subjects.questions) <= {question.text for question in data.questions}
     assert subjects.questions
     assert subjects == Subjects.of_sets([data], seed=1)
     assert subjects != Subjects.of_sets([data], seed=2)

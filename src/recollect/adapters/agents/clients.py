@@ -101,18 +101,16 @@ def slots(client: Client, machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     return client.slots(machine, scope)
 
 
-def _json_server(
-    path: PurePath, key: str = "mcpServers", *, comments: bool = False, typed: bool = False
-) -> Slot:
+def _json_server(path: PurePath, key: str = "mcpServers", *, typed: bool = False) -> Slot:
     def put(text: str, command: Command) -> str:
         entry: dict[str, Any] = {"type": "stdio"} if typed else {}
-        return json_entries.with_server(text, key, {**entry, **command.server()}, comments=comments)
+        return json_entries.with_server(text, key, {**entry, **command.server()})
 
     def runs(text: str) -> list[str] | None:
-        entry = json_entries.server_in(text, key, comments=comments)
+        entry = json_entries.server_in(text, key)
         return None if entry is None else [entry["command"], *entry["args"]]
 
-    take = partial(json_entries.without_server, key=key, comments=comments)
+    take = partial(json_entries.without_server, key=key)
     return Slot(path, "MCP server", put, take, runs)
 
 
@@ -152,7 +150,7 @@ def _claude_desktop(machine: Machine, _: Scope) -> tuple[Slot, ...]:
 
 def _cursor(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     base = machine.home if scope == "user" else machine.folder
-    return (_json_server(base / ".cursor" / "mcp.json", comments=True),)
+    return (_json_server(base / ".cursor" / "mcp.json"),)
 
 
 def _vscode(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
@@ -161,7 +159,7 @@ def _vscode(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
         if scope == "user"
         else machine.folder / ".vscode" / "mcp.json"
     )
-    return (_json_server(path, "servers", comments=True, typed=True),)
+    return (_json_server(path, "servers", typed=True),)
 
 
 def _codex(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
@@ -175,7 +173,7 @@ def _codex(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
 
 def _gemini(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     base = machine.home if scope == "user" else machine.folder
-    return (_json_server(base / ".gemini" / "settings.json", comments=True),)
+    return (_json_server(base / ".gemini" / "settings.json"),)
 
 
 _BOTH: Final[tuple[Scope, ...]] = ("user", "project")

@@ -12,7 +12,7 @@ _MODULE: Final = ["-m", "recollect.main"]
 _OURS: Final = re.compile(r"(?:.*[\\/])?recollect(?:\.exe)?", re.IGNORECASE)
 _HOOK: Final = re.compile(
     r"""^(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<bare>\S+))"""
-    r"(?:\s+-m\s+(?P<module>recollect\.main))?\s+hook\s+(?P<verb>recall|brief|capture|compact)\s*$"
+    r"(?:\s+-m\s+(?P<module>recollect\.main))?\s+hook\s+(?P<verb>recall|brief|capture|compact)(?:\s*\|\|\s*true)?\s*$"
 )
 
 
@@ -28,9 +28,11 @@ class Command:
         return {"command": self.program, "args": [*self.before, "mcp"]}
 
     def hook(self, verb: str) -> str:
-        """One shell line, as all versions of the client read it."""
-        words = (self.program, *self.before)
-        return " ".join([*(_quote(word) for word in words), "hook", verb])
+        """One shell line, as all versions of the client read it. A program that has been removed
+        must not report an error before each prompt; some Windows shells do not know `||`.
+        """
+        words = [*(_quote(word) for word in (self.program, *self.before)), "hook", verb]
+        return " ".join(words if "\\" in self.program else [*words, "||", "true"])
 
 
 def is_our_server(entry: object) -> bool:

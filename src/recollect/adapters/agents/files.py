@@ -1,12 +1,13 @@
 """Change a person's file so that it is never half written, lost or mangled.
 
-The new text is written beside the file, flushed to disk and moved into place; first, a backup is
+The new text is written next to the file, flushed to disk and moved into place; first, a backup is
 made that no later run overwrites. Concurrent changes are detected, and the edit is applied again to
 the new content.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from recollect.core.errors import Conflict, InvalidInput, StoreError
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _ATTEMPTS: Final = 5
+_BACKUP: Final = ".recollect-backup-"
 _NEW_MODE: Final = 0o600  # such files come to hold keys
 
 
@@ -39,8 +41,8 @@ def read(path: Path) -> str:
     return _text(_bytes(path), path)
 
 
-def edit(path: Path, change: Callable[[str], str]) -> Edited:
-    """Replace the text with the result of `change`."""
+def edit(path: Path, change: Callable[[str], str | None]) -> Edited:
+    """Replace the text with the result of `change`; None removes the file."""
     target = Path(os.path.realpath(path))
     for _ in range(_ATTEMPTS):
         before = _bytes(target)
@@ -48,6 +50,9 @@ def edit(path: Path, change: Callable[[str], str]) -> Edited:
         changed = change(text)
         if changed == text:
             return Edited(path, changed=False)
+        if changed is None:
+            target.unlink(missing_ok=True)
+            return Edited(path, changed=True)
         try:
             backup = _backup(target) if before is not None else None
             if _replace(target, before, changed):
@@ -60,6 +65,12 @@ def edit(path: Path, change: Callable[[str], str]) -> Edited:
         f"{path} is being changed by another program",
         remedy="Close the client it belongs to, and try again.",
     )
+
+
+def backups(path: Path) -> list[Path]:
+    """The backups of a file, oldest first."""
+    target = Path(os.path.realpath(path))
+    return sorted(target.parent.glob(f"{glob.escape(target.name)}{_BACKUP}*"))
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -95,7 +106,7 @@ def _backup(path: Path) -> Path:
     while True:
         number += 1
         more = "" if number == 1 else f"-{number}"
-        backup = path.with_name(f"{path.name}.recollect-backup-{stamp}{more}")
+        backup = path.with_name(f"{path.name}{_BACKUP}{stamp}{more}")
         try:
             handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_MODE)
         except FileExistsError:

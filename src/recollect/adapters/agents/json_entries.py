@@ -24,37 +24,37 @@ MATCHERS: Final = {"SessionStart": "startup|resume|clear|compact"}
 _NEW: Final = "{\n}\n"
 
 
-def with_server(text: str, key: str, entry: Mapping[str, Any], *, comments: bool) -> str:
+def with_server(text: str, key: str, entry: Mapping[str, Any]) -> str:
     """The text with our server under `key`."""
     text = _start_text(text)
-    servers = _servers(text, key, comments=comments)
+    servers = _servers(text, key)
     there = servers.get(NAME)
     if there is None:
-        return jsonc.put(text, (key, NAME), dict(entry), comments=comments)
+        return jsonc.put(text, (key, NAME), dict(entry))
     _check_ours(there)
     for name, value in entry.items():
         if there.get(name) != value:
-            text = jsonc.put(text, (key, NAME, name), value, comments=comments)
+            text = jsonc.put(text, (key, NAME, name), value)
     return text
 
 
-def without_server(text: str, key: str, *, comments: bool) -> str:
+def without_server(text: str, key: str) -> str:
     """The text without our server, and without a list of servers that would be empty."""
     if not text.strip():
         return text
-    servers = _servers(text, key, comments=comments)
+    servers = _servers(text, key)
     if NAME not in servers:
         return text
     _check_ours(servers[NAME])
     path = (key,) if len(servers) == 1 else (key, NAME)
-    return jsonc.remove(text, path, comments=comments)
+    return jsonc.remove(text, path)
 
 
-def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | None:
+def server_in(text: str, key: str) -> Mapping[str, Any] | None:
     """Our server's current entry; Conflict if the name is taken."""
     if not text.strip():
         return None
-    entry = _servers(text, key, comments=comments).get(NAME)
+    entry = _servers(text, key).get(NAME)
     if entry is not None:
         _check_ours(entry)
     return entry
@@ -102,7 +102,7 @@ def has_plugin(text: str) -> bool:
     """Whether Claude Code already runs the plugin: hooks would run twice."""
     if not text.strip():
         return False
-    enabled = _object(text, comments=False).get("enabledPlugins")
+    enabled = _object(text).get("enabledPlugins")
     names = enabled if isinstance(enabled, dict) else {}
     return any(on is True and name.split("@")[0] == NAME for name, on in names.items())
 
@@ -111,25 +111,25 @@ def _start_text(text: str) -> str:
     return _NEW if text.strip() in ("", "{}") else text
 
 
-def _servers(text: str, key: str, *, comments: bool) -> dict[str, Any]:
-    servers = _object(text, comments=comments).get(key, {})
+def _servers(text: str, key: str) -> dict[str, Any]:
+    servers = _object(text).get(key, {})
     if not isinstance(servers, dict):
         raise _odd(f"its {key!r} is not an object of servers")
     return servers
 
 
-def _object(text: str, *, comments: bool) -> dict[str, Any]:
+def _object(text: str) -> dict[str, Any]:
     try:
-        value = jsonc.parse(text, comments=comments).value
+        value = jsonc.parse(text).value
     except jsonc.NotJson as error:
-        raise _odd(f"it is not {'JSON with comments' if comments else 'JSON'}: {error}") from error
+        raise _odd(f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise _odd("it is not a JSON object")
     return value
 
 
 def _groups(text: str, event: str) -> list[Any]:
-    hooks = _object(text, comments=False).get("hooks", {})
+    hooks = _object(text).get("hooks", {})
     if not isinstance(hooks, dict):
         raise _odd("its 'hooks' is not an object of events")
     groups = hooks.get(event, [])
@@ -151,7 +151,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
 
 def _find_emptied(text: str, path: jsonc.Path) -> jsonc.Path:
     """The largest thing on the path that contains nothing else."""
-    value: Any = jsonc.parse(text, comments=False).value
+    value: Any = jsonc.parse(text).value
     sizes: list[int] = []
     for step in path:
         # A group is more than its list of hooks, but without one it means nothing.

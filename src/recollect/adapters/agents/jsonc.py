@@ -52,9 +52,11 @@ class Member:
     node: Node
 
 
-def parse(text: str, *, comments: bool) -> Node:
-    """The whole text as one value; `comments` also allows trailing commas."""
-    reader = _Reader(text, comments=comments)
+def parse(text: str) -> Node:
+    """The whole text as one value. Comments and trailing commas are allowed: people write them, and
+    a client that reads none of them reports the file itself.
+    """
+    reader = _Reader(text)
     at = reader.skip(0)
     node = reader.value(at, 0)
     rest = reader.skip(node.end)
@@ -63,36 +65,35 @@ def parse(text: str, *, comments: bool) -> Node:
     return node
 
 
-def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
+def put(text: str, path: Path, value: object) -> str:
     """The text with this value at the path; missing objects on the way are created. A number in the
     path is an index in an array; its length appends an element.
     """
-    root = parse(text, comments=comments)
+    root = parse(text)
     node, depth = _deepest(root, path)
     if depth == len(path):
         written = _dump(value, _Layout.of(text, node.start))
         changed = text[: node.start] + written + text[node.end :]
     else:
         changed = _add_item(text, node, path[depth], _nest(path[depth + 1 :], value))
-    _prove(changed, _with(root.value, path, value), comments=comments)
+    _prove(changed, _with(root.value, path, value))
     return changed
 
 
-def remove(text: str, path: Path, *, comments: bool = False) -> str:
+def remove(text: str, path: Path) -> str:
     """The text without the member or element at the path, which must exist."""
-    root = parse(text, comments=comments)
+    root = parse(text)
     owner, _ = _deepest(root, path[:-1])
-    changed = _remove_item(text, owner, path[-1], comments=comments)
-    _prove(changed, _without(root.value, path), comments=comments)
+    changed = _remove_item(text, owner, path[-1])
+    _prove(changed, _without(root.value, path))
     return changed
 
 
 class _Reader:
-    """Reads values with their positions; strict unless comments are allowed."""
+    """Reads values with their positions."""
 
-    def __init__(self, text: str, *, comments: bool) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._comments = comments
 
     def place(self, at: int) -> str:
         line = self._text.count("\n", 0, at) + 1
@@ -102,7 +103,7 @@ class _Reader:
         while at < len(self._text):
             if self._text[at] in _BLANKS:
                 at += 1
-            elif self._comments and (comment := _COMMENT.match(self._text, at)):
+            elif comment := _COMMENT.match(self._text, at):
                 at = comment.end()
             else:
                 break
@@ -162,10 +163,7 @@ class _Reader:
             return at
         if self._text[at : at + 1] != ",":
             raise NotJson(f"a comma or {closing} is missing, {self.place(at)}")
-        following = self.skip(at + 1)
-        if self._text[following : following + 1] == closing and not self._comments:
-            raise NotJson(f"a comma too many, {self.place(at)}")
-        return following
+        return self.skip(at + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +233,12 @@ def _add_item(text: str, owner: Node, step: str | int, value: object) -> str:
     return f"{before}{separator}{written}{',' if rest[1] else ''}{text[end:]}"
 
 
-def _remove_item(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
+def _remove_item(text: str, owner: Node, step: str | int) -> str:
     """The text without one item and one comma; comments beside it stay."""
     items = _items(owner)
     place = list(owner.members).index(step) if isinstance(step, str) else step
     start, end = items[place]
-    reader = _Reader(text, comments=comments)
+    reader = _Reader(text)
     comma = reader.skip(end)
     if text[comma : comma + 1] == ",":
         return _close_gap(text[:start], text[end:comma] + text[comma + 1 :])
@@ -298,9 +296,9 @@ def _without(value: Any, path: Path) -> Any:  # noqa: ANN401  # any JSON value
     return {name: one for name, one in value.items() if name != step}
 
 
-def _prove(text: str, expected: object, *, comments: bool) -> None:
+def _prove(text: str, expected: object) -> None:
     try:
-        if parse(text, comments=comments).value == expected:
+        if parse(text).value == expected:
             return
     except NotJson:
         pass

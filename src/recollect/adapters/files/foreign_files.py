@@ -289,7 +289,7 @@ def _of_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
 
 def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
     """One document; or, for formats that allow it, one object per line."""
-    document = document_of(_all(file), one_a_line=False)
+    document = document_of(_all(file), one_per_line=False)
     tag = "chatgpt" if format == "chatgpt-memories" else "mem0"
     if format == "jsonl" and isinstance(document, list):
         yield from records.record_list(document, reader.most)

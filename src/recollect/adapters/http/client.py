@@ -225,18 +225,18 @@ class RemoteService:
         return await self.ask(STATS, "GET", "stats", is_short=True)
 
     async def settings(self) -> RecallSettings:
-        from recollect.wire.admin import SETTINGS_SAID
+        from recollect.wire.admin import SERVER_SETTINGS
 
-        return await self.ask(SETTINGS_SAID, "GET", "settings", is_short=True)
+        return await self.ask(SERVER_SETTINGS, "GET", "settings", is_short=True)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
-        from recollect.wire.admin import SETTINGS_SAID
+        from recollect.wire.admin import SERVER_SETTINGS
 
         # Checked here as well: values typed on a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        return await self.ask(SETTINGS_SAID, "PATCH", "settings", body=body, is_short=True)
+        return await self.ask(SERVER_SETTINGS, "PATCH", "settings", body=body, is_short=True)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.core.recall.settings import check_log_limit

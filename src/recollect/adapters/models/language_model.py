@@ -22,10 +22,10 @@ import httpx
 from recollect.adapters.models.hosted_api import Failure, HostedApi, can_be_key, refusal
 from recollect.core.agents.capture import Statement
 from recollect.core.agents.capture_answers import INSTRUCTION, material, parse_statements
-from recollect.core.agents.pasted import without_pasted
+from recollect.core.agents.pasted import remove_pasted
 from recollect.core.errors import InvalidInput, ModelSlow, ModelUnavailable
 from recollect.core.graph.extraction import ReadTexts
-from recollect.core.graph.triples import SCHEMA, by_tag
+from recollect.core.graph.triples import SCHEMA, split_by_tag
 from recollect.core.privacy.egress import Egress
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
@@ -249,7 +249,7 @@ def choose_model(
 async def extract(model: AskedModel, said: Sequence[str]) -> list[Statement]:
     """What the model finds worth keeping; ModelUnavailable if it does not answer."""
     allowed = [text for text in said if model.is_here or looks_sensitive(text) is None]
-    own = [text for text in map(without_pasted, allowed) if text.strip()]
+    own = [text for text in map(remove_pasted, allowed) if text.strip()]
     if not own:
         return []
     return parse_statements(await model.ask(INSTRUCTION, material(own)), own)
@@ -334,4 +334,4 @@ def compatible_reader(
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
     """The usable part of an answer; it may be nothing, which counts against the texts."""
-    return ReadTexts(by_tag(read_json(reply.text), tags), reply.tokens)
+    return ReadTexts(split_by_tag(read_json(reply.text), tags), reply.tokens)

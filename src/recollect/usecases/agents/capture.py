@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from recollect.core.agents.capture import Statement, refines, says_no_more
+from recollect.core.agents.capture import Statement, adds_nothing, refines
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
@@ -58,7 +58,7 @@ async def capture(
     for statement in statements:
         memories = await _neighbours(recollect, statement, project)
         same = next(
-            (memory for memory in memories if says_no_more(statement.content, memory.content)), None
+            (memory for memory in memories if adds_nothing(statement.content, memory.content)), None
         )
         # Only captured memories are rewritten, and only by what was said later: what a person wrote
         # stays as it is.

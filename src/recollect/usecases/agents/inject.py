@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from recollect.core.agents.injection import fitting, without_injections
+from recollect.core.agents.injection import fitting, remove_injections
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.relevance import Measure, is_relevant
 from recollect.core.recall.request import Hit, RecallRequest
@@ -41,7 +41,7 @@ def request_for(
     """What to recall for a prompt; None where it asks nothing."""
     if len(prompt) > _MAX_PROMPT:  # what is asked is said at its beginning or its end
         prompt = f"{prompt[: _MAX_PROMPT // 2]}\n{prompt[-_MAX_PROMPT // 2 :]}"
-    asked = clean_query(without_injections(prompt))
+    asked = clean_query(remove_injections(prompt))
     if not asked or asked.startswith("/"):  # a command to the agent, not a question
         return None
     scope = Scope(project=project, with_global=True)

@@ -58,7 +58,7 @@ async def audit(
     memories = current(everything)  # superseded memories are already out of the way
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
-        found += rules.exact_duplicates(memories)
+        found += rules.find_exact_duplicates(memories)
         found += await _of_pairs(memories, owner, neighbours)
     if "stale" in kinds:
         found += filter(None, (rules.stale(memory, now) for memory in memories))
@@ -67,7 +67,7 @@ async def audit(
     if "never-recalled" in kinds and recalls is not None:
         shown, since = await recalls.recalled(owner)
         judged = (
-            rules.never_recalled(memory, since, now, is_recalled=memory.id in shown)
+            rules.find_never_recalled(memory, since, now, is_recalled=memory.id in shown)
             for memory in memories
         )
         found += filter(None, judged)
@@ -79,7 +79,7 @@ async def _of_pairs(
 ) -> list[Finding]:
     """By words, including sensitive memories; by vectors if there are any."""
     found: dict[frozenset[UUID], Finding] = {}
-    for pair in rules.word_pairs(memories):
+    for pair in rules.find_word_pairs(memories):
         if (finding := rules.compare_pair(pair)) is not None:
             found[frozenset(finding.ids)] = finding
     if neighbours is not None:

@@ -26,7 +26,7 @@ from recollect.core.graph.extraction import (
     read_by_rules,
 )
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept, resolve
+from recollect.core.graph.resolution import MIN_NEAR_SIMILARITY, Neighbour, PendingConcept, resolve
 from recollect.core.graph.triples import extraction_of
 from recollect.core.privacy.redaction import safe_message
 from recollect.ports.embedding import Embedders
@@ -204,7 +204,9 @@ async def compare_batch(context: GraphContext) -> Compared | None:
     vectors = await embedder.embed_documents([concept.name for concept in names])
     named = list(zip(names, vectors, strict=True))
     await context.store.keep_vectors(space, named)
-    neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MAX_NEIGHBOURS)
+    neighbours = await context.store.nearest(
+        space, named, least=MIN_NEAR_SIMILARITY, limit=_MAX_NEIGHBOURS
+    )
     stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
     for concept, near in zip(names, neighbours, strict=True):
         found = resolve(concept.name, near)

@@ -13,7 +13,7 @@ from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.graph.concepts import concept_key
 from recollect.core.graph.extraction import MAX_KEY
 from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 from recollect.ports.graph import GraphView
 
 MAX_SHOWN: Final = 100
@@ -94,7 +94,7 @@ class LocalGraph:
 
 
 def _key(name: str, field: str) -> str:
-    key = "" if unstorable(name) else concept_key(name)
+    key = "" if find_unstorable(name) else concept_key(name)
     if not key or len(key) > MAX_KEY:
         raise InvalidInput(
             f"{name[:60]!r} cannot be the name of a concept",

@@ -33,7 +33,7 @@ from recollect.core.errors import (
 )
 from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.late import EmbeddedText, TokenVectors
-from recollect.core.recall.passages import PassageVector, in_context, job_passages
+from recollect.core.recall.passages import PassageVector, job_passages, mix_with_first
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.core.text.passages import Span
@@ -210,7 +210,7 @@ class _Batch:
         if len(vectors) == len(spans):
             self.done.append((job, vectors[0]))
             if spans[1:]:
-                self.passages[job] = [*map(PassageVector, spans, in_context(vectors))]
+                self.passages[job] = [*map(PassageVector, spans, mix_with_first(vectors))]
             del self._made[job]
 
     def _add_tokens(self, piece: _Piece, tokens: TokenVectors | None) -> None:

@@ -13,7 +13,7 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.sql.graph.regroup import regroup
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import StatedFact, each_once
+from recollect.core.graph.stated import StatedFact, merge_repeated
 
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],
@@ -125,7 +125,7 @@ async def _write_single(connection: Connection, owner: str, said: Sequence[State
 
 
 def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
-    statements = each_once(said)
+    statements = merge_repeated(said)
     facts = [statement.fact for statement in statements]
     return {
         "fact_memories": [statement.memory for statement in statements],

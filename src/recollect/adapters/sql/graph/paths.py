@@ -16,7 +16,7 @@ from recollect.adapters.sql.graph.read import HELD, read_evidence
 from recollect.adapters.sql.session import AS_OF, Session, SqlComponent
 from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
 from recollect.core.graph.paths import (
-    EVIDENCE_SHOWN,
+    MAX_EVIDENCE,
     MAX_STEPS,
     FoundPath,
     Link,
@@ -74,7 +74,7 @@ join memory_concepts b
     on b.owner = a.owner and b.$memory = a.$memory and b.concept_id = :there
 join memories m on m.owner = a.owner and m.$number = a.$memory
 where a.owner = :owner and a.concept_id = :here and {_EXISTED}
-order by m.id limit {EVIDENCE_SHOWN}
+order by m.id limit {MAX_EVIDENCE}
 """  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct m.id as memory_id, c.concept_id from memories m

@@ -16,7 +16,7 @@ from recollect.adapters.sqlite.rows import microseconds
 from recollect.adapters.sqlite.schema.graph import UNDATED
 from recollect.adapters.sqlite.session import SqliteSession, run_to_end
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import Group, StatedFact, each_once
+from recollect.core.graph.stated import Group, StatedFact, merge_repeated
 
 _CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"
 _FIND_EDGE: Final = """
@@ -62,7 +62,7 @@ def write_facts(
     """`numbers`: of the memories that say it."""
     touched: set[UUID] = set()
     groups: dict[Group, None] = {}
-    for statement in each_once(said):
+    for statement in merge_repeated(said):
         values = _values(writer, owner, statement, numbers[statement.memory])
         if values is None:
             continue

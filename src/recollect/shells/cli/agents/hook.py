@@ -1,7 +1,6 @@
-"""`recollect hook`: the commands that agents run, described for people, and their log.
+"""`recollect hook`: the help for the commands that agents run, and their log.
 
-Agents never come this way: `main` goes straight to the hooks, without the imports of a command
-line.
+Agents do not use this module: `main` calls the hooks directly, without importing the command line.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _OF: Final = r"(?:des|der|(?:mein|dein|sein|ihr|unser|ein)e[rs])"
 # With its article and what it is of, or a name; or a pronoun. A second noun may belong to it or
 # not: which one is not seen.
 _SUBJECT: Final = re.compile(
-    rf"(?:{_ARTICLE} {_ADJECTIVES}{_CAPITAL}(?: {_OF} {_ADJECTIVES}{_CAPITAL})?"
+    rf"(?:{_ARTICLE} {_ADJECTIVES}{_CAPITAL}(?: {_OF} {_ADJECTIVES}{_CAPITAL})?+"
     rf"|(?:(?:Herr|Frau|Dr\.) )?{_CAPITAL}|ich|du|er|sie|es|wir|ihr|man|alle|niemand)"
     rf" (?!{_CAPITAL}|vo[nm] |und )"
 )

@@ -133,6 +133,24 @@ def test_what_a_person_says_to_remember_is_kept_for_the_project(
     assert contents(cli) == ["The invoices live in the eu-west bucket for seven years."]
 
 
+def test_what_is_about_people_is_found_in_every_project(
+    agent: ScriptedAgent, cli: Cli, tmp_path: Path
+) -> None:
+    agent.ask("My timezone is Europe/Vienna. Our staging server is at staging.example.org.")
+    agent.answer("Noted.")
+    places = {each["content"]: each["project"] for each in cli.json("list")["memories"]}
+    assert places == {
+        "My timezone is Europe/Vienna.": None,
+        "Our staging server is at staging.example.org.": "example.org/ada/shop",
+    }
+    web = repository(tmp_path / "web", "git@example.org:ada/web.git")
+    elsewhere = ScriptedAgent(agent.home, web, session="session-2")
+    assert "Europe/Vienna" in elsewhere.start()
+    elsewhere.ask("My timezone is Europe/Vienna.")
+    elsewhere.answer("Known.")
+    assert len(contents(cli)) == 2
+
+
 @pytest.mark.parametrize(
     ("command", "options"),
     [("forget", ()), ("forget", ("--forever", "--yes")), ("update", ("--content", "Elsewhere"))],

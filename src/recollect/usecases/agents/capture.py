@@ -8,13 +8,13 @@ within the daily limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from recollect.core.agents.capture import Statement, adds_nothing, refines
-from recollect.core.errors import Conflict
+from recollect.core.agents.capture import Statement, adds_nothing, is_personal, refines
+from recollect.core.errors import Conflict, Forbidden
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.ports.service import Service
@@ -50,7 +50,9 @@ async def capture(
     session: str | None,
     allowance: int,
 ) -> Captured:
-    """Store what is new. Credentials make a memory sensitive, as everywhere."""
+    """Store what is new: of the user and other people without a project, so that it is found in
+    all of them. Credentials make a memory sensitive, as everywhere.
+    """
     stored: list[UUID] = []
     refined: list[UUID] = []
     known: list[UUID] = []
@@ -86,17 +88,27 @@ async def capture(
                 category=statement.category,
                 importance=statement.importance,
                 tags=(TAG,),
-                project=project,
+                project=None if is_personal(statement) else project,
                 session=session,
                 said_at=statement.said_at or _LONG_AGO,
             )
             try:
-                memory = await recollect.remember(draft)
+                memory = await _remember(recollect, draft, project)
             except Conflict:
                 removed += 1
             else:
                 (known if memory.was_known else stored).append(memory.id)
     return Captured(tuple(stored), tuple(refined), tuple(known), removed, over)
+
+
+async def _remember(recollect: Service, draft: Draft, project: str | None) -> Memory:
+    try:
+        return await recollect.remember(draft)
+    except Forbidden:
+        if draft.project == project:
+            raise
+        # A key that is limited to this project cannot store what belongs to the user.
+        return await recollect.remember(replace(draft, project=project))
 
 
 async def _neighbours(

@@ -126,7 +126,11 @@ def _match_rules(sentence: str) -> Statement | None:
         kept = neutralize(matched).strip(" ,;:-、，：")
         if not is_self_contained(kept):
             return None
-        return Statement(kept[0].upper() + kept[1:], rule.category, rule.importance)
+        # "Remember: never push to main" is an order, as it is alone.
+        is_wrapped = rule.category == "fact" and len(kept) < len(sentence) - 2
+        inner = _match_rules(kept) if is_wrapped else None
+        category = rule.category if inner is None else inner.category
+        return Statement(kept[0].upper() + kept[1:], category, rule.importance)
     return None
 
 

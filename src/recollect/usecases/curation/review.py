@@ -118,7 +118,7 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
 
 def _reviewer(context: Context) -> str:
     """Who accepts or undoes: whoever it is did not write the text."""
-    return f"{context.actor or 'unknown'}, review"
+    return f"review by {context.actor or 'someone'}"
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:

@@ -31,7 +31,7 @@ async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> C
     found = find_revision(await context.revisions.revisions(owner), reference)
     if keep == "other":
         # Whoever chooses did not write the text.
-        chosen_by = f"{context.actor or 'unknown'}, conflict"
+        chosen_by = f"conflict resolved by {context.actor or 'someone'}"
         await _apply_revision(replace(context, actor=chosen_by), owner, found)
     resolved = replace(found, resolved_at=context.clock.now())
     await context.revisions.resolve(owner, resolved)

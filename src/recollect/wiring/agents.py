@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.adapters.agents import install
-from recollect.adapters.agents.clients import CLIENTS, Client, Scope, client_named, scope_named
+from recollect.adapters.agents.clients import CLIENTS, Client, Scope, find_client, parse_scope
 from recollect.adapters.agents.files import Edited
 from recollect.adapters.agents.install import Installed
 
@@ -34,12 +34,12 @@ class Installer:
 
 def open_installer(client: str, scope: str) -> Installer:
     """InvalidInput names the client or scope that does not exist."""
-    return Installer(client_named(client), scope_named(scope))
+    return Installer(find_client(client), parse_scope(scope))
 
 
 def find_installed(scope: str = "user") -> Iterator[Installed]:
     """Whether Recollect is in the settings of each client that has such a scope."""
-    machine, wanted = install.this_machine(), scope_named(scope)
+    machine, wanted = install.this_machine(), parse_scope(scope)
     for client in CLIENTS.values():
         if wanted in client.scopes:
             yield install.read_installation(client.name, machine, wanted)

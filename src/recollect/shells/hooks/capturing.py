@@ -30,7 +30,7 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
     began = time.monotonic()
     settings = load()
     try:
-        with open_hook_files(environ).one_at_a_time():
+        with open_hook_files(environ).lock_captures():
             outcome = _capture(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
@@ -45,7 +45,7 @@ def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> st
     session = files.session(event.session_key)
     lines, read = _unread(event.transcript, session.state().read)
     said = own_words(lines)
-    count = files.captured_on(datetime.now(UTC).date())
+    count = files.daily_count(datetime.now(UTC).date())
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
     handled = files.handled_statements()

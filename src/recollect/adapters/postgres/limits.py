@@ -13,7 +13,7 @@ class Limits:
     """Up to this size every vector of the scope is compared, and nothing is missed."""
     index_rows: int = 10_000
     """Owners with more vectors get an index; without one, every scope is compared."""
-    most_indexes: int = 40
+    max_indexes: int = 40
     """Per space, for its largest owners: each index slows down every statement on the table."""
     ef_per_row: int = 4
     ef_min: int = 200

@@ -97,7 +97,7 @@ class SqlSpaces(SqlComponent):
             state = (await _lock_existing(session, space)).state
             if state == "active":  # activated by another process, which has set the former space
                 return
-            if state == "retired":  # its vectors may already be being removed
+            if state == "retired":  # some of its vectors may already be removed
                 raise Conflict(
                     f"the space {space.space.name} was dropped in the meantime",
                     remedy="Run `recollect reembed` again: it opens the space again and fills it.",

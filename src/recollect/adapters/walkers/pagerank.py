@@ -45,11 +45,9 @@ class _CachedMatrix:
 class PageRank:
     """A walker; open it as a context, so that no build outlives it."""
 
-    def __init__(
-        self, graph: ConceptGraph, most_bytes: int = MAX_BYTES, rest: float = REST
-    ) -> None:
+    def __init__(self, graph: ConceptGraph, max_bytes: int = MAX_BYTES, rest: float = REST) -> None:
         self._graph = graph
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._rest = rest
         self._cache: OrderedDict[_Key, _CachedMatrix] = OrderedDict()
         self._building: dict[_Key, asyncio.Task[None]] = {}
@@ -126,7 +124,7 @@ class PageRank:
         matrix = await asyncio.to_thread(build, snapshot)
         self._cache[key] = _CachedMatrix(matrix, now() + self._rest * (now() - begun))
         self._cache.move_to_end(key)
-        while len(self._cache) > 1 and self._bytes() > self._most_bytes:
+        while len(self._cache) > 1 and self._bytes() > self._max_bytes:
             self._cache.popitem(last=False)
 
     def _bytes(self) -> int:

@@ -225,7 +225,7 @@ async def _find_indexable(
     ]
     indexable: list[str] = []
     for factor, _, owner in sorted(sizes, key=lambda size: (-size[0] * size[1], size[2])):
-        if len(indexable) == limits.most_indexes:
+        if len(indexable) == limits.max_indexes:
             break
         cursor = await connection.execute(_COUNT, {**params, "owner": owner})
         if factor * (await cursor.fetchone() or {})["found"] > limits.index_rows:

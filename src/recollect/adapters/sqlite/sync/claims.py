@@ -48,7 +48,7 @@ def claim(
     new_id: NewId,
     *,
     sensitive: bool,
-    most_characters: int,
+    max_characters: int,
 ) -> tuple[list[Outgoing], list[Revision]]:
     """Return the next writes, after storing the edit id of each."""
     named = {"owner": owner, "sensitive": sensitive, "limit": limit}
@@ -56,13 +56,13 @@ def claim(
     characters = 0
     for row in writer.execute(_NEXT, named).fetchall():
         characters += len(row["content"] or "")
-        if items and characters > most_characters:
+        if items and characters > max_characters:
             break
         items.append(_outgoing(writer, owner, row, new_id, sensitive=sensitive))
     revisions: list[Revision] = []
     for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
         characters += len(row["fields"])
-        if (items or revisions) and characters > most_characters:
+        if (items or revisions) and characters > max_characters:
             break
         revisions.append(rows.to_revision(row))
     return items, revisions

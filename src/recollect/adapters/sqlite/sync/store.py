@@ -139,7 +139,7 @@ class SqliteSync:
                 limit,
                 self._new_id,
                 sensitive=self._sensitive,
-                most_characters=self.request_characters,
+                max_characters=self.request_characters,
             )
 
         return await self._write(work)

@@ -1,7 +1,7 @@
-"""Finished runs kept on disk, so that a measurement of hours that was stopped continues.
+"""A cache of finished runs on disk, so that an interrupted measurement of hours can continue.
 
-A run is known by its data, its configuration, the model and the code that ranked: after a change of
-the product nothing old is used.
+A run is identified by its data, its configuration, the model and the code that ranked: after a
+change of the product no cached run is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from recollect_bench.data.datasets import EvaluationSet
 from recollect_bench.runs.configs import Config
 from recollect_bench.runs.run import Answer, Run
 
-# What only reports on runs and cannot change one.
+# Code that only reports on runs and cannot change one.
 _REPORTING: Final = ("bench/cli", "bench/reports", "bench/scores", "bench/studies", "shells")
 
 
@@ -31,7 +31,7 @@ class RunCache:
         self._embedder = embedder
 
     def read(self, data: EvaluationSet, config: Config) -> Run | None:
-        """The run, if it was measured."""
+        """Return the run if it was measured."""
         file = self._file(data, config)
         if not file.is_file():
             return None
@@ -63,15 +63,17 @@ class RunCache:
             asdict(config.layout),
             dict(config.settings),
             self._embedder,
-            _code(),
+            _code_digest(),
         ]
         digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
         return self._folder / f"{digest}.json"
 
 
 @cache
-def _code() -> str:
-    """A digest of the installed package, without what only reports. Codecs change rankings, too."""
+def _code_digest() -> str:
+    """Return a digest of the installed package, except reporting code. Codecs change rankings,
+    too.
+    """
     package = Path(recollect.__file__).parent
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*")):

@@ -15,12 +15,21 @@ from pathlib import Path
 from typing import Final
 
 import recollect
+import recollect_bench
 from recollect_bench.data.datasets import EvaluationSet
 from recollect_bench.runs.configs import Config
 from recollect_bench.runs.run import Answer, Run
 
 # Code that only reports on runs and cannot change one.
-_REPORTING: Final = ("bench/cli", "bench/reports", "bench/scores", "bench/studies", "shells")
+_REPORTING: Final = (
+    "recollect/shells",
+    "recollect_bench/cli",
+    "recollect_bench/reports",
+    "recollect_bench/scores",
+    "recollect_bench/studies",
+)
+
+_PACKAGES: Final = [Path(*package.__path__) for package in (recollect, recollect_bench)]
 
 
 class RunCache:
@@ -63,21 +72,19 @@ class RunCache:
             asdict(config.layout),
             dict(config.settings),
             self._embedder,
-            _code_digest(),
+            digest_code(*_PACKAGES),
         ]
         digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
         return self._folder / f"{digest}.json"
 
 
 @cache
-def _code_digest() -> str:
-    """Return a digest of the installed package, except reporting code. Codecs change rankings,
-    too.
-    """
-    package = Path(recollect.__file__).parent
+def digest_code(*packages: Path) -> str:
+    """Return a digest of everything that can change a ranking: code, SQL, word lists and codecs."""
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*")):
-        name = file.relative_to(package).as_posix()
-        if file.suffix in (".py", ".npz") and not name.startswith(_REPORTING):
-            digest.update(name.encode() + b"\0" + file.read_bytes())
+    for folder in packages:
+        for file in sorted(folder.rglob("*")):
+            name = file.relative_to(folder.parent).as_posix()
+            if file.is_file() and "__pycache__" not in name and not name.startswith(_REPORTING):
+                digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from recollect.core.errors import Conflict
 from recollect.core.memory.listing import Listing, Table, check_rows, week_of
 from recollect.core.memory.memory import Memory, clean_scope
 from recollect.usecases.memory import find
@@ -59,23 +58,6 @@ async def _vector_state(context: Context, memory: Memory) -> tuple[VectorState, 
         return "embedded", None
     error = None if context.parked is None else await context.parked(memory.owner, memory.id)
     return ("waiting", None) if error is None else ("parked", error)
-
-
-async def restore(context: Context, owner: str, reference: str) -> Memory:
-    """Restore a forgotten memory; one that is not forgotten is returned unchanged."""
-    memory = await find.get(context, owner, reference, forgotten=True)
-    if memory.deleted_at is None:
-        return memory
-    restored = replace(
-        memory,
-        deleted_at=None,
-        version=memory.version + 1,
-        updated_at=context.clock.now(),
-        changed_by=context.actor,
-    )
-    if not await context.store.replace(restored, based_on=memory.version):
-        raise Conflict(f"memory {memory.id} was changed meanwhile", remedy="Try again.")
-    return restored
 
 
 async def growth(context: Context, owner: str, weeks: int) -> dict[date, int]:

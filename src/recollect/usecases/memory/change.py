@@ -183,5 +183,17 @@ async def forget(context: Context, owner: str, reference: str, *, forever: bool 
     return id
 
 
+async def unforget(context: Context, owner: str, reference: str) -> Memory:
+    """Restore a forgotten memory; one that is not forgotten is returned unchanged."""
+    memory = await find.get(context, owner, reference, forgotten=True)
+    if memory.deleted_at is None:
+        return memory
+    return await rewrite(context, owner, memory.id, _mark_current, forgotten=True)
+
+
 def _mark_forgotten(memory: Memory, now: datetime) -> Memory:
     return replace(memory, deleted_at=now)
+
+
+def _mark_current(memory: Memory, _: datetime) -> Memory:
+    return replace(memory, deleted_at=None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from recollect.core.errors import AmbiguousId, Conflict, NotFound
+from recollect.core.errors import AmbiguousId, NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
-from recollect.usecases.memory.change import forget, update
+from recollect.usecases.memory.change import forget, unforget, update
 from recollect.usecases.memory.remember import remember
 
 
@@ -56,19 +56,7 @@ async def _apply_revision(context: Context, owner: str, revision: Revision) -> N
         await forget(context, owner, reference)
         return
     if current.deleted_at is not None:
-        now = context.clock.now()
-        restored = replace(
-            current,
-            deleted_at=None,
-            version=current.version + 1,
-            updated_at=now,
-            changed_by=context.actor,
-        )
-        if not await context.store.replace(restored, based_on=current.version):
-            raise Conflict(
-                "the memory was changed meanwhile",
-                remedy="Run `recollect conflicts show` again, then decide.",
-            )
+        await unforget(context, owner, reference)
     changes = {
         name: getattr(target, name) for name in revision.fields if name in Changes.__annotations__
     }

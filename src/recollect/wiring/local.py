@@ -105,7 +105,7 @@ async def open_service(
             yield service
         return
     if settings.api_url is not None:
-        async with connect(settings) as remote:
+        async with connect(settings, actor) as remote:
             yield remote
         return
     async with (
@@ -417,11 +417,13 @@ def open_recall_log(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog
     return recall_log(SqliteRecalls(store.threads), SystemClock())
 
 
-def connect(settings: Settings) -> RemoteService:
+def connect(settings: Settings, actor: str = "cli") -> RemoteService:
     """Return a client for the server at RECOLLECT_API_URL."""
     from recollect.adapters.http.client import RemoteService
 
-    return RemoteService(settings.api_url or "", key_of(settings), timeouts=settings.timeouts)
+    return RemoteService(
+        settings.api_url or "", key_of(settings), timeouts=settings.timeouts, client=actor
+    )
 
 
 def open_store(settings: Settings) -> SqliteStore:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.adapters.agents.agent import ScriptedAgent
 from tests.serving import Running
 from tests.shells.api.test_roles import call, outgoing
 from tests.strategies import new_id
@@ -59,6 +61,23 @@ def test_a_key_may_name_its_project_in_short(own_server: Running) -> None:
         changed = shop.patch(f"memories/{memory['id']}", json={"project": "ada/shop"})
         assert changed.json()["project"] == whole
         assert shop.get("memories", params={"project": "web"}).status_code == 403
+
+
+def test_what_is_captured_about_the_user_stays_inside(sides: Sides, tmp_path: Path) -> None:
+    agent = ScriptedAgent(
+        tmp_path,
+        tmp_path,
+        settings={
+            "RECOLLECT_API_URL": sides.server.url,
+            "RECOLLECT_API_KEY": sides.key,
+            "RECOLLECT_SYNC": "off",
+            "RECOLLECT_PROJECT": "shop",
+        },
+    )
+    agent.ask("My timezone is Europe/Vienna.")
+    agent.answer("Noted.")
+    listed = sides.shop.get("memories").json()["memories"]
+    assert "My timezone is Europe/Vienna." in [memory["content"] for memory in listed]
 
 
 def test_reads_stay_inside(sides: Sides) -> None:

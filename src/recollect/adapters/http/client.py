@@ -26,7 +26,7 @@ from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import is_loopback
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
-from recollect.wire.plain import to_plain
+from recollect.wire.plain import CLIENT_HEADER, to_plain
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -76,6 +76,7 @@ class RemoteService:
         timeouts: Timeouts = TIMEOUTS,
         sleep: Sleep = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
+        client: str = "api",
     ) -> None:
         address = url.strip().rstrip("/")
         self._url = _check_url(address)
@@ -86,7 +87,7 @@ class RemoteService:
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
-            headers={"Authorization": f"Bearer {_check_key(key)}"},
+            headers={"Authorization": f"Bearer {_check_key(key)}", CLIENT_HEADER: client},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # Certificates take 50 ms to load, and plain http does not need them.

@@ -149,7 +149,12 @@ def ask(
 
     async def run() -> Answer:
         async with open_service(
-            chosen, by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
+            chosen,
+            by_meaning=by_meaning,
+            catching_up=catching_up,
+            on_write=_written.set,
+            # An agent, a script or a pipe runs commands without one.
+            actor="terminal" if sys.stdin is not None and sys.stdin.isatty() else "cli",
         ) as memory:
             return await question(memory)
 

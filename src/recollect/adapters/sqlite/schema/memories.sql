@@ -1,28 +1,13 @@
 -- `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
--- Short columns come first: a scope is then checked without reading the texts. `extra`: fields that
--- a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
+-- The content is the last of the fields: a scope is then checked without reading it. `extra`: fields
+-- that a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
 -- analyzed it: by which version, and in which languages.
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    $added,
     analyzer INTEGER NOT NULL,
     languages TEXT NOT NULL,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
+    $fields,
     extra TEXT NOT NULL DEFAULT '{}',
-    links TEXT NOT NULL DEFAULT '[]',
     content_terms TEXT NOT NULL,
     keyword_terms TEXT NOT NULL,
     tag_terms TEXT NOT NULL,
@@ -147,23 +132,8 @@ CREATE TABLE outbox (
 -- base: what a waiting change was made from; sent: what was sent and not answered yet.
 CREATE TABLE states (
     role TEXT NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
+    $fields,
     extra TEXT NOT NULL,
-    links TEXT NOT NULL,
-    $added,
     PRIMARY KEY (owner, id, role)
 ) STRICT;
 
@@ -243,22 +213,9 @@ END;
 CREATE TABLE memory_versions (
     number INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
-    owner TEXT NOT NULL,
     known_from INTEGER NOT NULL,
     known_until INTEGER NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
-    links TEXT NOT NULL,
-    $added
+    $versioned_fields
 ) STRICT;
 
 CREATE INDEX memory_versions_of ON memory_versions (owner, memory_id, number);

@@ -9,8 +9,10 @@ import {
   figure,
   fill,
   percent,
+  rowTitle,
   said,
   select,
+  table,
   textOf,
   time,
 } from "../parts/dom.js";
@@ -141,32 +143,16 @@ class Admin extends HTMLElement {
     return el(
       "div.scroll",
       {},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Setting", "Value", "What it does"].map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          Object.entries(current).map(([name, value]) => {
-            const [title, what, measured] = SETTINGS[name] ?? [name, "", ""];
-            return el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, title, el("div.quiet", {}, el("code", {}, name))),
-              el("td", {}, this.control(name, title, value)),
-              el("td", {}, what, measured && el("div.quiet", {}, measured)),
-            );
-          }),
-        ),
+      table(
+        ["Setting", "Value", "What it does"],
+        Object.entries(current).map(([name, value]) => {
+          const [title, what, measured] = SETTINGS[name] ?? [name, "", ""];
+          return [
+            rowTitle(title, el("div.quiet", {}, el("code", {}, name))),
+            this.control(name, title, value),
+            [what, measured && el("div.quiet", {}, measured)],
+          ];
+        }),
       ),
     );
   }
@@ -242,45 +228,16 @@ class Admin extends HTMLElement {
       el(
         "div.scroll",
         {},
-        el(
-          "table",
-          {},
-          el(
-            "thead",
-            {},
-            el(
-              "tr",
-              {},
-              ["Label", "Owner", "Role", "Created", "Last used", ""].map((title) =>
-                el("th", { scope: "col" }, title),
-              ),
-            ),
-          ),
-          el(
-            "tbody",
-            {},
-            keys.map((key) =>
-              el(
-                "tr",
-                {},
-                el(
-                  "td",
-                  {},
-                  said(key.label || "—"),
-                  key.project && [" ", el("span.chip", {}, said(key.project))],
-                ),
-                el("td", {}, said(key.owner)),
-                el("td", {}, key.role),
-                el("td", {}, date(key.created_at)),
-                el("td", {}, key.last_used_at ? time(key.last_used_at) : "never"),
-                el(
-                  "td",
-                  {},
-                  key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key),
-                ),
-              ),
-            ),
-          ),
+        table(
+          ["Label", "Owner", "Role", "Created", "Last used", ""],
+          keys.map((key) => [
+            [said(key.label || "—"), key.project && [" ", el("span.chip", {}, said(key.project))]],
+            said(key.owner),
+            key.role,
+            date(key.created_at),
+            key.last_used_at ? time(key.last_used_at) : "never",
+            key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key),
+          ]),
         ),
       ),
       create,
@@ -527,33 +484,15 @@ function log(changes) {
   return el(
     "div.scroll",
     {},
-    el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          ["When", "Setting", "From", "To", "By"].map((title) => el("th", { scope: "col" }, title)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        changes.map((change) =>
-          el(
-            "tr",
-            {},
-            el("td", {}, time(change.at)),
-            el("td", {}, SETTINGS[change.name]?.[0] ?? change.name),
-            el("td", {}, change.old === null ? "default" : textOf(change.old)),
-            el("td", {}, textOf(change.new)),
-            el("td", {}, said(change.by)),
-          ),
-        ),
-      ),
+    table(
+      ["When", "Setting", "From", "To", "By"],
+      changes.map((change) => [
+        time(change.at),
+        SETTINGS[change.name]?.[0] ?? change.name,
+        change.old === null ? "default" : textOf(change.old),
+        textOf(change.new),
+        said(change.by),
+      ]),
     ),
   );
 }

@@ -90,6 +90,35 @@ export const words = (text) =>
     .map((word) => word.trim())
     .filter(Boolean);
 
+// Rows are lists of cells; a cell made by `rowTitle` is the title of its row.
+export const rowTitle = (...children) => el("th", { scope: "row" }, children);
+export function table(titles, rows, name = "table") {
+  return el(
+    name,
+    {},
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        titles.map((title) => el("th", { scope: "col" }, title)),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map((cells) =>
+        el(
+          "tr",
+          {},
+          cells.map((cell) => (cell?.tagName === "TH" ? cell : el("td", {}, cell))),
+        ),
+      ),
+    ),
+  );
+}
+
 // A value of any field as text.
 export const textOf = (value) =>
   Array.isArray(value)

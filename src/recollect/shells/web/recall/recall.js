@@ -12,10 +12,12 @@ import {
   goTo,
   highlighted,
   percent,
+  rowTitle,
   said,
   select,
   shortened,
   shortId,
+  table,
   time,
   words,
 } from "../parts/dom.js";
@@ -474,38 +476,14 @@ function whyCard(why) {
     el(
       "div.scroll",
       {},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Found by", "Rank", "Added to the score", "Note"].map((title) =>
-              el("th", { scope: "col" }, title),
-            ),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          Object.entries(why.legs).map(([name, leg]) =>
-            el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, LEGS[name]),
-              el(
-                "td",
-                {},
-                leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`,
-              ),
-              el("td", {}, leg.contribution === null ? "—" : leg.contribution.toPrecision(3)),
-              el("td", {}, said(plainText(leg.obstacle?.what ?? leg.note ?? ""))),
-            ),
-          ),
-        ),
+      table(
+        ["Found by", "Rank", "Added to the score", "Note"],
+        Object.entries(why.legs).map(([name, leg]) => [
+          rowTitle(LEGS[name]),
+          leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`,
+          leg.contribution === null ? "—" : leg.contribution.toPrecision(3),
+          said(plainText(leg.obstacle?.what ?? leg.note ?? "")),
+        ]),
       ),
     ),
   );

@@ -30,6 +30,7 @@ from recollect.core.privacy.egress import Egress
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
 from recollect.core.text.json_answers import read_json
+from recollect.defaults import CAPTURING
 from recollect.ports.language import AskedModel
 
 MAX_ANSWER: Final = 1_000_000
@@ -147,8 +148,6 @@ def _reply(body: bytes) -> Reply:
 
 _MAX_ANSWER: Final = 200_000
 _REMEDY: Final = "Check RECOLLECT_LLM_COMMAND; until it works, the rules decide alone."
-# An agent's own command also runs hooks: this variable tells them to capture nothing.
-CAPTURING: Final = "RECOLLECT_CAPTURING"
 
 
 class Endpoint:

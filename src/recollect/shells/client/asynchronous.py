@@ -44,6 +44,7 @@ from recollect.core.memory.memory import (
 )
 from recollect.core.memory.project import project_to_store_in, scope_here
 from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from recollect.usecases.memory.transfer import Taken
 
 # The same number that a hook gives an agent at the start of a session.
-BRIEF_TOKENS: Final = 1_200
+BRIEF_TOKENS: Final = Measure().tokens
 _PAGE: Final = 50
 
 

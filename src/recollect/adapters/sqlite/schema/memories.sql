@@ -62,7 +62,7 @@ CREATE TRIGGER index_added AFTER INSERT ON memories BEGIN
     FROM searchable WHERE number = new.number;
 END;
 
--- FTS5 takes an entry out by the text that went in, hence BEFORE: the view still shows the old row.
+-- FTS5 deletes an entry by its original text. Before the change, the view still shows the old row.
 CREATE TRIGGER unindex_changed BEFORE UPDATE ON memories BEGIN
     INSERT INTO memory_words
         (memory_words, rowid, content, expanded_keywords, tags, category)
@@ -87,7 +87,7 @@ END;
 -- are one transaction. They also run where no server is named: one that is named later gets
 -- everything.
 
--- Which server this store belongs to, how far it has pulled, and what stands in the way.
+-- Which server this store belongs to, how far it has pulled, and what stopped the last sync.
 CREATE TABLE sync_link (
     owner TEXT NOT NULL PRIMARY KEY,
     store TEXT NOT NULL,
@@ -114,8 +114,8 @@ CREATE TABLE synced (
     PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID;
 
--- edit: the id under which the present attempt was sent; earlier: one before, of which is not known
--- whether it arrived. parked_version: the version that the server refused.
+-- edit: the id of the current attempt; earlier: that of an attempt before, which may or may not have
+-- arrived. parked_version: the version that the server refused.
 CREATE TABLE outbox (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -137,8 +137,8 @@ CREATE TABLE states (
     PRIMARY KEY (owner, id, role)
 ) STRICT;
 
--- unsent: 1 while it waits to be sent; 2 when it is here alone, for the server did not keep it or it
--- holds what was sensitive when it lost, whatever became of its memory since.
+-- unsent: 1 while it waits to be sent; 2 if it is kept only here, because the server did not keep it,
+-- or because it was sensitive when it lost, even if its memory has changed since.
 CREATE TABLE revisions (
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -156,7 +156,7 @@ CREATE TRIGGER outbox_added AFTER INSERT ON memories BEGIN
     ON CONFLICT (owner, id) DO UPDATE SET erased = 0;
 END;
 
--- What the server never saw leaves nothing; else its erasure waits, without a word of its text.
+-- What the server never saw leaves no row; otherwise its erasure waits to be sent, without its text.
 CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
     DELETE FROM states WHERE owner = old.owner AND id = old.id;
     DELETE FROM revisions WHERE owner = old.owner AND memory_id = old.id;

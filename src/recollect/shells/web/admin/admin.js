@@ -10,7 +10,7 @@ import {
   fill,
   percent,
   rowTitle,
-  said,
+  userText,
   select,
   table,
   textOf,
@@ -231,8 +231,11 @@ class Admin extends HTMLElement {
         table(
           ["Label", "Owner", "Role", "Created", "Last used", ""],
           keys.map((key) => [
-            [said(key.label || "—"), key.project && [" ", el("span.chip", {}, said(key.project))]],
-            said(key.owner),
+            [
+              userText(key.label || "—"),
+              key.project && [" ", el("span.chip", {}, userText(key.project))],
+            ],
+            userText(key.owner),
             key.role,
             date(key.created_at),
             key.last_used_at ? time(key.last_used_at) : "never",
@@ -257,7 +260,7 @@ class Admin extends HTMLElement {
 
   keyActions(key) {
     const place = el("span.row");
-    const ask_first = (title, action) =>
+    const askFirst = (title, action) =>
       fill(place, [
         button(`Really ${title}`, () => attempt(action), "danger"),
         button("Cancel", start, "link"),
@@ -267,7 +270,7 @@ class Admin extends HTMLElement {
         button(
           "Rotate",
           () =>
-            ask_first("rotate", async () => {
+            askFirst("rotate", async () => {
               const made = await ask("POST", `/keys/${key.id}/rotate`, {});
               await this.load();
               this.showNewKey(made);
@@ -277,7 +280,7 @@ class Admin extends HTMLElement {
         button(
           "Revoke",
           () =>
-            ask_first("revoke", async () => {
+            askFirst("revoke", async () => {
               await ask("DELETE", `/keys/${key.id}`);
               await this.load();
               notify("The key was revoked.");
@@ -302,8 +305,8 @@ function checkList(checks) {
         el(
           "div",
           {},
-          el("p", {}, said(`${check.name}: ${check.detail}`)),
-          check.remedy && el("p.quiet", {}, said(check.remedy)),
+          el("p", {}, userText(`${check.name}: ${check.detail}`)),
+          check.remedy && el("p.quiet", {}, userText(check.remedy)),
         ),
       ),
     ),
@@ -316,7 +319,7 @@ function storage(status) {
   const { machine } = status;
   const megabytes = (bytes) => `${figure(Math.round(bytes / 1e5) / 10)} MB`;
   const facts = [
-    ["Store", said(status.database)],
+    ["Store", userText(status.database)],
     ["Version", status.version],
   ];
   if (machine) {
@@ -410,7 +413,7 @@ function plot(stratum, scores, current) {
           el(
             score.config === current ? "strong" : "span",
             { title: score.config },
-            said(score.config),
+            userText(score.config),
           ),
           el(
             "span.track.measured",
@@ -491,7 +494,7 @@ function log(changes) {
         SETTINGS[change.name]?.[0] ?? change.name,
         change.old === null ? "default" : textOf(change.old),
         textOf(change.new),
-        said(change.by),
+        userText(change.by),
       ]),
     ),
   );

@@ -114,6 +114,17 @@ class Settings:
             return "local"
         return "cached" if self.sync == "on" else "remote"
 
+    def require_api_key(self) -> str:
+        """Return the key of the server; raise InvalidInput if there is none."""
+        if self.api_key is None:
+            raise InvalidInput(
+                "RECOLLECT_API_URL names a server, but there is no key for it",
+                field="RECOLLECT_API_KEY",
+                remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was "
+                "created.",
+            )
+        return self.api_key.get_secret_value()
+
     @property
     def slots(self) -> int:
         """How many requests a server works on at once. More than a few per core would only take

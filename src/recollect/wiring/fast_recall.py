@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.errors import InvalidInput
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.request import Hit, RecallRequest
 
@@ -77,16 +76,8 @@ class FastRecall:
     ) -> list[Hit]:
         from recollect.adapters.http.fast_recall import recall
 
-        chosen = self.settings
-        if chosen.api_key is None:
-            raise InvalidInput(
-                "RECOLLECT_API_URL names a server, but there is no key for it",
-                field="RECOLLECT_API_KEY",
-                remedy="Set RECOLLECT_API_KEY.",
-            )
-        seconds = self._seconds_left() * share
-        key = chosen.api_key.get_secret_value()
-        return recall(chosen.api_url or "", key, request, seconds, scope)
+        url, key = self.settings.api_url or "", self.settings.require_api_key()
+        return recall(url, key, request, self._seconds_left() * share, scope)
 
     def _open_store(self) -> closing[FastStore]:
         from recollect.adapters.sqlite.fast_recall import FastStore

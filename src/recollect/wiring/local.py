@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.admin.checks import more_than_words, words_only
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.errors import RecollectError
 from recollect.usecases.context import no_hint
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService, SharedModelService
@@ -422,7 +422,10 @@ def connect(settings: Settings, actor: str = "cli") -> RemoteService:
     from recollect.adapters.http.client import RemoteService
 
     return RemoteService(
-        settings.api_url or "", key_of(settings), timeouts=settings.timeouts, client=actor
+        settings.api_url or "",
+        settings.require_api_key(),
+        timeouts=settings.timeouts,
+        client=actor,
     )
 
 
@@ -449,16 +452,6 @@ def find_store_fault(settings: Settings, *, full: bool) -> str | None:
     from recollect.adapters.sqlite.integrity import find_fault
 
     return find_fault(settings.sqlite_path, full=full)
-
-
-def key_of(settings: Settings) -> str:
-    if settings.api_key is None:
-        raise InvalidInput(
-            "RECOLLECT_API_URL names a server, but there is no key for it",
-            field="RECOLLECT_API_KEY",
-            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was created.",
-        )
-    return settings.api_key.get_secret_value()
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +485,7 @@ async def open_cached(
     from recollect.usecases.sync.run import SyncRun
 
     clock = SystemClock()
-    url, key = settings.api_url or "", key_of(settings)
+    url, key = settings.api_url or "", settings.require_api_key()
 
     def client() -> RemoteSync:
         from recollect.adapters.http.sync import RemoteSync

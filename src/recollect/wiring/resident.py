@@ -18,6 +18,7 @@ from recollect.adapters.files.file_lock import FileLock
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
+from recollect.core.retry import MODEL_RETRY_SECONDS
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.usecases.tasks import cancel_and_wait
 from recollect.wiring.context import build_context, open_reranker, with_curation
@@ -58,8 +59,6 @@ log = logging.getLogger(__name__)
 
 # How soon a process takes over from one that ended, or notices a downloaded model.
 _POLL_SECONDS: Final = 1.0
-# How long to wait before loading a model again that could not be loaded.
-_RETRY_SECONDS: Final = 60.0
 _LOADING: Final = (
     "The embedding model is not loaded yet. Until it is, memories are found by words only."
 )
@@ -180,10 +179,10 @@ class Resident:
                 if has_model(self._settings):
                     await self._try_to_hold()
             except RecollectError as error:
-                self._error, seconds = error, _RETRY_SECONDS
+                self._error, seconds = error, MODEL_RETRY_SECONDS
             except Exception as error:  # noqa: BLE001  # a bug of ours must not end the session
                 _log_bug(error)
-                self._error, seconds = _FAILED, _RETRY_SECONDS
+                self._error, seconds = _FAILED, MODEL_RETRY_SECONDS
             finally:
                 self._lock.release()
             await asyncio.sleep(seconds)

@@ -24,7 +24,11 @@ from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
-from recollect.core.privacy.egress import is_loopback
+from recollect.core.privacy.egress import (
+    is_loopback,
+    sensitive_query_error,
+    unencrypted_key_error,
+)
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
 from recollect.wire.plain import CLIENT_HEADER, to_plain
 
@@ -312,12 +316,7 @@ class RemoteService:
 
     def _check_may_leave(self, request: RecallRequest) -> None:
         if not self.is_here and request.must_stay:
-            held = "" if request.is_sensitive else "it looks like a secret: "
-            raise InvalidInput(
-                f"{held}a sensitive query stays on this machine, and the server is on another",
-                field="is_sensitive",
-                remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
-            )
+            raise sensitive_query_error(is_declared=request.is_sensitive)
 
     def _refuse_sensitive(self, *, is_sensitive: bool | None, secret: Secret | None) -> None:
         """Refuse to send what is sensitive: declared so, or because its text has a secret."""
@@ -473,12 +472,7 @@ def _check_url(address: str) -> httpx.URL:
         raise _url_error(f"names port {url.port}, which no server can have")
     # The text as given: httpx normalizes it, and might read a different host from it.
     if url.scheme == "http" and not is_loopback(address):
-        raise InvalidInput(
-            f"a key would cross the network unencrypted to {url.host}",
-            field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine, so sensitive memories are sent through it.",
-        )
+        raise unencrypted_key_error()
     return url
 
 

@@ -20,7 +20,7 @@ from recollect.shells.asgi.probe import SharedProbe
 from recollect.usecases.service import LocalService
 from recollect.wire.plain import CLIENT_HEADER
 from recollect.wire.values import REFERENCE
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 
 def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one

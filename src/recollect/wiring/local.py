@@ -360,6 +360,7 @@ async def open_local_on(
             reader,
             settings.graph_llm_calls,
             callers.yield_to_callers,
+            timeouts=settings.timeouts,
         )
         context = replace(
             with_curation(build_context(store, settings), store),
@@ -383,7 +384,9 @@ async def open_local_on(
 
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
-        embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings=store)
+        embedding = EmbeddingContext(
+            vectors, embedders, settings.embedder, settings.timeouts, store
+        )
         yield Local(
             context,
             settings,

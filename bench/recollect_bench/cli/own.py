@@ -15,8 +15,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query, find_unstorable
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
-from recollect.wiring import open_service
-from recollect.wiring.local import has_model
+from recollect.wiring.local import has_model, open_service
 from recollect_bench.cli.measuring import measure_runs, report_console
 from recollect_bench.own.labels import (
     Label,

@@ -22,7 +22,7 @@ import numpy as np
 from recollect.core.recall.space import TURNS_BEFORE, context_of
 from recollect.ports.embedding import Embedder, TokenEmbedder
 from recollect.settings import Settings
-from recollect.wiring import catalogue
+from recollect.wiring.context import catalogue
 from recollect_bench.data.datasets import EvaluationSet, conversations
 from recollect_bench.runs.stage import wake
 from recollect_bench.scores.metrics import Ranking, means, score

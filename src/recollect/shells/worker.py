@@ -49,8 +49,9 @@ from recollect.usecases.workers.steps import (
     retry_parked,
 )
 from recollect.usecases.workers.worker import Step, Worker, persist
-from recollect.wiring import Local, Server, open_local, open_server
 from recollect.wiring.context import build_curation
+from recollect.wiring.local import Local, open_local
+from recollect.wiring.server import Server, open_server
 
 log = structlog.get_logger("recollect")
 

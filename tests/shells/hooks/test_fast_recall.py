@@ -27,8 +27,8 @@ from recollect.core.memory.memory import Draft, Scope
 from recollect.core.recall.request import ORDERS, Hit, RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
-from recollect.wiring import open_cached, open_service
 from recollect.wiring.fast_recall import FastRecall
+from recollect.wiring.local import open_cached, open_service
 
 pytestmark = pytest.mark.anyio
 

@@ -20,8 +20,8 @@ from recollect.core.agents.transcript import own_words
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.settings import load
 from recollect.usecases.agents.capture import capture
-from recollect.wiring import open_service
 from recollect.wiring.fast_recall import FastRecall
+from recollect.wiring.local import open_service
 
 pytestmark = pytest.mark.anyio
 

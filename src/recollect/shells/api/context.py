@@ -18,7 +18,7 @@ from recollect.shells.asgi.identity import CALLER, Caller
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.usecases.service import LocalService
 from recollect.wire.values import REFERENCE
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 
 def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one

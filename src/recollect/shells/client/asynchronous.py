@@ -102,7 +102,7 @@ class AsyncClient:
         self._opened: Service | None = None
 
     async def __aenter__(self) -> Self:
-        from recollect.wiring import open_service
+        from recollect.wiring.local import open_service
 
         opening = open_service(self._settings, syncing=True, actor="python")
         self._opened = await opening.__aenter__()

@@ -16,8 +16,8 @@ from recollect.core.errors import RecollectError
 from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event
 from recollect.usecases.agents.capture import Captured, capture
-from recollect.wiring import open_service
 from recollect.wiring.hooks import extract_statements, open_hook_files, open_hook_log
+from recollect.wiring.local import open_service
 from recollect.wiring.project import current_project
 
 # Only the end of a transcript is read the first time: the rest is old.

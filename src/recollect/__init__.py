@@ -65,11 +65,11 @@ __all__ = [
 if not TYPE_CHECKING:  # with this, a type checker would accept any name
 
     def __getattr__(name: str) -> object:
-        if name in _MODULES:
-            from importlib import import_module
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-            return getattr(import_module(_MODULES[name]), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_MODULES[name]), name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

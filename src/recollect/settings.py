@@ -91,6 +91,8 @@ class Settings:
     graph: GraphMode = "rules"
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
     mcp_sensitive: Literal["by-id", "show"] = "by-id"
+    # `project` and `hook_start_ms` are only validated here: what uses them reads the variables
+    # without the settings (wiring/project.py, shells/hooks/watchdog.py).
     project: str | None = None
     hook_budget_ms: int = Field(default=HOOK_BUDGET_MS, ge=50, le=60_000)
     hook_start_ms: int = Field(default=HOOK_START_MS, ge=50, le=60_000)

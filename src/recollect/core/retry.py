@@ -1,6 +1,6 @@
 """When Recollect retries, how often, and how long it waits: every policy in one place.
 
-A read whose connection to Postgres broke is repeated once, at once (`adapters/postgres/retry.py`).
+A read whose connection to Postgres broke is repeated once, at once (`adapters/postgres/pool.py`).
 The text of a memory is sent to a model once: while it waited for a retry, it could become
 sensitive. The worker retries instead: it releases what it claimed, backs off, and reads it again.
 """

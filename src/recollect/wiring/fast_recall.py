@@ -48,7 +48,8 @@ class FastRecall:
             self.note = "no store yet"
             return []
         self.by_words = True
-        from recollect.usecases.recall.words import recall_by_words, run_directly
+        from recollect.usecases.coroutines import run_directly
+        from recollect.usecases.recall.words import recall_by_words
 
         with self._open_store() as store:
             return run_directly(recall_by_words(store, chosen.owner, request, self._now()))
@@ -56,7 +57,8 @@ class FastRecall:
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
             return self._ask_server(request, 1.0)
-        from recollect.usecases.recall.words import recall_offline_first, run_directly
+        from recollect.usecases.coroutines import run_directly
+        from recollect.usecases.recall.words import recall_offline_first
 
         def ask_server(context: RecallContext) -> list[Hit]:
             return self._ask_server(context.request, _SHARE_FOR_SERVER, context.scope)

@@ -71,17 +71,17 @@ def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAg
 
 
 async def test_a_capture_that_was_killed_does_not_delay_a_brief(
-    agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    agent: ScriptedAgent, cli: Cli
 ) -> None:
     await asyncio.to_thread(cli.json, "remember", FRIDAY, "--project", "example.org/ada/shop")
     session = SessionFile(agent.home / "hooks", agent.session)
     session.note_begun("killed")
     assert session.state().is_at_work
-    monkeypatch.setenv("RECOLLECT_HOME", str(agent.home))
+    environ = {**os.environ, "RECOLLECT_HOME": str(agent.home)}
     payload = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
     event = parse_event(json.dumps(payload).encode())
     until = time.monotonic() + 0.1
-    (memory,) = (await make_brief(event, os.environ, until)).memories
+    (memory,) = (await make_brief(event, environ, until)).memories
     assert memory.content == FRIDAY
     assert time.monotonic() >= until
 

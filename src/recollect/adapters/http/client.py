@@ -59,8 +59,6 @@ _UNSENT: Final = (
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
-# The fields of a memory that may contain what must not leave this machine.
-_TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # The leading slash keeps the part before the colon from being parsed as a URL scheme.
 _BATCH: Final = "/memories:batch"
 # A server accepts bodies of up to a megabyte.
@@ -176,11 +174,11 @@ class RemoteService:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.core.privacy.sensitivity import TEXT_FIELDS, secret_in_changes
         from recollect.wire.memory import MEMORY
 
         if not self.is_here:
-            has_text = bool(changes.keys() & _TEXTS)
+            has_text = not changes.keys().isdisjoint(TEXT_FIELDS)
             is_sensitive = changes.get("is_sensitive")
             self._refuse_sensitive(
                 is_sensitive=is_sensitive if has_text else None, secret=secret_in_changes(changes)

@@ -27,7 +27,7 @@ _MAX_READ: Final = 2_000_000
 def capture_new(event: Event, environ: Mapping[str, str]) -> None:
     """Capture all exchanges since the last one that was read, and log the outcome."""
     began = time.monotonic()
-    settings = load()
+    settings = load(environ)
     try:
         with open_hook_files(environ).lock_captures():
             outcome = _capture(event, environ, settings)

@@ -14,7 +14,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
     from recollect.core.memory.duplicates import PlacedText
-    from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.ids import IdPart
     from recollect.core.memory.listing import Cursor, Listing, Table
     from recollect.core.memory.memory import Memory, Scope
     from recollect.core.recall.request import Candidate
@@ -70,7 +70,7 @@ class MemoryStore(Protocol):
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -79,6 +79,16 @@ class MemoryStore(Protocol):
         """The ids that begin so, in order; forgotten ones only when asked for. With a project,
         those of that project alone.
         """
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        """The ids that end in one of these (`core/memory/ids.py`), in order; otherwise the same."""
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         """Put this state in the place of version `based_on`; False when that is not current."""
@@ -119,6 +129,16 @@ class MemoryStore(Protocol):
 
     async def projects(self, owner: str) -> list[str]:
         """The projects that hold a memory which is not forgotten."""
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        """Which project each former name means."""
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        """Give every memory of a project, forgotten ones too, to another name, as one change, and
+        keep the old name as a former one; how many they were.
+        """
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         """What this owner has stored, in all or in one project, in numbers."""

@@ -124,7 +124,7 @@ class _Recorder:
                 yield f"| {number} | {prompt} | {self._told(self.agent.ask(prompt))} | {why} |"
 
     def _told(self, context: str) -> str:
-        short = {id[:13]: number for id, number in self.numbers().items()}
+        short = {id[-8:]: number for id, number in self.numbers().items()}
         origin = {"global": " (global)"}
         found = re.findall(r"^\[memory (\S+) · (\w+)", context, re.MULTILINE)
         return ", ".join(f"{short[id]}{origin.get(whence, '')}" for id, whence in found) or "–"

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from recollect.adapters.sqlite.lexical.search import search
 from recollect.adapters.sqlite.read_only import read_only_address
-from recollect.adapters.sqlite.rows import from_row, id_list, projects
+from recollect.adapters.sqlite.rows import former_names, from_row, id_list, projects
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ class FastStore:
 
     async def projects(self, owner: str) -> list[str]:
         return projects(self._connection, owner)
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return former_names(self._connection, owner)
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return search(self._connection, owner, scope, query)

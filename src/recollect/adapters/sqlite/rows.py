@@ -41,6 +41,7 @@ REPLACE: Final = f"""
 UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
 """  # noqa: S608  # composed of constants
 
+_FORMER: Final = "SELECT name, project FROM former_names WHERE owner = ?"
 _PROJECTS: Final = """
 WITH RECURSIVE project (name) AS (
     SELECT min(project) FROM memories
@@ -144,6 +145,10 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
         if at is not None:
             require(condition, name, microseconds(at))
     return " AND ".join(conditions), parameters
+
+
+def former_names(connection: sqlite3.Connection, owner: str) -> dict[str, str]:
+    return dict(map(tuple, connection.execute(_FORMER, (owner,)).fetchall()))
 
 
 def projects(reader: sqlite3.Connection, owner: str) -> list[str]:

@@ -65,6 +65,17 @@ class Page:
     scope: Scope = EVERYWHERE
 
 
+def join_pages(one: Page, other: Page, limit: int) -> Page:
+    """The page of two stores together: both begin at the same place, and a memory that both have
+    is shown once, as the first has it.
+    """
+    known = {memory.id: memory for memory in (*other.memories, *one.memories)}
+    memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.id))[::-1]
+    shown = tuple(memories[:limit])
+    has_more = len(memories) > limit or one.next_cursor or other.next_cursor
+    return Page(shown, Cursor.after(shown[-1]).encode() if has_more and shown else None, one.scope)
+
+
 def check_page_size(limit: int) -> None:
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(

@@ -192,7 +192,7 @@ class AsyncClient:
         return await self._recollect.why(str(reference), await self._request(query, asked))
 
     async def get(self, reference: str | UUID) -> Memory:
-        """One memory, by its id or a unique prefix of it."""
+        """One memory, by its id or the end of it."""
         return await self._recollect.get(str(reference))
 
     async def page(

@@ -15,7 +15,7 @@ from recollect.shells.cli.framework.output import harmless, one_line, print_json
 from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.memory.link import describe_successor
 
-Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")]
 # What a change is reported by, if not by the field's name; the times and the number change with
 # every version.
 _WORDS: Final = {

@@ -106,11 +106,12 @@ def test_no_hits_is_not_a_failure(cli: Cli) -> None:
 def test_listing_goes_page_by_page(cli: Cli) -> None:
     stored = [cli.json("remember", f"memory {number}")["id"] for number in range(3)]
     first = cli.json("list", "--limit", "2")
-    rest = cli.json("list", "--limit", "2", "--cursor", first["next_cursor"])
+    rest = cli.json("list", "--limit", "2", "--after", first["next_cursor"])
     listed = [memory["id"] for page in (first, rest) for memory in page["memories"]]
     assert listed == stored[::-1]
     assert rest["next_cursor"] is None
-    assert first["next_cursor"] in cli("list", "--limit", "2").stderr
+    last = first["memories"][-1]["id"]
+    assert f"for more, add --after {last[-4:]}" in cli("list", "--limit", "2").stderr
 
 
 def test_update_changes_what_is_named_and_empties_what_is_empty(cli: Cli) -> None:

@@ -39,8 +39,8 @@ class Cursor:
             raise InvalidInput(
                 "the cursor is not valid",
                 field="cursor",
-                remedy="Pass `next_cursor` of the previous page unchanged, or omit it for the "
-                "first page.",
+                remedy="Pass the id of the last memory of the previous page, or its `next_cursor` "
+                "unchanged; omit it for the first page.",
             )
         return cursor
 

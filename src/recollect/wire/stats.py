@@ -41,9 +41,8 @@ STATS: Final = codec(
     Stats,
     "StatsOut",
     """What an owner has stored, in numbers; languages are guessed; `expiring` is how many expire
-    within a week; `former_names` says which project each former name means. Without `embedding`,
-    recall uses words only; without `graph`, there is no concept graph; without `curation`, there
-    are neither undecided nor applied proposals.
+    within a week. Without `embedding`, recall uses words only; without `graph`, there is no concept
+    graph; without `curation`, there are neither undecided nor applied proposals.
     """,
     later=("expiring", "by_language", "embedding", "graph", "curation", "former_names"),
 )

@@ -1,4 +1,4 @@
-"""Which project the work in a folder belongs to: every shell that has a folder asks here.
+"""The project that a folder belongs to, for every shell that works in a folder.
 
 A repository keeps its project when its remote or its folder gets another name: until its memories
 have followed, the former name is what it means.
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from recollect.ports.service import Service
 
-OVERRULING = "RECOLLECT_PROJECT"
+_VARIABLE = "RECOLLECT_PROJECT"
 
 
 def current_project(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """RECOLLECT_PROJECT, else what the repository's remote says, else the repository's folder;
-    None where there is no repository: then only global memories are meant.
+    """Return RECOLLECT_PROJECT, else the name in the repository's remote, else the repository's
+    folder. None outside of a repository, where only global memories apply.
     """
-    if named := environ.get(OVERRULING, "").strip():
+    if named := environ.get(_VARIABLE, "").strip():
         return named
     seen = find_repository(folder)
     if seen is None:
@@ -46,7 +46,7 @@ async def keep_project(
     """
     from recollect.core.errors import RecollectError
 
-    seen = None if environ.get(OVERRULING, "").strip() else find_repository(folder)
+    seen = None if environ.get(_VARIABLE, "").strip() else find_repository(folder)
     if seen is None:
         return None
     file = KnownRepositories(home_path(environ))

@@ -65,13 +65,13 @@ _BY_WORKER: Final = "The server's worker embeds them; `recollect status` shows i
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the shells of a server share. `database` says, for people, which Postgres it is.
+    """What the shells of a server share. `database` describes the Postgres for people.
 
     The local store has no `changes`: other machines sync with a server, not with it.
 
-    Where vectors have no place, `embedding` is None and `vector_note` says why. `barrier_note` says
-    what is missing for row-level security to have roles of its own. `eraser` is the
-    operator's; owners get the light one, which leaves the files of the database alone.
+    If vectors cannot be stored, `embedding` is None and `vector_note` says why. `barrier_note` says
+    what row-level security lacks to have roles of its own. `eraser` is for the operator; owners get
+    `light_eraser`, which leaves the database's files alone.
     """
 
     context: Context
@@ -97,14 +97,14 @@ class Server:
     machine: ReadMachine | None = None
 
     async def sign_in(self, text: str) -> Key:
-        """The key with this text; NotAllowed when there is none in force."""
+        """Return the valid key with this text; raise NotAllowed if there is none."""
         key = await authenticate(self.keys, self.clock, text)
         if self.key_uses is not None:
             self.key_uses.note(key.id)
         return key
 
     def for_key(self, key: Key, shell: str = "api") -> LocalService:
-        """What a key may do. The history names the shell and the key."""
+        """Return the service for a key. The history names the shell and the key."""
         context = replace(self.context, actor=f"{shell} ({key.label})" if key.label else shell)
         if key.project is not None:
             context = context_within(context, self._synced, key.project)
@@ -112,7 +112,7 @@ class Server:
         return LocalService(context, key.owner, self._on_recall, access)
 
     def _spend_writes(self, key: Key, count: int) -> None:
-        """Count writes of a key; RateLimited when it has made too many."""
+        """Count a key's writes; raise RateLimited if there were too many."""
         if count == 0:
             return
         seconds = self.write_rate.spend(key.id, count, monotonic())
@@ -152,7 +152,7 @@ class Server:
 async def open_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
-    """What a server serves, on Postgres. `progress` is called while a model is built."""
+    """Open what a server serves, on Postgres. `progress` is called while a model is built."""
     from recollect.adapters.traces import open_tracer
 
     callers = Callers()
@@ -247,7 +247,7 @@ def _add_tracing(context: Context, tracer: Tracer) -> Context:
 async def open_second_phase(
     store: PostgresStore, settings: Settings
 ) -> AsyncIterator[Mapping[LegName, SecondPhaseLeg]]:
-    """The legs of the second phase: the graph, unless it is switched off."""
+    """Open the legs of the second phase: the graph, unless it is off."""
     if settings.graph == "off":
         yield {}
         return

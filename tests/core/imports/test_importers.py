@@ -1,4 +1,4 @@
-"""Every importer on a file like those its program writes, read the way the command reads it."""
+"""Every importer on a file like those its program writes, read as the command reads it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_mem0() -> None:
     assert found[0].created_at is not None
     assert found[0].created_at.isoformat() == "2025-03-02T16:14:27.513421+00:00"
     assert found[1].session == "run-17"
-    assert [one.place for one in troubles] == ["item 3"]
+    assert [trouble.place for trouble in troubles] == ["item 3"]
 
 
 def test_mem0_one_a_line_and_as_a_plain_list(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_chatgpt_conversations() -> None:
     assert {item.category for item in found} == {"episode"}
     assert {item.session for item in found} == {"chatgpt:67c5a1f0-1111-8001-9c1e-aaaaaaaaaaaa"}
     assert found[0].expanded_keywords == ("Trip to Aarhus",)
-    assert [one.place for one in troubles] == ["conversation 2"]
+    assert [trouble.place for trouble in troubles] == ["conversation 2"]
 
 
 def test_the_archive_that_chatgpt_sends(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_line_that_cannot_be_read_does_not_stop_the_rest(
     path.write_bytes(data)
     found, troubles = read(path)
     assert len(found) == 1
-    assert [one.place for one in troubles] == [place]
+    assert [trouble.place for trouble in troubles] == [place]
 
 
 def test_a_line_without_end(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_line_without_end(tmp_path: Path) -> None:
     path.write_bytes(whole + b'{"x":"' + b"y" * 17_000_000 + b'"}\n' + whole)
     found, troubles = read(path)
     assert len(found) == 2
-    assert [one.place for one in troubles] == ["line 2"]
+    assert [trouble.place for trouble in troubles] == ["line 2"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -214,7 +214,7 @@ def test_no_bytes_make_a_reader_raise(tmp_path: Path, format: Format, data: byte
 
 
 @pytest.mark.parametrize(
-    ("heading", "told"),
+    ("heading", "content"),
     [
         ("## Tests ##", "Tests: run them nightly"),
         ("# C#", "C#: run them nightly"),
@@ -222,10 +222,10 @@ def test_no_bytes_make_a_reader_raise(tmp_path: Path, format: Format, data: byte
         ("# #", "run them nightly"),
     ],
 )
-def test_headings_may_be_closed(tmp_path: Path, heading: str, told: str) -> None:
+def test_headings_may_be_closed(tmp_path: Path, heading: str, content: str) -> None:
     path = tmp_path / "notes.md"
     path.write_text(f"{heading}\n\nrun them nightly\n")
-    assert contents(path, "markdown") == [told]
+    assert contents(path, "markdown") == [content]
 
 
 @pytest.mark.parametrize("part", ["<!--", "# ", " ", "- ", "[", "[a](", "#"])

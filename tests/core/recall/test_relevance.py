@@ -1,4 +1,4 @@
-"""The floor: a prompt that has nothing to do with a memory does not bring it."""
+"""The floor: an unrelated prompt does not retrieve a memory."""
 
 from __future__ import annotations
 
@@ -66,21 +66,21 @@ def test_relevance_is_lower_for_a_longer_text() -> None:
     assert relevance(prompt, FRIDAY) > relevance(prompt, FRIDAY + " padding" * 300)
 
 
-def _found_by_meaning(evidence: float) -> Hit:
+def _make_dense_hit(evidence: float) -> Hit:
     place = LegPlace(1, 0.5, 1.0, evidence=evidence)
     return Hit(memory(1, FRIDAY), 1.0, 1.0, 1.0, {"dense": place})
 
 
 def test_evidence_of_the_meaning_clears_the_floor() -> None:
-    assert is_relevant("when may rows be changed?", _found_by_meaning(MEANING_FLOOR))
-    assert not is_relevant("when may rows be changed?", _found_by_meaning(MEANING_FLOOR - 0.01))
+    assert is_relevant("when may rows be changed?", _make_dense_hit(MEANING_FLOOR))
+    assert not is_relevant("when may rows be changed?", _make_dense_hit(MEANING_FLOOR - 0.01))
 
 
-def test_words_count_beside_the_meaning_but_do_not_replace_it() -> None:
+def test_words_add_to_the_meaning_but_do_not_replace_it() -> None:
     prompt = "staging database friday"
     assert relevance(prompt, FRIDAY) >= FLOOR
-    assert is_relevant(prompt, _found_by_meaning(MEANING_FLOOR - 0.05))
-    assert not is_relevant(prompt, _found_by_meaning(0.2))
+    assert is_relevant(prompt, _make_dense_hit(MEANING_FLOOR - 0.05))
+    assert not is_relevant(prompt, _make_dense_hit(0.2))
 
 
 def test_relevance_counts_keywords_and_tags() -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class SlowEmbedder(MeaningEmbedder):
-    """Embeds documents only once it may; `batches` counts how often it was asked to."""
+    """Embeds documents only once it may; `batches` counts the calls."""
 
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
     batches: int = 0
@@ -54,8 +54,8 @@ async def evidence(leg: Leg, context: RecallContext) -> list[float]:
     return [candidate.evidence for candidate in found]
 
 
-def hurried() -> RecallContext:
-    """No time is left."""
+def make_expired_context() -> RecallContext:
+    """Return a context without any time left."""
     deadline = Deadline(started=0.0, seconds=1.0, clock=lambda: 2.0)
     return replace(recall_context(RecallRequest("car")), deadline=deadline)
 
@@ -63,8 +63,8 @@ def hurried() -> RecallContext:
 async def test_a_recall_out_of_time_leaves_the_background_to_the_next(vectors: AllVectors) -> None:
     model = SlowEmbedder()
     leg = dense_leg(vectors, OneEmbedder(model))
-    assert await evidence(leg, hurried()) == [UNKNOWN_EVIDENCE]
-    assert await evidence(leg, hurried()) == [UNKNOWN_EVIDENCE]
+    assert await evidence(leg, make_expired_context()) == [UNKNOWN_EVIDENCE]
+    assert await evidence(leg, make_expired_context()) == [UNKNOWN_EVIDENCE]
     assert model.batches == 1
     model.may_go.set()
     (measured,) = await evidence(leg, recall_context(RecallRequest("car")))

@@ -1,8 +1,8 @@
-"""What git's own files say about a folder: where its repository is, and its remote; and which
-repositories were seen on this machine, so that one is known again under another name.
+"""Read git's own files: where the repository of a folder is, and its remote. Keep which
+repositories were seen on this machine, to recognize one under another name.
 
-They are read directly, without `git`: starting a process costs a hook a tenth of its budget, and
-git may not be installed. Only the plain form that git writes is supported, not `include` or
+They are read without running `git`: starting a process costs a hook a tenth of its budget, and git
+may not be installed. Only the plain form that git writes is supported, not `include` or
 `insteadOf`; for a repository that needs these, set RECOLLECT_PROJECT.
 """
 
@@ -20,14 +20,14 @@ from recollect.core.memory.project import Repository, folder_project, remote_pro
 
 _SECTION: Final = re.compile(r'\s*\[\s*remote\s+"(?P<name>[^"]*)"\s*\]', re.IGNORECASE)
 _URL: Final = re.compile(r"\s*url\s*=\s*(?P<url>.*?)\s*", re.IGNORECASE)
-# A clone of a local clone is the project of the original; a ring of them is none.
+# A clone of a local clone belongs to the project of the original; clones in a circle to none.
 _MAX_CLONES: Final = 5
 _MAX_FILE: Final = 1_000_000
 
 
 def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
-    """The project of the repository that contains a folder; None outside any. Never raises for what
-    is on disk: unreadable files are ignored.
+    """Return the project of the repository that contains a folder; None if there is none. Never
+    raises because of files on disk: unreadable ones are ignored.
     """
     found = find_repository(folder, clones)
     return None if found is None else found.project
@@ -114,7 +114,7 @@ class KnownRepositories:
 
 
 def _common_folder(folder: Path) -> Path | None:
-    """The folder that all working trees of the repository share: `.git`, or the bare repository."""
+    """Return the folder that all working trees share: `.git`, or the bare repository."""
     start = folder.resolve()
     for place in (start, *start.parents):
         if (place / "HEAD").is_file() and (place / "config").is_file():
@@ -122,7 +122,7 @@ def _common_folder(folder: Path) -> Path | None:
         git = place / ".git"
         if git.is_dir():
             return git
-        if git.is_file():  # a further working tree, or a submodule
+        if git.is_file():  # a linked working tree, or a submodule
             found = (place / _text(git).removeprefix("gitdir:").strip()).resolve()
             common = found / "commondir"
             return (found / _text(common).strip()).resolve() if common.is_file() else found
@@ -130,7 +130,7 @@ def _common_folder(folder: Path) -> Path | None:
 
 
 def _remote(config: str) -> str | None:
-    """The address of `origin`, else of the first remote."""
+    """Return the URL of `origin`, or else of the first remote."""
     urls: dict[str, str] = {}
     section: str | None = None
     for line in config.splitlines():
@@ -143,7 +143,7 @@ def _remote(config: str) -> str | None:
 
 
 def _text(file: Path) -> str:
-    """Read only regular files: opening a pipe would block."""
+    """Read a file if it is a regular one: opening a pipe would block."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -21,19 +21,21 @@ _RULE: Final = re.compile(r"\s{0,3}([-*_=])(\s*\1){2,}\s*$")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.DOTALL)
 _FIELD: Final = re.compile(r"([A-Za-z_-]+):\s*(.*)$")
-# An entry of MEMORY.md that leads to a file beside it, which is read itself.
+# An entry of MEMORY.md that links to a file next to it, which is imported itself.
 _POINTER: Final = re.compile(r"\[[^\]]*\]\([^)]*\.md\)")
 # `@path` in a CLAUDE.md includes another file.
 _INCLUDE: Final = re.compile(r"@\S+$")
-# Room for which part of a document it is.
+# Space for the number of the part of a document.
 _PART: Final = 40
-# What the memories of Claude Code call their kinds.
+# The names of kinds in the memories of Claude Code.
 _CLAUDE_KINDS: Final = {"feedback": "preference", "user": "fact", "reference": "reference"}
 
 
 @dataclass(slots=True)
 class _Splitter:
-    """Goes through the lines once. `lead` is a sentence that ends in a colon above a list."""
+    """Splits lines into statements in one pass. `lead` is a sentence above a list that ends in a
+    colon.
+    """
 
     headings: list[tuple[int, str]] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
@@ -79,7 +81,7 @@ class _Splitter:
         self.block.append(line.rstrip())
 
     def _pause(self) -> Iterator[tuple[int, str]]:
-        """A blank line ends a paragraph; a list item may continue after it."""
+        """End a paragraph at a blank line; a list item may continue after it."""
         if self.is_bullet:
             self.block.append("")
         elif self.block and not self.block[-1].endswith(":"):
@@ -101,15 +103,17 @@ class _Splitter:
 
 
 def _title(text: str) -> str:
-    """A heading may be closed with more `#`, after a space: `## Tests ##`, but `## C#`."""
+    """Return the text of a heading, which may be closed with more `#` after a space: `## Tests ##`,
+    but `## C#`.
+    """
     bare = text.rstrip("#")
     is_closed = not bare or bare[-1].isspace()
     return (bare if is_closed else text).strip("*_ ")
 
 
 def facts(text: str) -> Iterator[tuple[int, str]]:
-    """The statements of a Markdown text, each with its first line number."""
-    # Behind the last end of a comment there is none, and nothing to search for.
+    """Yield the statements of a Markdown text, each with its first line number."""
+    # There is no comment after the last end of one, so the rest is not searched.
     end = text.rfind("-->") + 3 if "-->" in text else 0
     visible = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text[:end]) + text[end:]
     splitter = _Splitter()
@@ -120,20 +124,20 @@ def facts(text: str) -> Iterator[tuple[int, str]]:
 
 def markdown(
     text: str,
-    most: int,
+    max_chars: int,
     *,
     tags: tuple[str, ...] = (),
     category: str = "note",
     project: str | None = None,
 ) -> Iterator[Item]:
-    for item in _find_statements(text.removeprefix("\ufeff"), most, category, tags):
+    for item in _find_statements(text.removeprefix("\ufeff"), max_chars, category, tags):
         # The same statement about two projects is two memories.
         yield item if project is None else replace(item, project=project, key=project)
 
 
-def document(text: str, most: int, name: str) -> Iterator[Item]:
-    """A whole document as one memory, or as several if it is longer than a memory. Each begins with
-    the title: the first heading, or else the name of the file.
+def document(text: str, max_chars: int, name: str) -> Iterator[Item]:
+    """Yield a whole document as one memory, or as several if it is longer than a memory. Each
+    begins with the title: the first heading, or else the name of the file.
     """
     whole = text.removeprefix("\ufeff").replace("\r\n", "\n").strip()
     front = _FRONT.match(whole)
@@ -143,24 +147,26 @@ def document(text: str, most: int, name: str) -> Iterator[Item]:
     title = _title(heading[2].strip()) if heading else name
     if heading:
         body = body[heading.end() :].strip()
-    parts = list(pieces(body, most - len(title) - _PART))
+    parts = list(pieces(body, max_chars - len(title) - _PART))
     for number, part in enumerate(parts, 1):
         which = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
         place = f"part {number}" if len(parts) > 1 else "file"
         yield Found(f"{title}{which}\n\n{part}", "reference", ("document", *tags), place=place)
 
 
-def claude_rules(text: str, most: int) -> Iterator[Item]:
-    """A CLAUDE.md: what its author wants an agent to do."""
-    yield from _find_statements(text.removeprefix("\ufeff"), most, "procedure", ("claude",))
+def claude_rules(text: str, max_chars: int) -> Iterator[Item]:
+    """Read a CLAUDE.md: what its author wants an agent to do."""
+    yield from _find_statements(text.removeprefix("\ufeff"), max_chars, "procedure", ("claude",))
 
 
-def claude_memory(text: str, most: int) -> Iterator[Item]:
-    """A file of a memory folder. With front matter it is one memory; MEMORY.md lists others."""
+def claude_memory(text: str, max_chars: int) -> Iterator[Item]:
+    """Read a file of a memory folder. With front matter it is one memory; MEMORY.md lists
+    others.
+    """
     whole = text.removeprefix("\ufeff").replace("\r\n", "\n")
     front = _FRONT.match(whole)
     if front is None:
-        entries = _find_statements(whole, most, "fact", ("claude",))
+        entries = _find_statements(whole, max_chars, "fact", ("claude",))
         yield from (entry for entry in entries if not _POINTER.search(_content(entry)))
         return
     found = (_FIELD.match(line) for line in front[1].split("\n"))
@@ -170,19 +176,19 @@ def claude_memory(text: str, most: int) -> Iterator[Item]:
     content = body if not about or about in body else f"{about}\n\n{body}".strip()
     line = front[0].count("\n") + 1
     category = _CLAUDE_KINDS.get(fields.get("type", "").strip(), "fact")
-    for piece in pieces(content, most):
+    for piece in pieces(content, max_chars):
         name = fields.get("name", "").strip("\"' ")
         words = (name,) if name else ()
         tags = ("claude", *_tags(front[1]))
         yield Found(piece, category, tags, expanded_keywords=words, place=f"line {line}")
 
 
-def plain_lines(text: str, most: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
-    """A list of memories copied as text: one per line, with or without a bullet."""
+def plain_lines(text: str, max_chars: int, tags: tuple[str, ...] = ()) -> Iterator[Item]:
+    """Read a list of memories copied as text: one per line, with or without a bullet."""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         tidy = line.strip()
         bullet = _BULLET.match(tidy)
-        for piece in pieces(bullet[1] if bullet else tidy, most):
+        for piece in pieces(bullet[1] if bullet else tidy, max_chars):
             yield Found(piece, tags=tags, place=f"line {number}")
 
 
@@ -190,18 +196,20 @@ def _content(item: Item) -> str:
     return item.content if isinstance(item, Found) else ""
 
 
-def _find_statements(text: str, most: int, category: str, tags: tuple[str, ...]) -> Iterator[Found]:
+def _find_statements(
+    text: str, max_chars: int, category: str, tags: tuple[str, ...]
+) -> Iterator[Found]:
     whole = text.replace("\r\n", "\n")
     front = _FRONT.match(whole)
     skipped = front[0].count("\n") if front else 0
     tags += _tags(front[1]) if front else ()
     for number, statement in facts(whole[front.end() :] if front else whole):
-        for piece in pieces(statement, most):
+        for piece in pieces(statement, max_chars):
             yield Found(piece, category, tags, place=f"line {number + skipped}")
 
 
 def _tags(front: str) -> tuple[str, ...]:
-    """The tags in front matter: `tags: a, b`, `tags: [a, b]`, or one per line below."""
+    """Return the tags in front matter: `tags: a, b`, `tags: [a, b]`, or one per line below."""
     found: list[str] = []
     lines = iter(front.split("\n"))
     for line in lines:

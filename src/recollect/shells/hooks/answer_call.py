@@ -1,4 +1,4 @@
-"""Answer a hook of another process in full, in the process that holds the model.
+"""Answer a hook of another process, in the process that holds the model.
 
 Files are read and texts rendered in threads, so that a slow disk or a long text does not block the
 event loop.
@@ -20,7 +20,7 @@ from recollect.wire.hook_call import HookCall, HookReply
 async def answer_call(
     call: HookCall, home: Path, recall: OwnerRecall
 ) -> tuple[HookReply, Callable[[], None]]:
-    """The reply, and what to do once it is printed."""
+    """Return the reply, and what to call once it is printed."""
     prompt = await asyncio.to_thread(_read, call, home)
     if prompt.request is None:
         return prompt.reply((), ""), prompt.note_shown

@@ -1,8 +1,8 @@
 """The entry point of every hook: always exit code 0, a complete answer or none, one log line.
 
-An agent waits for its hooks, and treats some exit codes as commands. So no failure here may show
-there. The time limit is set up before anything else is imported: on a busy machine the imports
-alone can use up a budget.
+Agents wait for their hooks and treat some exit codes as commands, so no failure may reach them. The
+time limit starts before anything else is imported: on a busy machine, the imports alone can use up
+the budget.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NAMES = ("recall", "brief", "capture", "compact")
-# Set for processes that a hook starts: an agent's own command, run to extract, has hooks too.
+# Set for processes that a hook starts: an agent that is run to extract statements has hooks too.
 CAPTURING = "RECOLLECT_CAPTURING"
 
 
@@ -43,10 +43,10 @@ def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> No
 def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     log = open_hook_log(environ)
 
-    def late(ms: float, outcome: str | None) -> None:
+    def log_timeout(ms: float, outcome: str | None) -> None:
         log.write(name, outcome or "gave up to stay within its budget", ms)
 
-    watchdog = Watchdog(read_budget_ms(name, environ), late)
+    watchdog = Watchdog(read_budget_ms(name, environ), log_timeout)
     try:
         outcome = _hook(name, environ, watchdog, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
@@ -68,7 +68,7 @@ def _hook(name: str, environ: Mapping[str, str], watchdog: Watchdog, *, as_text:
     if answer is not None:
         from recollect.shells.hooks.recall import recall
 
-        # The answer may have come during the imports.
+        # The answer may have arrived during the imports.
         return answer.print_now() or recall(event, environ, watchdog, answer, as_text=as_text)
     from recollect.shells.hooks import session
 

@@ -1,7 +1,7 @@
-"""The answer of the session that holds the model, where one runs: the hook prints it as it is.
+"""The answer of the session that holds the model, if one runs: the hook prints it unchanged.
 
-It imports next to nothing, so that a hook beside a session takes little more than the start of
-Python. A hook never starts a session.
+This module imports next to nothing, so that a hook with a session takes little longer than the
+start of Python. A hook never starts a session.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from recollect.shells.hooks.watchdog import Watchdog
     from recollect.wiring.hooks import Question
 
-# Of the time that is left, how long the session has before this process searches by words as well.
-# Until then it has the processors for itself.
+# The share of the remaining time after which this process searches by words as well. Until then,
+# the session has the processors to itself.
 _SHARE = 0.3
-# Kept of the budget to print an answer, whatever was waited for. A machine that is too busy for the
-# other process to answer needs longer for this as well.
+# The share of the budget reserved for printing an answer. A machine that is too busy for the other
+# process to answer also needs longer for this.
 _SHARE_FOR_PRINTING = 0.1
 _PRINT_SECONDS = 0.03
 
 
 class SessionAnswer:
-    """One hook's question to the session. `note` says why it was not answered."""
+    """One hook's question to the session. `note` says why there was no answer."""
 
     def __init__(
         self, event: bytes, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool
@@ -41,8 +41,8 @@ class SessionAnswer:
         self.note = ""
 
     def print_soon(self) -> str | None:
-        """Print the answer if it comes soon, and return the outcome. With a server, which is asked
-        first, do nothing.
+        """Print the answer if it arrives soon, and return the outcome. Do nothing if there is a
+        server, which is asked first.
         """
         if self._environ.get("RECOLLECT_API_URL"):
             return None
@@ -50,11 +50,11 @@ class SessionAnswer:
         return self._print(_SHARE)
 
     def print_now(self) -> str | None:
-        """Print it if it has arrived in the meantime."""
+        """Print the answer if it has already arrived."""
         return self._print(0.0)
 
     def print_late(self, notes: Sequence[str]) -> str | None:
-        """Print it if it arrives in the time that is left. `notes` are added to the log."""
+        """Print the answer if it arrives in the remaining time. `notes` are added to the log."""
         if self._environ.get("RECOLLECT_API_URL"):
             self._ask()
         return self._print(1.0, notes)
@@ -62,7 +62,7 @@ class SessionAnswer:
     def _ask(self) -> None:
         try:
             folder = os.getcwd()  # noqa: PTH109  # pathlib takes too long here
-        except OSError:  # it was removed
+        except OSError:  # the folder was removed
             folder = "/"
         call = HookCall(self._event, folder, self._environ, as_text=self._as_text)
         self._question = ask_session(self._environ, call.to_bytes(), self._watchdog.left)

@@ -18,19 +18,19 @@ from recollect.usecases.memory.projects import resolve_scope
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
 
-_SHOWN_WHEN_AMBIGUOUS = 5
+_MAX_SHOWN_WHEN_AMBIGUOUS = 5
 
 
 async def resolve(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
-    """The id that a reference means; forgotten memories count only on request."""
+    """Return the id that a reference means; forgotten memories count only on request."""
     part = IdPart.parse(reference)
     alike = await context.store.ids_with_endings(
         owner, {part.digits[-SHORTEST:]}, forgotten=forgotten
     )
-    ids = [id for id in alike if id.hex.endswith(part.digits)][:_SHOWN_WHEN_AMBIGUOUS]
+    ids = [id for id in alike if id.hex.endswith(part.digits)][:_MAX_SHOWN_WHEN_AMBIGUOUS]
     if not ids:
         ids = await context.store.ids_with_prefix(
-            owner, part, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
+            owner, part, _MAX_SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
         )
     id = part.only(ids, "memories")
     if id is None:
@@ -39,7 +39,7 @@ async def resolve(context: Context, owner: str, reference: str, *, forgotten: bo
 
 
 async def get(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> Memory:
-    """One memory; a forgotten one only on request."""
+    """Return one memory; a forgotten one only on request."""
     id = await resolve(context, owner, reference, forgotten=forgotten)
     memory = await context.store.get(owner, id)
     if memory is None or (memory.deleted_at is not None and not forgotten):
@@ -48,7 +48,7 @@ async def get(context: Context, owner: str, reference: str, *, forgotten: bool =
 
 
 async def mark_superseded(context: Context, owner: str, memories: Sequence[Memory]) -> list[Memory]:
-    """The memories, each with the one that a recall shows in its place now, if there is one."""
+    """Set `superseded_by` on each memory that a recall would now replace by another one."""
     found = await context.store.fetch(owner, [memory.id for memory in memories])
     if not found.superseded:
         return [*memories]
@@ -65,15 +65,15 @@ async def mark_superseded(context: Context, owner: str, memories: Sequence[Memor
 
 
 async def short_ids(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Endings of one length, each of which means one memory of the whole store."""
+    """Return endings of one length, each of which is unique in the whole store."""
     endings = {shortened.ending(id) for id in ids}
     alike = await context.store.ids_with_endings(owner, endings, forgotten=False)
     return shortened.short_ids(ids, alike)
 
 
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
-    """One page of a listing; it fetches one more memory to know whether there is a next page. The
-    cursor is that of the page before, or the id of the memory with which it ended.
+    """Return one page of a listing. Fetches one extra memory to learn whether there is a next
+    page. The cursor is that of the page before, or the id of the memory with which it ended.
     """
     check_page_size(limit)
     scope = await resolve_scope(context.store, owner, clean_scope(scope))

@@ -1,7 +1,7 @@
 """Find out which project a name means, and rename projects: the rules are in
 `core/memory/project.py`.
 
-No event loop is imported here: the hooks' fast recall uses it too (docs/adr/0020).
+This module must not import an event loop: the hooks' fast recall uses it (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ProjectStore(Protocol):
-    """What has to be known of a store."""
+    """What resolving needs from a store."""
 
     async def projects(self, owner: str) -> list[str]: ...
     async def former_names(self, owner: str) -> Mapping[str, str]: ...
@@ -29,7 +29,7 @@ class ProjectStore(Protocol):
 async def resolve_project(
     store: ProjectStore, owner: str, name: str, here: str | None = None
 ) -> str:
-    """The project that a name means. A whole name is short for nothing: it is what hooks send
+    """Return the project that a name means. A full name is short for nothing: it is what hooks send
     before every prompt.
     """
     former = await store.former_names(owner)
@@ -39,7 +39,7 @@ async def resolve_project(
 
 
 async def resolve_scope(store: ProjectStore, owner: str, scope: Scope) -> Scope:
-    """A checked scope with its project named in full."""
+    """Return a checked scope with its project named in full."""
     if scope.project is None:
         return scope
     return replace(scope, project=await resolve_project(store, owner, scope.project))

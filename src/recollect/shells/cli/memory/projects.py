@@ -17,6 +17,7 @@ _Project = Annotated[str, Argument(metavar="PROJECT", help="The project; a short
 project_app = Group("List, rename and join projects.")
 
 
+@project_app.default
 @project_app.command("list")
 def list_projects(*, as_json: AsJson = False) -> None:
     """List the projects with memories, and the former names of each."""

@@ -18,6 +18,7 @@ from recollect.adapters.sqlite.schema.graph import read_graph
 from recollect.adapters.sqlite.schema.script import by_name, read_statements
 from recollect.adapters.sqlite.schema.tables import read_schema
 from recollect.adapters.sqlite.schema.vectors import read_vectors
+from recollect.adapters.sqlite.store import _WITH_ENDINGS as WITH_ENDINGS
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
@@ -106,6 +107,11 @@ async def test_an_older_store_can_rename_projects(tmp_path: Path) -> None:
         assert await store.rename_project(OWNER, "shop", "store", by=None, at=MOMENT) == 1
         assert await store.former_names(OWNER) == {"shop": "store"}
         assert await store.ids_with_endings(OWNER, ["0001"], forgotten=False) == ids(1)
+    with closing(sqlite3.connect(path)) as connection:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN {WITH_ENDINGS}", (OWNER, "[]", False, None, None)
+        ).fetchall()
+        assert "memories_by_ending" in str(plan)
 
 
 async def test_an_older_store_keeps_what_is_removed(tmp_path: Path) -> None:

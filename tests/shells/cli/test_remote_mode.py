@@ -49,6 +49,7 @@ LINES: dict[str, list[str]] = {
     "sync": [],
     "doctor": ["--full"],
     "install": [],
+    "uninstall": ["--keep-agents"],
     "reembed": [],
     "worker": ["--once"],
     "bench": ["own", "--yes"],

@@ -24,6 +24,7 @@ VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?"), "<moment>"),
     # Cosines differ in their last digits between processors, and lines wrap where numbers end.
     (re.compile(r"\d+\.\d+"), "<number>"),
+    (re.compile(r"\d+%"), "<percent>"),
     (re.compile(r"\s+"), " "),
 )
 

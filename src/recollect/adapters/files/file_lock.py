@@ -1,4 +1,4 @@
-"""What one process of a home does at a time: sync the store, or hold the model for the others.
+"""A lock for what only one process of a home may do: sync the store, or host the model.
 
 flock, because the kernel releases it when a process is killed: there is no stale lock to explain.
 """

@@ -1,7 +1,7 @@
-"""Running an ONNX encoder, one text at a time: the embedders' only way to onnxruntime.
+"""Run an ONNX encoder, one text at a time: the only module of the embedders that uses onnxruntime.
 
-Each text runs alone, without padding. On a processor padding costs more than batching saves (a
-third to a half of the speed on dialogue turns), and a vector cannot depend on its neighbours.
+Each text runs alone, without padding. On a CPU padding costs more than batching saves (a third to a
+half of the speed on dialogue turns), and a vector cannot depend on other texts in its batch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from recollect.adapters.models.embedders.local_models import Pooling
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.late import EmbeddedText, TokenVectors
 
-# A token is a few characters long. Past this many a token, a text is longer than the model reads,
-# and a megabyte of it would take seconds to cut into tokens.
+# A token is a few characters long. A text with more characters per token than this is longer than
+# the model reads, and tokenizing a megabyte would take seconds.
 _CHARACTERS_A_TOKEN = 64
 
 _POOLED = "sentence_embedding"
@@ -57,12 +57,12 @@ class Encoder:
         self._states = named[0] if named else None
 
     def encode(self, text: str) -> list[float]:
-        """The text's vector, of length 1."""
+        """Return the text's vector, of length 1."""
         (output,) = self._run(self._tokens(text), [self._output])
         return self._pool(output)
 
     def encode_with_tokens(self, text: str) -> EmbeddedText:
-        """The text's vector, and those of its tokens if the model exposes them, in one pass."""
+        """Return the text's vector and, if the model exposes them, those of its tokens."""
         tokens = self._tokens(text)
         if self._states is None:
             (output,) = self._run(tokens, [self._output])
@@ -98,7 +98,7 @@ class Encoder:
         return normalised
 
     def _token_vectors(self, tokens: Any, states: Any) -> TokenVectors:  # noqa: ANN401  # arrays
-        """Of the tokens that stand for a piece of the text: not of the markers around it."""
+        """Return the vectors of the tokens of the text, without the markers around it."""
         np = self._np
         marks = zip(tokens.special_tokens_mask, tokens.offsets, strict=True)
         rows = [
@@ -115,8 +115,8 @@ class Encoder:
 
     def _tokens(self, text: str) -> Any:  # noqa: ANN401  # tokenizers' own type
         # A lone surrogate is valid in a Python string and nowhere else.
-        sound = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
-        return self._tokenizer.encode(sound.decode())
+        valid = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
+        return self._tokenizer.encode(valid.decode())
 
 
 def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
@@ -124,7 +124,7 @@ def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizer
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
-        raise _unreadable(path, error) from error
+        raise _unreadable_error(path, error) from error
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()
     return tokenizer
@@ -145,14 +145,14 @@ def _session(path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # a dozen unrelated classes, one meaning
-        raise _unreadable(path, error) from error
+        raise _unreadable_error(path, error) from error
 
 
 def _sums_overflow() -> bool:
-    """Whether this processor adds pairs of 8-bit products in 16 bits, where they can overflow.
+    """Return whether this processor adds pairs of 8-bit products in 16 bits, which can overflow.
 
-    x86 before VNNI does. The exact sums that can be asked for instead take twice as long, and
-    onnxruntime uses them wherever they are asked for: so only where they are needed.
+    x86 before VNNI does. Exact sums can be requested, but take twice as long, and onnxruntime then
+    uses them on any processor: so they are requested only where they are needed.
     """
     if platform.machine().lower() not in {"x86_64", "amd64"}:
         return False
@@ -173,7 +173,7 @@ def _import(name: str) -> Any:  # noqa: ANN401  # modules without types
         ) from error
 
 
-def _unreadable(path: Path, error: Exception) -> ModelUnavailable:
+def _unreadable_error(path: Path, error: Exception) -> ModelUnavailable:
     return ModelUnavailable(
         f"{path} could not be read ({str(error)[:200]})",
         remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: "

@@ -1,6 +1,6 @@
-"""Writes stated relationships into the graph: each statement as evidence, with its own dates, on
-the edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading
-nor what was erased since affects them.
+"""Write stated relationships to the graph: each statement as evidence, with its own dates, on the
+edge it belongs to. An edge's dates are computed from its evidence, so they depend neither on the
+order of reading nor on erased evidence.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ on conflict (owner, edge_id, memory_id, source_key, target_key, said_from)
 returning edge_id
 """  # noqa: S608  # composed of constants
 
-# A single-valued relation: what was said before and withdrawn is said again where it was.
+# A single-valued relation: a withdrawn statement that is repeated is restored on its edge.
 _RESTATE: Final = f"""
 update edge_evidence e set withdrawn_at = null, said_until = d.said_until
 from {_STATED}, concept_edges c

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Final
 
 from rich.table import Table
 
@@ -19,9 +19,13 @@ from recollect_bench.data.datasets import EvaluationSet
 from recollect_bench.runs.configs import Layout
 from recollect_bench.runs.measure import open_tools
 from recollect_bench.runs.stage import Progress, staged
+from recollect_bench.runs.stores import draw_sizes, parse_sizes
 from recollect_bench.studies.confidence import Asked, ask, count_bands, count_weak
 from recollect_bench.studies.floor import build_prompts
 from recollect_bench.temporary import temporary_home
+
+_STORES: Final = 40
+"""Drawn of each set and size, at most."""
 
 
 def confidence(
@@ -34,10 +38,17 @@ def confidence(
         bool,
         Option("--dense/--no-dense", help="Recall by meaning, too, with RECOLLECT_EMBEDDER."),
     ] = True,
+    stores_of: Annotated[
+        str | None,
+        Option("--stores-of", help="Ask small stores of these sizes, drawn from each set."),
+    ] = None,
     seed: Annotated[int, Option("--seed", min=0, help="Random seed for choosing questions.")] = 1,
 ) -> None:
     """Show how many of the hits with each confidence answer, on both halves of the questions."""
     chosen, settings = select_sets(data, sets), load()
+    if stores_of is not None:
+        drawn = draw_sizes(chosen, parse_sizes(stores_of), _STORES, seed)
+        chosen = [store for size in drawn for store in size.stores]
     with progress_bar() as progress, temporary_home() as home:
         found = asyncio.run(_ask(chosen, settings, home, seed, progress, by_meaning=dense))
     console = report_console()

@@ -64,6 +64,8 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
     "chatgpt-memories": (".json", ".txt"),
     "mem0": (".json", ".jsonl"),
     "mcp-memory": (".json", ".jsonl"),
+    "mcp-memory-service": (".json",),
+    "basic-memory": _MARKDOWN,
 }
 
 
@@ -255,7 +257,7 @@ def _read_stream(file: IO[bytes], path: Path, format: Format, reader: _Reader) -
         yield from claude.claude_code(_read_lines(file), _project_of, most)
     elif format == "csv":
         yield from records.rows(_decode(file), most)
-    elif format in ("claude", "markdown", "lines") or (
+    elif format in ("claude", "markdown", "lines", "basic-memory") or (
         format == "chatgpt-memories" and not is_json(head)
     ):
         yield from _read_text(_decode(file), path, format, most)
@@ -272,6 +274,8 @@ def _read_text(text: str, path: Path, format: Format, most: int) -> Iterator[Ite
         yield from notes.plain_lines(text, most, ("chatgpt",))
     elif format == "markdown":
         yield from notes.markdown(text, most)
+    elif format == "basic-memory":
+        yield from notes.basic_memory(text, most, path.stem)
     elif path.name.lower().startswith("claude"):
         yield from notes.claude_rules(text, most)
     else:
@@ -294,7 +298,7 @@ def _read_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
 def _read_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
     """Read one document or, for formats that allow it, one object per line."""
     document = document_of(_read_all(file), one_per_line=False)
-    tag = "chatgpt" if format == "chatgpt-memories" else "mem0"
+    tag = "chatgpt" if format == "chatgpt-memories" else format
     if format == "jsonl" and isinstance(document, list):
         yield from records.record_list(document, reader.most)
     elif format == "jsonl":

@@ -15,6 +15,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.imports import claude, json_exports
 from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
+from recollect.core.imports.notes import parse_note
 from recollect.core.imports.records import FIELDS, delimiter_of
 
 Format = Literal[
@@ -31,6 +32,8 @@ Format = Literal[
     "chatgpt-memories",
     "mem0",
     "mcp-memory",
+    "mcp-memory-service",
+    "basic-memory",
 ]
 STDIN: Final = Path("-")
 """The path that means standard input."""
@@ -180,6 +183,8 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     first = next((row for row in listed if isinstance(row, dict)), {})
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")
+    if "content_hash" in first:
+        return Recognised("mcp-memory-service", "certain", "its entries have a content_hash")
     if document is None or not listed:
         raise unknown_format()
     return Recognised("chatgpt-memories", "guess", "it is a list of something")
@@ -198,6 +203,9 @@ def _text(head: bytes, path: PurePath) -> Recognised:
             else "its name ends in .csv or .tsv"
         )
         return Recognised("csv", "certain" if is_sure else "likely", because)
+    if parse_note(text).is_of_basic_memory:
+        because = "its front matter has a title, a type and a permalink"
+        return Recognised("basic-memory", "certain", because)
     if path.parent.name == "memory" or name == "memory.md":
         return Recognised("claude", "likely", "it is in a memory folder, or named MEMORY.md")
     if name.startswith("claude") and name.endswith(".md"):

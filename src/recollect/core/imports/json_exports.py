@@ -1,5 +1,5 @@
-"""Exports of other programs in JSON: mem0, ChatGPT's memories, ChatGPT's conversations, and the
-graph of the reference memory server as its tool returns it.
+"""Exports of other programs in JSON: mem0, mcp-memory-service, ChatGPT's memories, ChatGPT's
+conversations, and the graph of the reference memory server as its tool returns it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
 
 
 def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """Read mem0's export and API answers, and similar lists of memories."""
+    """Read mem0's export and API answers, and similar lists of memories. The format is a tag."""
     listed = entries(document)
     if listed is None:
         yield ImportProblem("document", "it contains no list of memories", "See docs/moving.md.")
@@ -56,7 +56,7 @@ def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
         return ImportProblem(place, "not a memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    category = str(values.get("category") or "")
+    category = str(values.get("category") or values.get("memory_type") or "")
     is_ours = category in CATEGORIES
     labels = [
         *(values.get("tags"), values.get("categories"), None if is_ours else category or None),

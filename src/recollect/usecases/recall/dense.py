@@ -63,6 +63,7 @@ class Backgrounds:
         task = self._tasks.get(name)
         if task is None or (task.done() and exception_of(task) is not None):
             task = asyncio.create_task(self._embed(embedder))
+            task.add_done_callback(exception_of)  # perhaps nobody waits any more
             self._tasks[name] = task
         return task
 

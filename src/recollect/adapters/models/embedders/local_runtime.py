@@ -1,4 +1,4 @@
-"""Run an ONNX encoder, one text at a time: the only module of the embedders that uses onnxruntime.
+"""Run an ONNX encoder, one text at a time.
 
 Each text runs alone, without padding. On a CPU padding costs more than batching saves (a third to a
 half of the speed on dialogue turns), and a vector cannot depend on other texts in its batch.
@@ -6,13 +6,12 @@ half of the speed on dialogue turns), and a vector cannot depend on other texts 
 
 from __future__ import annotations
 
-import importlib
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.adapters.models.embedders.local_models import Pooling
+from recollect.adapters.models.onnx_files import open_session, open_tokenizer
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.late import EmbeddedText, TokenVectors
 
@@ -41,8 +40,9 @@ class Encoder:
 
         self._np = np
         self._reading = reading
-        self._tokenizer = _tokenizer(folder / "tokenizer.json", reading.max_tokens)
-        self._session = _session(folder / "model.onnx")
+        self._tokenizer = open_tokenizer(folder / "tokenizer.json", reading.max_tokens)
+        # Texts run in parallel in our own threads: more threads would only wait for each other.
+        self._session = open_session(folder / "model.onnx")
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or "input_ids" not in self._inputs:
@@ -117,65 +117,3 @@ class Encoder:
         # A lone surrogate is valid in a Python string and nowhere else.
         valid = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
         return self._tokenizer.encode(valid.decode())
-
-
-def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
-    tokenizers = _import("tokenizers")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unreadable_error(path, error) from error
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _session(path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
-    onnxruntime = _import("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    # Texts run in parallel in our own threads: more threads would only wait for each other.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # Planning which tensors share memory is three quarters of the work of loading, and saves
-    # nothing here: the same speed and the same memory were measured without it.
-    options.enable_mem_reuse = False
-    if _sums_overflow():
-        options.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # a dozen unrelated classes, one meaning
-        raise _unreadable_error(path, error) from error
-
-
-def _sums_overflow() -> bool:
-    """Return whether this processor adds pairs of 8-bit products in 16 bits, which can overflow.
-
-    x86 before VNNI does. Exact sums can be requested, but take twice as long, and onnxruntime then
-    uses them on any processor: so they are requested only where they are needed.
-    """
-    if platform.machine().lower() not in {"x86_64", "amd64"}:
-        return False
-    try:
-        return "vnni" not in Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return True
-
-
-def _import(name: str) -> Any:  # noqa: ANN401  # modules without types
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ModelUnavailable(
-            f"The Python package {name} could not be imported ({error})",
-            remedy=f"Install it (`pip install {name}`), or use a hosted embedding model. Until "
-            "then memories are found by words only.",
-        ) from error
-
-
-def _unreadable_error(path: Path, error: Exception) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{path} could not be read ({str(error)[:200]})",
-        remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: "
-        "download or export the model again, or update those packages.",
-    )

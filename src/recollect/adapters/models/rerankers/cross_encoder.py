@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from recollect.adapters.models.onnx_files import import_package, open_session, open_tokenizer
 from recollect.core.errors import ModelUnavailable
 
 # A model that failed to load is not retried at every recall.
@@ -145,11 +146,15 @@ class OnnxPairModel:
     """A loaded model."""
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
-        self._np = _import("numpy")
-        self._runtime = _import("onnxruntime")
+        self._np = import_package("numpy")
+        self._runtime = import_package("onnxruntime")
         self._max_characters = max_tokens * _CHARACTERS_A_TOKEN
-        self._tokenizer = _tokenizer(_file(folder, "tokenizer.json"), max_tokens)
-        self._session = _session(self._runtime, _file(folder, "model.onnx"))
+        self._tokenizer = open_tokenizer(_file(folder, "tokenizer.json"), max_tokens)
+        # Half of the processors: the rest of the recall, and other work, run at the same time.
+        threads = max(1, (os.cpu_count() or 1) // 2)
+        self._session = open_session(
+            _file(folder, "model.onnx"), threads=threads, reuses_memory=True
+        )
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         if "input_ids" not in self._inputs or not set(self._inputs) <= set(_INPUTS):
             raise ModelUnavailable(
@@ -201,50 +206,6 @@ def _file(folder: Path, name: str) -> Path:
             remedy="Name a folder that contains model.onnx and tokenizer.json.",
         )
     return path
-
-
-def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
-    tokenizers = _import("tokenizers")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unreadable_error(path) from error
-    # The longer of the two is truncated: neither a long query nor a long text displaces the other.
-    tokenizer.enable_truncation(max_tokens, strategy="longest_first")
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _session(runtime: Any, path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
-    options = runtime.SessionOptions()
-    # Half of the processors: the rest of the recall, and other work, run at the same time.
-    options.intra_op_num_threads = max(1, (os.cpu_count() or 1) // 2)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    # Threads that spin while they wait for the next pair would each use a full processor.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # a dozen unrelated classes, one meaning
-        raise _unreadable_error(path) from error
-
-
-def _import(name: str) -> Any:  # noqa: ANN401  # modules without types, imported when needed
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ModelUnavailable(
-            f"The Python package {name} could not be imported",
-            remedy=f"Install it (`pip install {name}`), or turn reranking off.",
-        ) from error
-
-
-def _unreadable_error(path: Path) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{path} could not be read",
-        remedy="The file is damaged, or needs a newer onnxruntime or tokenizers: download or "
-        "export the model again, or update those packages.",
-    )
 
 
 # A cross-encoder by its name on a model hub, downloaded by fastembed. Only files are downloaded; no

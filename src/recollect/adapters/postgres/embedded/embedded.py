@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 from psycopg import pq, sql
 
+from recollect.adapters.files.file_lock import FileLock
 from recollect.adapters.postgres.access import create_roles
 from recollect.adapters.postgres.embedded.account import account_for
 from recollect.adapters.postgres.embedded.cluster import Cluster, ping_server
@@ -21,7 +22,6 @@ from recollect.adapters.postgres.embedded.installation import Probe, Verdict, in
 from recollect.adapters.postgres.embedded.locations import (
     ROLE,
     SUPERUSER,
-    FileLock,
     Passwords,
     alone,
     postgres_folder,
@@ -76,8 +76,8 @@ class EmbeddedPostgres:
         with explain_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
             cluster, verdict = self._prepare()
             use = FileLock(self._folder / "users.lock")
+            use.share()
             try:
-                use.share()
                 cluster.create()
                 cluster.start(self._timeout)
                 _ensure_database(cluster, with_vector=verdict.available)
@@ -128,7 +128,7 @@ class EmbeddedPostgres:
 
 def _leave(use: FileLock, cluster: Cluster, timeout: float) -> None:
     try:
-        if use.try_alone():
+        if use.acquire():
             cluster.stop(timeout)
     finally:
         use.release()

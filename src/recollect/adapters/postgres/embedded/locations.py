@@ -13,7 +13,6 @@ When root keeps the home where the account cannot go (/root is 0700), the folder
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -28,6 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.adapters.files.file_lock import FileLock
 from recollect.adapters.postgres.embedded.account import Account
 from recollect.adapters.postgres.embedded.errors import (
     ClusterBusy,
@@ -225,34 +225,7 @@ def _write_private(file: Path, text: str) -> None:
         os.fsync(fd)
 
 
-# Locks between processes. flock, because the kernel releases it when a process is killed: there are
-# no stale locks. Python opens files close-on-exec, so Postgres never inherits a lock.
-
 _LOCK_POLL_SECONDS = 0.02
-
-
-class FileLock:
-    """A shared or exclusive lock on a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-
-    def share(self) -> None:
-        """Acquire a shared lock. Waits only for an exclusive holder."""
-        fcntl.flock(self._fd, fcntl.LOCK_SH)
-
-    def try_alone(self) -> bool:
-        """Acquire an exclusive lock if it is free. If that fails, a shared lock is lost."""
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def release(self) -> None:
-        """Release the lock, also for forked children that share the descriptor."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        os.close(self._fd)
 
 
 @contextmanager
@@ -261,7 +234,7 @@ def alone(path: Path, timeout: float) -> Iterator[None]:
     deadline = time.monotonic() + timeout
     lock = FileLock(path)
     try:
-        while not lock.try_alone():
+        while not lock.acquire():
             if time.monotonic() > deadline:
                 raise ClusterBusy(
                     f"Another process has held {path} for more than {timeout:.0f} seconds.",

@@ -236,7 +236,7 @@ def print_recall(query: str, answer: Recollection) -> None:
     table.add_column(justify="right", style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for hit in answer.hits:
-        table.add_row(f"{hit.score:.2f}", Text(hit.memory.content))
+        table.add_row(f"{hit.confidence:.0%}", Text(hit.memory.content))
         table.add_row("", Text(why(hit, answer), style="dim"))
     console.print(table)
 

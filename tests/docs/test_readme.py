@@ -24,6 +24,7 @@ VARYING = (
     # Cosines differ in their last digits between processors, and lines wrap where numbers end.
     (re.compile(r"\d+\.\d+"), "<number>"),
     (re.compile(r"\b[0-9a-f]{4,8}\b"), "<id>"),
+    (re.compile(r"\d+%"), "<percent>"),
     (re.compile(r"\s+"), " "),
 )
 

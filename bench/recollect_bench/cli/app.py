@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.shells.cli.framework.commands import Group
+from recollect_bench.cli.confidence import confidence
 from recollect_bench.cli.curation import curation
 from recollect_bench.cli.data import convert_app, sets
 from recollect_bench.cli.floor import floor
@@ -33,6 +34,7 @@ app = Group(
         "hook": hook,
         "startup": startup,
         "floor": floor,
+        "confidence": confidence,
         "curation": curation,
         "own": own,
         "tune": tune_settings,

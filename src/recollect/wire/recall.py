@@ -153,7 +153,12 @@ class HitOut(Shape):
     """
 
     memory: MemoryOut
-    score: float
+    confidence: float = Field(
+        default=0.0,
+        description="How likely it answers the query, from 0 to 1; it means the same for every "
+        "query. By relevance, no hit is surer than one before it.",
+    )
+    score: float = Field(description="What it is ranked by: comparable only within this answer.")
     explanation: ExplanationOut | None
     stands_for: list[UUID] = Field(default=[])
     ranked_as: UUID | None = None
@@ -201,7 +206,7 @@ class RecollectionOut(Shape):
     hint: str | None = Field(
         default=None, description="How to find more, if recall uses words only."
     )
-    is_weak: bool = Field(default=False, description="No hit is a clear match.")
+    is_weak: bool = Field(default=False, description="No hit is likely to answer.")
     project: str | None = Field(default=None, description="The searched project, in full.")
     with_global: bool = Field(default=False, description=WITH_GLOBAL)
 

@@ -49,6 +49,7 @@ def test_each_hit_says_why_it_is_there(mine: httpx.Client, ids: dict[str, str]) 
     assert why["fused"] == pytest.approx(RecallSettings().vote)  # alone in its leg
     assert why["prior"] == pytest.approx(0.7 + 0.3 * 0.2)
     assert first["score"] == pytest.approx(why["fused"] * why["prior"])
+    assert 0.2 < first["confidence"] < 1.0
     assert answer["legs"]["lexical"]["status"] == "ran"
     assert answer["degraded"] == []
     assert answer["took_ms"] > 0

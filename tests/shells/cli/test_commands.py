@@ -64,6 +64,7 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     assert found["legs"]["dense"]["status"] == "absent"
     text = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are wrapped
     assert "rank 1" in text
+    assert f" {found['hits'][0]['confidence']:.0%} " in text
     assert f"fused {RecallSettings().vote:.2f} × prior" in text
     assert "dense absent" in text
     # The scores of the other fusions are small, and shown with more decimals.

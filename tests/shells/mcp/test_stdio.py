@@ -126,7 +126,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
         stored = await ask(client, "memory_store", content="Tea is kept in the shed", tags=["tea"])
         found = await ask(client, "memory_recall", query="where is the tea?")
         assert [hit["memory"] for hit in found["hits"]] == [stored]
-        assert found["hits"][0].keys() == {"memory", "score"}
+        assert found["hits"][0].keys() == {"memory", "confidence"}
         assert "legs" not in found
         explained = await ask(client, "memory_recall", query="tea", explain=True)
         assert explained["hits"][0]["explanation"]["legs"]["lexical"]["rank"] == 1

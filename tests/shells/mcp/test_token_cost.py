@@ -134,7 +134,7 @@ def test_the_definitions_stay_short() -> None:
         for tool in definitions
     ]
     assert sum(len(json.dumps(tool)) for tool in read) <= 9_520
-    assert sum(len(json.dumps(tool)) for tool in definitions) <= 24_710
+    assert sum(len(json.dumps(tool)) for tool in definitions) <= 24_760
 
 
 def test_arguments_are_described_except_those_no_model_can_choose() -> None:
@@ -176,10 +176,10 @@ def test_an_answer_repeats_nothing_and_omits_empty_fields() -> None:
     assert compact.answer(memory) == short
     changed = {**memory, "version": 2, "updated_at": "2026-03-07T09:30:12Z", "tags": ["a"]}
     assert compact.answer(changed).keys() == {*short, "updated_at", "tags"}
-    hit = {"memory": memory, "score": 1.5, "explanation": None}
+    hit = {"memory": memory, "confidence": 0.4, "score": 1.5, "explanation": None}
     recalled = {"hits": [hit], "degraded": [], "fusion": "standout", "legs": {"dense": {}}}
     assert compact.answer(recalled, explained=False) == {
-        "hits": [{"memory": short, "score": 1.5}],
+        "hits": [{"memory": short, "confidence": 0.4}],
         "degraded": [],
     }
     assert compact.answer(recalled).keys() == recalled.keys()

@@ -119,7 +119,9 @@ def test_recall_explains_its_hits_in_plain_words(server: Running, open_page: Ope
     first = page.locator(".hit").first
     expect(first).to_contain_text("The red boat leaves")
     expect(first).to_contain_text("words: matched 3 of 3 words")
-    expect(first.get_by_role("img", name="Score")).to_be_visible()
+    expect(first.get_by_role("img", name="% sure")).to_be_visible()
+    sure = [int(text) for text in re.findall(r"(\d+)% sure", page.locator(".hits").inner_text())]
+    assert sure == sorted(sure, reverse=True)
     expect(page.locator(".hits")).to_contain_text("Sensitive text")
     assert "4711" not in page.content()
     preview = page.get_by_role("region", name="What a hook would inject")

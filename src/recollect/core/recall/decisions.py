@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
 from recollect.core.recall.late import widen_to_words
 from recollect.core.recall.ranking import Ranked, interleave
-from recollect.core.recall.relevance import MAX_ASKED
-from recollect.core.recall.request import UNKNOWN_EVIDENCE, Hit
+from recollect.core.recall.request import Hit
 from recollect.core.recall.settings import WordQuery
 
 if TYPE_CHECKING:
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import SecondStage
-
-
-CLEAR_EVIDENCE: Final = 0.52
-"""A hit with at least this much evidence is about the query. Of questions with an answer 0 to 8%
-have no such hit, of prompts about something else about half (docs/adr/0042)."""
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:
@@ -71,19 +65,6 @@ def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
     return [
         entry for entry in fused if max(place.evidence for place in entry.legs.values()) >= least
     ]
-
-
-def are_weak(query: str, hits: Sequence[Hit]) -> bool:
-    """Whether there are hits and none is clearly about the query. False for a long prompt, which is
-    about several things, and if evidence could not be measured.
-    """
-    evidence = [place.evidence for hit in hits for leg, place in hit.legs.items() if leg != "graph"]
-    return (
-        bool(evidence)
-        and max(evidence) < CLEAR_EVIDENCE
-        and UNKNOWN_EVIDENCE not in evidence
-        and len(query.split()) <= MAX_ASKED
-    )
 
 
 def second_stage(context: RecallContext) -> SecondStage:

@@ -111,8 +111,6 @@ def similar_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch,
     """
     groups: list[list[TokenMatch]] = []
     for match in matches:
-        if not any(map(str.isalnum, query[match.query_start : match.query_end])):
-            continue
         if groups and groups[-1][-1].query_end == match.query_start:
             groups[-1].append(match)
         else:

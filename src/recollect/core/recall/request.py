@@ -24,6 +24,8 @@ SortBy = Literal["relevance", "importance", "recency"]
 ORDERS: Final[tuple[SortBy, ...]] = ("relevance", "importance", "recency")
 MAX_WEIGHT: Final = 5.0
 MAX_LIMIT: Final = 100
+CLEAR_CONFIDENCE: Final = 0.12
+"""A hit that is less likely to answer is one of the nearest, no more (docs/adr/0065)."""
 UNKNOWN_EVIDENCE: Final = 0.5
 """The evidence of a cosine that cannot be measured yet: enough to be a hit, too little for
 a hook."""
@@ -251,7 +253,8 @@ class NewerThan(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A recalled memory and why it is there: `score` is `fused × prior` for relevance. Hits with a
-    `rerank` are in the order of its score.
+    `rerank` are in the order of its score. `confidence` is how likely it answers the query, from 0
+    to 1, whatever was asked and found; by relevance, no hit is surer than one before it.
 
     A memory `stands_for` those that it supersedes and that would have been hits; if it has the
     place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
@@ -274,13 +277,13 @@ class Hit:
     passage: Passage | None = None
     newer_than: NewerThan | None = None
     matched_words: MatchedWords | None = None
+    confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
     """The answer to a recall. `note` says if it is not the requested answer; `scope` is where it
-    searched, with the project's full name; `hint` says how to find more. `is_weak`: no hit is
-    clearly about the query; perhaps nothing is known about it.
+    searched, with the project's full name; `hint` says how to find more.
     """
 
     hits: tuple[Hit, ...]
@@ -291,7 +294,11 @@ class Recollection:
     note: str | None = None
     scope: Scope = EVERYWHERE
     hint: str | None = None
-    is_weak: bool = False
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether there are hits and none is likely to answer: perhaps nothing is known."""
+        return bool(self.hits) and all(hit.confidence < CLEAR_CONFIDENCE for hit in self.hits)
 
     @property
     def degraded(self) -> tuple[LegName, ...]:

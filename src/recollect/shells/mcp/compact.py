@@ -65,11 +65,16 @@ def _compact(value: object) -> object:
 
 
 def _compact_hit(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out a long text of which the matched passage is shown; `memory_get` returns it."""
-    if values.get("passage") is None or "memory" not in values:
+    """Leave out a long text of which the matched passage is shown, `memory_get` returns it; and the
+    score if it is not explained, since confidence says what it means.
+    """
+    if not {"memory", "score"} <= values.keys():
         return values
-    memory = {key: value for key, value in values["memory"].items() if key != "content"}
-    return {**values, "memory": memory}
+    explained = values.get("explanation") is not None
+    hit = {key: value for key, value in values.items() if explained or key != "score"}
+    if values.get("passage") is not None:
+        hit["memory"] = {key: value for key, value in hit["memory"].items() if key != "content"}
+    return hit
 
 
 def _compact_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -76,7 +76,8 @@ class LateStage:
             return _NOT_EMBEDDED
         if tokens is None:
             return f"{space.embedder} has no token vectors"
-        if not tokens.spans:
+        query = context.request.query
+        if not any(map(str.isalnum, query)):
             return "the query has no words"
         if context.encoded.trust == 0.0:
             return f"{space.embedder} does not know the query's language"
@@ -87,7 +88,6 @@ class LateStage:
         stored = await self._tokens.token_vectors(context.owner, space, passages)
         if not stored:
             return _NO_TOKENS
-        query = context.request.query
         compared = await asyncio.to_thread(_compare, codec, query, tokens, stored)
         return compared or _NO_TOKENS
 

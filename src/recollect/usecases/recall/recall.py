@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from recollect.core.errors import StoreUnavailable
 from recollect.core.recall.context import Deadline
-from recollect.core.recall.decisions import are_weak, check_some_leg_counts, fuse_answers
+from recollect.core.recall.decisions import check_some_leg_counts, fuse_answers
 from recollect.core.recall.request import LegName, LegReport, RecallRequest, Recollection
 from recollect.usecases.admin import settings as tune
 from recollect.usecases.recall.legs import (
@@ -74,7 +74,6 @@ async def recall(
         ranking.rerank,
         scope=asked.scope,
         hint=context.hint(owner) or _nothing_embedded(reports),
-        is_weak=are_weak(request.query, hits),
     )
 
 

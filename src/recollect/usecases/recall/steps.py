@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from recollect.core.memory.links import targets
+from recollect.core.recall.confidence import rate_hits
 from recollect.core.recall.context import RecallContext
 from recollect.core.recall.decisions import (
     join_same_texts,
@@ -121,7 +122,7 @@ async def show_hits(
     context: RecallContext, hits: Sequence[Hit], *, updates_first: bool = True
 ) -> tuple[Hit, ...]:
     """Prepare the hits for display: the matching passage of long ones, updates before what they
-    update, and on request how many of the query's words each contains.
+    update, how likely each answers, and on request how many of the query's words each contains.
     """
     from recollect.usecases.tasks import analyze_text  # imports an event loop, which a hook avoids
 
@@ -132,8 +133,8 @@ async def show_hits(
         if updates_first:
             shown = _put_updates_first(context, shown)
         if request.counts_words:
-            return tuple(count_matched_words(hit, request.query) for hit in shown)
-        return tuple(shown)
+            shown = [count_matched_words(hit, request.query) for hit in shown]
+        return tuple(rate_hits(request, shown))
 
     chars = len(request.query) + sum(len(hit.memory.content) for hit in hits)
     return await analyze_text(chars, show)

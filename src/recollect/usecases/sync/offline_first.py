@@ -27,8 +27,8 @@ from recollect.core.errors import (
 )
 from recollect.core.memory.ids import IdPart
 from recollect.core.memory.listing import join_pages
+from recollect.core.recall.confidence import rate_hits
 from recollect.core.recall.context import Deadline
-from recollect.core.recall.decisions import are_weak
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
 from recollect.ports.service import Service
 from recollect.usecases.recall.steps import BothAnswers, Now, begin, merge_answers
@@ -174,9 +174,8 @@ class OfflineFirstService:
         """Merge the server's answer with the local one."""
         found_here, note = await _read_local_answer(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
-        hits = await merge_answers(asked, self.store, answers)
-        is_weak = there.is_weak and are_weak(asked.request.query, hits)
-        return replace(there, hits=tuple(hits), note=note or there.note, is_weak=is_weak)
+        hits = rate_hits(asked.request, await merge_answers(asked, self.store, answers))
+        return replace(there, hits=tuple(hits), note=note or there.note)
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         """From the local store, which has everything once it was synced. Until then, what is here

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,15 @@ def test_a_word_that_every_memory_has_weighs_least() -> None:
     common, rare = (match.weight for match in first.matches)
     assert rare > 3 * common
     assert common + rare == pytest.approx(1.0)
+
+
+def test_a_mark_in_the_query_counts_nothing() -> None:
+    """No memory has the question mark of a question: it would be its rarest word."""
+    codec, tokens = make_codec(), make_tokens(40)
+    asked = replace(select_tokens(tokens, 7, 31), spans=((35, 39), (39, 40)))
+    (found,) = codec.compare(f"{TEXT[:39]}?", asked, [codec.encode(TEXT, make_tokens(9, seed=3))])
+    assert found is not None
+    assert [(match.query_start, match.weight) for match in found.matches] == [(35, 1.0)]
 
 
 @pytest.mark.parametrize("count", [1, 10_000])

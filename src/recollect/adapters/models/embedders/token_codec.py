@@ -94,7 +94,13 @@ class ScalarCodec:
     def compare(
         self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
-        spans = tokens.spans[:_MAX_QUERY_TOKENS]
+        # Marks mean little, and as memories rarely ask, a question mark would weigh the most.
+        asked = [
+            number
+            for number, (first, last) in enumerate(tokens.spans)
+            if any(map(str.isalnum, query[first:last]))
+        ][:_MAX_QUERY_TOKENS]
+        spans = [tokens.spans[number] for number in asked]
         read = [self._read(block) for block in texts]
         blocks = [block for block in read if block is not None]
         if not spans or not blocks:
@@ -104,7 +110,7 @@ class ScalarCodec:
         ends = np.cumsum([len(block.hashes) for block in blocks])
         starts = np.concatenate([[0], ends[:-1]])
         stored = _Block.join(blocks)
-        similar = self._similarities(self._turn(tokens)[: len(spans)], stored.codes)
+        similar = self._similarities(self._turn(tokens)[asked], stored.codes)
         same_word = _hashes(query, spans)[:, None] == stored.hashes
         weights = _weigh(np.logical_or.reduceat(same_word, starts, axis=1).T)
         found = iter(

@@ -77,7 +77,7 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
     """Build the table of hits. `ids` are the shown ids of the hits and their link targets."""
     found = recollection.hits
     projects = _project_cells([hit.memory for hit in found])
-    table = _memory_table("id", "score", "stored", "category", has_projects=any(projects))
+    table = _memory_table("id", "confidence", "stored", "category", has_projects=any(projects))
     table.columns[1].justify = "right"
     for hit, project in zip(found, projects, strict=True):
         memory = hit.memory
@@ -88,7 +88,9 @@ def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) 
         if explain:
             text.append(f"\n{_why(hit)}", style="dim")
         stored = local_date(memory.created_at)
-        table.add_row(ids[memory.id], amount(hit.score), stored, memory.category, *project, text)
+        table.add_row(
+            ids[memory.id], f"{hit.confidence:.0%}", stored, memory.category, *project, text
+        )
     return table
 
 
@@ -333,7 +335,8 @@ def _why(hit: Hit) -> str:
     judged = f"; second stage {rerank.score:.3g}, was #{rerank.former_place}" if rerank else ""
     words = format_matched_words(rerank, hit.memory.content)
     matched = f"; matched {words}" if words else ""
-    return f"{shares} = fused {amount(hit.fused)} × prior {hit.prior:.3f}{judged}{matched}{led}"
+    total = f"fused {amount(hit.fused)} × prior {hit.prior:.3f} = {amount(hit.score)}"
+    return f"{shares} = {total}{judged}{matched}{led}"
 
 
 def format_matched_words(rerank: RerankPlace | None, content: str) -> str:

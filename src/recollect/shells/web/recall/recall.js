@@ -283,7 +283,6 @@ class Recall extends HTMLElement {
   }
 
   side(answer, at, before) {
-    const best = Math.max(0, ...answer.hits.map((hit) => hit.score));
     const title = this.sides.length > 1 ? `Weights ${"AB"[at]}` : "Recalled";
     const late = Object.entries(answer.legs)
       .filter(([, leg]) => ["absent", "failed", "late"].includes(leg.status))
@@ -319,7 +318,7 @@ class Recall extends HTMLElement {
             "ol.hits",
             {},
             answer.hits.map((hit, place) =>
-              hitCard(hit, place + 1, best, before, (id) => {
+              hitCard(hit, place + 1, before, (id) => {
                 this.form.why.value = id;
                 this.remember();
               }),
@@ -329,7 +328,7 @@ class Recall extends HTMLElement {
   }
 }
 
-function hitCard(hit, place, best, before, askWhy) {
+function hitCard(hit, place, before, askWhy) {
   const { memory, explanation } = hit;
   const moved = before ? before.indexOf(memory.id) : -2;
   const change =
@@ -369,13 +368,14 @@ function hitCard(hit, place, best, before, askWhy) {
       "div.row",
       {},
       el("span.rank", {}, `#${place}`),
+      el("span.chip", { title: "How likely it answers" }, `${percent(hit.confidence)} sure`),
       change && el("span.chip", {}, change),
       el("span.chip", {}, memory.category),
       memory.project && el("span.chip", {}, userText(memory.project)),
       el("span.quiet", {}, time(memory.created_at)),
     ),
     text,
-    explanation && contributions(hit, best),
+    explanation && contributions(hit),
     hit.newer_than &&
       el("p.quiet", {}, `Shown before an older memory that it updates: ${hit.newer_than.reason}.`),
     hit.stands_for.length > 0 &&
@@ -398,17 +398,18 @@ function hitCard(hit, place, best, before, askWhy) {
   );
 }
 
-// The length of the bar is the score, divided by what each leg contributed.
-function contributions(hit, best) {
+// The length of the bar is the confidence, divided by what each leg contributed.
+function contributions(hit) {
   const { legs, fused, prior } = hit.explanation;
-  const bar = el("div.stacked", { role: "img", "aria-label": `Score ${hit.score.toPrecision(3)}` });
+  const sure = `${percent(hit.confidence)} sure`;
+  const bar = el("div.stacked", { role: "img", "aria-label": sure });
   const parts = [];
   const entries = Object.entries(legs).filter(([, leg]) => leg.rank !== null);
   const sum = entries.reduce((all, [, leg]) => all + Math.max(0, leg.contribution), 0) || 1;
   for (const [name, leg] of entries) {
     const title = LEGS[name];
     const piece = el(`span.${title}`);
-    piece.style.width = `${(100 * (hit.score / best) * Math.max(0, leg.contribution)) / sum}%`;
+    piece.style.width = `${(100 * hit.confidence * Math.max(0, leg.contribution)) / sum}%`;
     bar.append(piece);
     parts.push(el("span", {}, el(`i.${title}`), plain(name, title, leg, hit.matched_words)));
   }
@@ -443,8 +444,7 @@ function contributions(hit, best) {
 function plain(name, title, leg, words) {
   if (name === "lexical")
     return `${title}: matched ${words.matched} of ${count(words.asked, "word")} (#${leg.rank})`;
-  if (name === "dense")
-    return `${title}: ${percent(Math.max(0, leg.score))} similar (#${leg.rank})`;
+  if (name === "dense") return `${title}: #${leg.rank}`;
   return `${title}: reached through the graph (#${leg.rank})`;
 }
 

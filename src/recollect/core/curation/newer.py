@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.curation.cues import find_change
 from recollect.core.curation.pairs import compare_statements
 from recollect.core.recall.request import NewerThan
 
@@ -22,16 +23,23 @@ LOOKED_AT: Final = 5
 """Hits that are compared with each other: what an agent reads. All pairs of ten take four times as
 long and moved nothing else into the first place."""
 
+REACH: Final = 10
+"""Hits among which those that say that something has changed are compared with the first ones, too:
+"we switched from Jenkins" shares few words with a question about the build."""
+
 MIN_CONFIDENCE: Final = 0.7
 
 
-def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
+def put_newer_first(hits: Sequence[Hit], question: str) -> list[Hit]:
     """The hits, with each update among the first ones moved directly before what it updates."""
     order = list(hits)
-    for place in range(1, min(len(order), LOOKED_AT)):
-        for above in range(place):
+    for place in range(1, min(len(order), REACH)):
+        update = order[place].memory
+        if place >= LOOKED_AT and find_change(update.content) is None:
+            continue
+        for above in range(min(place, LOOKED_AT)):
             older = order[above].memory
-            reason = _find_update(order[place].memory, older)
+            reason = _find_update(update, older, question)
             if reason is not None:
                 moved = replace(order.pop(place), newer_than=NewerThan(older.id, reason))
                 order.insert(above, moved)
@@ -39,10 +47,10 @@ def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
     return order
 
 
-def _find_update(newer: Memory, older: Memory) -> str | None:
+def _find_update(newer: Memory, older: Memory, question: str) -> str | None:
     if newer.created_at <= older.created_at or newer.project != older.project:
         return None
-    decision = compare_statements(newer.content, older.content)
+    decision = compare_statements(newer.content, older.content, question=question)
     if decision is None or decision.kind != "supersedes":
         return None
     return decision.reason if decision.confidence >= MIN_CONFIDENCE else None

@@ -7,7 +7,7 @@ with another one only if both answer the same question, so each has a key: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -227,15 +227,29 @@ def is_loose(value: Value) -> bool:
     return value.key in _LOOSE
 
 
-def find_subject(text: str) -> frozenset[str]:
-    """What a statement is about: the stems of its telling words, without values."""
+def find_telling_words(text: str) -> list[str]:
+    """All but what every text of its language says, numbers and days among them."""
     said = words(text)
     stopped = english_stop_words().union(*map(stop_words, guess(said)))
+    return [word for word in said if word not in stopped]
+
+
+def find_stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, find_telling_words(text)))
+
+
+def find_states(telling: Iterable[str]) -> frozenset[str]:
+    """The stems of what is so after the changes that words tell: who moved, lives elsewhere."""
+    states = _read_values("states")
+    return frozenset(stem(states[word]) for word in telling if word in states)
+
+
+def find_subject(telling: Iterable[str]) -> frozenset[str]:
+    """What a statement is about: the stems of its telling words, without values."""
     return frozenset(
         stem(word)
-        for word in said
-        if word not in stopped
-        and word not in _read_values("numbers")
+        for word in telling
+        if word not in _read_values("numbers")
         and not _is_day(word)
         and not any(map(str.isdigit, word))
         and len(word) > 1

@@ -110,6 +110,7 @@ class Statement:
     is_own: bool
     cue: str | None
     is_announced: bool
+    states: frozenset[str]
     ended: tuple[tuple[str, frozenset[str]], ...]
 
     @property
@@ -194,10 +195,11 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _statement(text: str) -> Statement:
     telling = find_telling_words(text)
+    states = find_states(telling)
     return Statement(
         text,
         tokenize(text),
-        frozenset(map(stem, telling)) | find_states(telling),
+        frozenset(map(stem, telling)) | states,
         find_subject(telling),
         find_names(text),
         tuple(find_values(text)),
@@ -205,6 +207,7 @@ def _statement(text: str) -> Statement:
         _OWN.search(text) is not None,
         find_change(text),
         is_announced=strip_notice(text) != text,
+        states=states,
         ended=tuple((cue, find_stems(what)) for cue, what in find_ended(text)),
     )
 
@@ -344,8 +347,8 @@ def _find_ended(match: _Match) -> str | None:
         if not ended <= old.stems or ended <= everyday_stems():
             continue
         is_name = any(name in cue.casefold() for name in old.names)
-        is_same = bool((new.subject & old.subject) - ended - everyday_stems())
-        if is_name or is_same or (new.is_own and old.is_own):
+        shared = ((new.subject & old.subject) - ended - everyday_stems()) | (new.states & old.stems)
+        if is_name or shared or (new.is_own and old.is_own):
             return cue
     return None
 

@@ -161,8 +161,13 @@ def _is_place_of_value(
     if all(is_day_or_switch(part[-1]) for part in (value, former)):
         return telling >= 1
     is_last = not any(word not in english_stop_words() for word in after)
-    are_names = all(part[0][:1].isupper() for part in (value, former))
+    are_names = all(_is_name(part) for part in (value, former))
     return are_names and is_last and telling >= (1 if is_stated else 2)
+
+
+def _is_name(tokens: Sequence[str]) -> bool:
+    """One name and nothing more: "Redis", not "Redis for sessions"."""
+    return tokens[0][:1].isupper() and not english_stop_words() & {*_low(tokens)}
 
 
 def _has_digit(tokens: Sequence[str]) -> bool:

@@ -1,11 +1,11 @@
-"""Install Recollect like a program: its own environment, and `recollect` in a `bin` folder.
+"""Install Recollect as a program: its own environment, and `recollect` in a `bin` folder.
 
     install.py --prefix ~/.local              PREFIX/lib/recollect/…, PREFIX/bin/recollect
     install.py --prefix ~/.local --uninstall  remove both and the entries in agents' settings;
                                               memories stay where they are
 
-Each install builds a fresh environment beside the last one and then switches the link, so an
-interrupted one leaves the old program working.
+Each install builds a new environment next to the last one and then switches the link, so an
+interrupted install leaves the old program working.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from environment import (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Install Recollect like a program.")
+    parser = argparse.ArgumentParser(description="Install Recollect as a program.")
     parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
     parser.add_argument("--uninstall", action="store_true")
     parser.add_argument("--keep-agents", action="store_true", help="leave agents' settings alone")
@@ -77,10 +77,10 @@ def install(library: Path, link: Path, *, with_extras: bool) -> None:
 
 
 def switch(link: Path, target: Path) -> None:
-    """Point the link to the new program in one step."""
-    fresh = link.with_name(f".recollect-{os.getpid()}")
-    fresh.symlink_to(target)
-    fresh.replace(link)
+    """Point the link to the new program atomically."""
+    new = link.with_name(f".recollect-{os.getpid()}")
+    new.symlink_to(target)
+    new.replace(link)
 
 
 def is_ours(link: Path, library: Path) -> bool:
@@ -103,7 +103,7 @@ def uninstall(library: Path, link: Path, *, keep_agents: bool) -> None:
 
 
 def _build_wheels(projects: Sequence[Path], folder: Path) -> list[Path]:
-    """The wheels of this clone, built in an environment that holds the build backend alone."""
+    """Build the wheels of this clone, in an environment with only the build backend."""
     backend = Environment(folder / "backend")
     backend.create()
     backend.install(BUILD_PINS)

@@ -12,6 +12,7 @@ import httpx
 import psycopg
 import pytest
 from tests.serving import Running, running
+from tests.waiting import wait_until
 
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
@@ -131,6 +132,22 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         assert recall(mine, NEW_QUERY)["hits"][0]["memory"]["id"] == id
         old = mine.post("why", json={"id": id, "query": QUERY}).json()
         assert old["legs"]["dense"]["rank"] > 1
+
+
+@pytest.mark.parametrize("where", ["inside", "off"])
+def test_a_server_prepares_the_first_recall_when_it_starts(
+    database_url: str, home_with_model: Path, where: str
+) -> None:
+    def prepared() -> list[Path]:
+        return list(home_with_model.glob("background/*.f32"))
+
+    if where == "off":
+        with running(database_url, home_with_model) as first, first.client() as mine:
+            store(mine, CAR)
+            work_off(first)
+        assert not prepared()  # it had no vectors when it started
+    with running(database_url, home_with_model, worker=where):
+        assert wait_until(prepared)
 
 
 def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Running) -> None:

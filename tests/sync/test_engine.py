@@ -217,3 +217,16 @@ def test_one_engine_a_store_and_a_killed_one_is_replaced(tmp_path: Path) -> None
         mine.release()
         assert other.acquire()
         other.release()
+
+
+def test_a_shared_lock_is_acquired_by_the_last_who_shares_it(tmp_path: Path) -> None:
+    mine, other = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
+    mine.share()
+    other.share()
+    assert not mine.acquire()
+    assert other.acquire()
+    assert other.acquire()
+    other.release()
+    other.release()
+    assert mine.acquire()
+    mine.release()

@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from recollect import __version__
 from recollect.core.admin.checks import Check
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.privacy.egress import is_loopback
 from recollect.settings import Settings
 from recollect.shells.api.app import DOCS, create_app
@@ -38,6 +38,7 @@ from recollect.shells.web.link import OneTimeLink
 from recollect.shells.worker import run_workers
 from recollect.usecases.admin.keys import issue_first_key, issue_key
 from recollect.usecases.admin.settings import check_some_leg
+from recollect.usecases.tasks import cancel_and_wait
 from recollect.wiring import Server, open_local_server, open_server
 
 log = structlog.get_logger("recollect")
@@ -222,10 +223,18 @@ async def serve(
     with _unwrap_group():
         async with running, run_workers(server):
             stopping_when_asked = asyncio.create_task(stop_when_asked())
+            preparing = asyncio.create_task(_prepare(server))
             try:
                 await answering.serve([listening])
             finally:
-                stopping_when_asked.cancel()
+                await cancel_and_wait(stopping_when_asked, preparing)
+
+
+async def _prepare(server: Server) -> None:
+    """Load the model now, so that the first recalls need not wait for it."""
+    if server.prepare is not None:
+        with suppress(RecollectError):  # recalls try again, and report it
+            await server.prepare()
 
 
 @contextmanager

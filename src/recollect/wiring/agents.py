@@ -13,8 +13,8 @@ from recollect.adapters.agents.clients import (
     Client,
     Machine,
     Scope,
-    client_named,
-    scope_named,
+    find_client,
+    parse_scope,
 )
 from recollect.adapters.agents.files import Edited as Edited
 from recollect.adapters.agents.install import Installed
@@ -48,12 +48,12 @@ class Installer:
 
 def open_installer(client: str, scope: str) -> Installer:
     """Raise InvalidInput for an unknown client or scope."""
-    return Installer(client_named(client), scope_named(scope))
+    return Installer(find_client(client), parse_scope(scope))
 
 
 def find_installed(scope: str = "user") -> Iterator[Installed]:
     """Report for each client with this scope whether Recollect is in its settings."""
-    machine, chosen = install.this_machine(), scope_named(scope)
+    machine, chosen = install.this_machine(), parse_scope(scope)
     for client in CLIENTS.values():
         if chosen in client.scopes:
             yield install.read_installation(client.name, machine, chosen)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from recollect.ports.language import AskedModel
     from recollect.settings import Settings
     from recollect.usecases.curation.propose import CurationContext
+    from recollect.usecases.recall.dense import Backgrounds
+    from recollect.usecases.workers.embed import EmbeddingContext
 
 Progress = Callable[[str, float], None]
 """Called with the current step of building a model, and the share of it that is done, 0 to 1."""
@@ -175,3 +177,19 @@ def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | 
         egress=settings.egress,
         key=key.get_secret_value() if key else None,
     )
+
+
+async def load_model(
+    embedding: EmbeddingContext, backgrounds: Backgrounds, default: str | None
+) -> None:
+    """Load the model of the active space, or else the default, and all that a recall needs of it.
+    Raise ModelUnavailable if it cannot be loaded.
+    """
+    spaces = await embedding.queue.spaces()
+    active = next((space.embedder for space in spaces if space.state == "active"), default)
+    if active is None:
+        return
+    embedder = await embedding.embedders.embedder(active)
+    if not embedder.is_hosted:
+        await embedder.embed_documents(["recollect"])
+        await backgrounds.prepare(embedder)

@@ -32,6 +32,7 @@ from recollect.wiring.context import (
     SystemClock,
     build_context,
     catalogue,
+    load_model,
     open_reader,
     open_reranker,
     with_curation,
@@ -225,13 +226,7 @@ class Local:
         await self._load_data()
 
     async def _load_model(self) -> None:
-        spaces = await self.embedding.queue.spaces()
-        active = next((space for space in spaces if space.state == "active"), None)
-        name = self.embedding.default if active is None else active.embedder
-        embedder = await self.embedding.embedders.embedder(name)
-        if not embedder.is_hosted:
-            await embedder.embed_documents(["recollect"])
-            await self.backgrounds.prepare(embedder)
+        await load_model(self.embedding, self.backgrounds, self.embedding.default)
 
     async def _load_data(self) -> None:
         await self.load_vectors(self.settings.owner)

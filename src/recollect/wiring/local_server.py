@@ -62,6 +62,7 @@ async def open_local_server(
             None if local.model is None else local.embedding,
             recall_log=shown,
             key_uses=used,
+            prepare=None if local.model is None else local.load,
             machine=machine_reader(
                 settings, "sqlite", partial(measure_open, store, settings), status
             ),

@@ -6,7 +6,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from recollect.adapters.agents.clients import CLIENTS, Machine, Scope, client_named, slots
+from recollect.adapters.agents.clients import CLIENTS, Machine, Scope, find_client, slots
 from recollect.core.errors import InvalidInput
 
 LINUX = Machine("linux", PurePosixPath("/home/ada"), PurePosixPath("/srv/app"), {})
@@ -79,7 +79,7 @@ def test_a_variable_moves_the_settings_unless_it_names_no_folder(
 
 def test_unknown_clients_and_scopes_are_named() -> None:
     with pytest.raises(InvalidInput, match="emacs") as refused:
-        client_named("emacs")
+        find_client("emacs")
     assert all(name in refused.value.remedy for name in CLIENTS)
     scope: Scope = "project"
     with pytest.raises(InvalidInput, match="Claude Desktop"):

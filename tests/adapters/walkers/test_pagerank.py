@@ -256,7 +256,7 @@ async def test_pagerank_does_not_wait_for_the_first_matrix() -> None:
 
 async def test_pagerank_drops_the_least_recently_used_matrix() -> None:
     graph = Graph([0], [0])
-    async with PageRank(graph, most_bytes=1) as walker:
+    async with PageRank(graph, max_bytes=1) as walker:
         for owner in ("me", "you", "me"):
             await walker.ready(owner)
             assert await ask(walker, owner=owner) == [0, 1]

@@ -16,13 +16,13 @@ from recollect.ports.embedding import Embedder
 from recollect.settings import load
 from recollect_bench.cli.app import app
 from recollect_bench.speed.corpus import OWNER, Corpus
-from recollect_bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
+from recollect_bench.speed.graph import CONCEPTS_PER_MEMORY, make_graph
 from recollect_bench.speed.graph_rig import time_legs
 from recollect_bench.speed.vectors import Subjects
 
 
 def test_a_made_up_graph_follows_from_its_seed() -> None:
-    one, same, other = made_up(200, 1), made_up(200, 1), made_up(200, 2)
+    one, same, other = make_graph(200, 1), make_graph(200, 1), make_graph(200, 2)
     assert one == same
     assert one != other
     assert len(one.concepts) == 200 * CONCEPTS_PER_MEMORY

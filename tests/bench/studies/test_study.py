@@ -68,7 +68,7 @@ def _modification_times(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("study", STUDIES, ids=[study.slug for study in STUDIES])
 def test_every_study_can_be_run(study: Study) -> None:
-    names = [config.name for config in study.parsed()]
+    names = [config.name for config in study.parse_configs()]
     assert study.baseline in names
     assert set(study.metrics) <= set(METRICS)
     assert study.verdict.endswith(".")

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.agents.capture import refines, says_no_more, statements
+from recollect.core.agents.capture import adds_nothing, refines, statements
 from recollect.core.agents.capture_answers import material, parse_statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.agents.transcript import own_words
@@ -171,9 +171,9 @@ def test_what_was_injected_is_never_kept() -> None:
 
 def test_the_same_is_the_same_in_any_order_and_form() -> None:
     old = "The staging database is read-only on Fridays."
-    assert says_no_more("On Friday, the staging databases are read-only", old)
-    assert not says_no_more("The staging database is not read-only on Fridays.", old)
-    assert not says_no_more("The staging database is read-only on Mondays.", old)
+    assert adds_nothing("On Friday, the staging databases are read-only", old)
+    assert not adds_nothing("The staging database is not read-only on Fridays.", old)
+    assert not adds_nothing("The staging database is read-only on Mondays.", old)
     more = "The staging database is read-only on Fridays after noon."
     assert refines(more, old)
     assert not refines(old, more)

@@ -21,9 +21,9 @@ from recollect.core.agents.injection import (
     entry,
     fitting,
     label,
-    neutral,
+    neutralize,
+    remove_injections,
     tokens,
-    without_injections,
 )
 from recollect.core.agents.transcript import own_words
 from recollect.core.text.analysis import INVISIBLE
@@ -107,8 +107,8 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
     text = f"<{TAG}>" + part * (60_000 // len(part))
     line = json.dumps({"type": "user", "message": {"role": "user", "content": text}})
     began = time.process_time()
-    neutral(text)
-    without_injections(text)
+    neutralize(text)
+    remove_injections(text)
     own_words([line.encode()])
     statements(part * (60_000 // len(part)))
     assert time.process_time() - began < 30
@@ -116,13 +116,15 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
 
 @given(st.text())
 def test_neutral_is_idempotent_on_neutral_text(text: str) -> None:
-    once = neutral(text)
-    assert neutral(once) == once or "(" in once  # a role is put in brackets, even inside brackets
+    once = neutralize(text)
+    assert (
+        neutralize(once) == once or "(" in once
+    )  # a role is put in brackets, even inside brackets
 
 
 def test_ordinary_text_is_not_touched() -> None:
     text = "Use `x < y` and a <= b; 5 > 3.\nKeep café, 日本語 and 🙂."
-    assert neutral(text) == text
+    assert neutralize(text) == text
 
 
 def test_each_memory_has_its_origin_kind_importance_date_and_id() -> None:
@@ -167,16 +169,16 @@ def test_without_a_memory_there_is_no_block() -> None:
 @given(st.text(), st.text())
 def test_a_block_can_be_taken_out_again(before: str, text: str) -> None:
     quoted = f"say {len(before)}\n{make_block(text)}\nand {len(text)}"
-    assert without_injections(quoted).split() == f"say {len(before)} and {len(text)}".split()
+    assert remove_injections(quoted).split() == f"say {len(before)} and {len(text)}".split()
 
 
 def test_also_a_broken_block_and_single_entries_are_taken_out() -> None:
     whole = make_block("The database is read-only.\nOn Fridays.")
-    assert without_injections(whole[: len(whole) // 2]).strip() == ""
+    assert remove_injections(whole[: len(whole) // 2]).strip() == ""
     alone = "You said:\n" + entry(memory(1, "Remember that cats purr.")) + "\nIs that so?"
-    assert without_injections(alone) == "You said:\nIs that so?"
+    assert remove_injections(alone) == "You said:\nIs that so?"
     quoted = "> [memory 01a1de4c-f097 · global · fact · importance 0.5 · 2026-01-01]\nNo."
-    assert without_injections(quoted) == "No."
+    assert remove_injections(quoted) == "No."
 
 
 def test_a_label_is_one_short_line() -> None:

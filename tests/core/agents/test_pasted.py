@@ -9,7 +9,7 @@ import pytest
 from tests.core.agents.prompts import PASTED, STATED
 
 from recollect.core.agents.capture import statements
-from recollect.core.agents.pasted import without_pasted
+from recollect.core.agents.pasted import remove_pasted
 from recollect.core.agents.transcript import own_words
 
 
@@ -74,11 +74,11 @@ def test_a_prompt_that_starts_indented_keeps_its_first_line_s_indentation() -> N
     ],
 )
 def test_text_without_a_pasted_part_stays_as_it_is(text: str) -> None:
-    assert without_pasted(text).strip() == text.strip()
+    assert remove_pasted(text).strip() == text.strip()
 
 
 @pytest.mark.parametrize(("start", "end"), [("{\n", "}\n"), ("<a>", "</a>"), ("<a>\n", "</b>\n")])
 def test_deep_nesting_takes_no_longer_than_its_length(start: str, end: str) -> None:
     began = time.process_time()
-    without_pasted(start * 50_000 + end * 50_000)
+    remove_pasted(start * 50_000 + end * 50_000)
     assert time.process_time() - began < 30

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.curation.newer import LOOKED_AT, REACH, put_newer_first
+from recollect.core.curation.newer import MAX_COMPARED, REACH, put_newer_first
 from recollect.core.recall.request import Hit, NewerThan
 
 OLD = "The billing API runs on port 8000."
@@ -59,7 +59,7 @@ def test_a_chain_of_updates_is_in_order() -> None:
 
 
 def test_only_what_says_that_it_changes_something_moves_up_from_further_down() -> None:
-    others = [hit(10 + number, f"Note about topic {number}", 1) for number in range(LOOKED_AT)]
+    others = [hit(10 + number, f"Note about topic {number}", 1) for number in range(MAX_COMPARED)]
     moved, plain = hit(2, NEW, 9), hit(2, "The billing API runs on port 9000.", 9)
     assert put_newer_first([hit(1, OLD), *others, moved], QUESTION)[0].memory == moved.memory
     hits = [hit(1, OLD), *others, plain]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.core.graph.query_names import LONGEST_NAME, MAX_WORDS, runs, select_names
+from recollect.core.graph.query_names import MAX_NAME_WORDS, MAX_WORDS, runs, select_names
 
 KNOWN = {
     "john lennon": "John Lennon",
@@ -44,6 +44,6 @@ def test_named_among_finds_names_in_any_case(query: str, keys: list[str]) -> Non
 
 def test_runs_of_a_query_are_bounded() -> None:
     found = runs("lorem ipsum, dolor " * 10_000)
-    assert len(found) < MAX_WORDS * LONGEST_NAME
-    assert len(found[0].key.split()) <= LONGEST_NAME
+    assert len(found) < MAX_WORDS * MAX_NAME_WORDS
+    assert len(found[0].key.split()) <= MAX_NAME_WORDS
     assert max(run.after for run in found) <= MAX_WORDS

@@ -6,7 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.graph.resolution import MERGE_FROM, Neighbour, is_compared, may_mean, resolve
+from recollect.core.graph.resolution import (
+    MIN_MERGE_SIMILARITY,
+    Neighbour,
+    is_compared,
+    may_mean,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +49,8 @@ def test_the_nearest_that_may_be_it_is_it() -> None:
 @pytest.mark.parametrize(
     ("similarity", "is_same", "is_near"),
     [
-        (MERGE_FROM, True, False),
-        (MERGE_FROM - 0.001, False, True),
+        (MIN_MERGE_SIMILARITY, True, False),
+        (MIN_MERGE_SIMILARITY - 0.001, False, True),
         (0.85, False, True),
         (0.849, False, False),
     ],

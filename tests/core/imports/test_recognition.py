@@ -58,7 +58,9 @@ def test_a_stray_first_line_does_not_make_notes_of_json_lines(tmp_path: Path) ->
         ("mem0.json", "mem0", "likely"),
         ("conversations.json", "chatgpt", "certain"),
         ("chatgpt-memories.json", "chatgpt-memories", "guess"),
+        ("mcp-memories-export.json", "mcp-memory-service", "certain"),
         ("notes.md", "markdown", "certain"),
+        ("berth-planning.md", "basic-memory", "certain"),
         ("CLAUDE.md", "claude", "likely"),
     ],
 )
@@ -224,7 +226,11 @@ CONVERSATION: dict[str, Any] = {
     ],
 }
 REMEMBERED = {
-    "conversations_memory": "**Work**\n\nAda leads the payments team.",
+    "conversations_memory": (
+        "**Work context**\n\nAda leads the payments team.\n\n"
+        "**Brief history**\n\n*Earlier context*\n\nAda repaired boats.\n\n"
+        "---\n\n**Other instructions**\n\n- Ada wants short answers"
+    ),
     "project_memories": {"p1": "Releases go out on Tuesdays."},
 }
 
@@ -268,8 +274,12 @@ def test_the_export_of_claude_ai(tmp_path: Path, make: Any) -> None:
     assert {item.expanded_keywords for item in turns} == {("Trip to Aarhus",)}
     assert all(item.created_at is not None for item in turns)
     facts = [(item.content, item.project) for item in found if item.category == "fact"]
-    assert ("Ada leads the payments team.", None) in facts
-    assert ("Releases go out on Tuesdays.", "web-shop") in facts
+    assert facts == [
+        ("Work context: Ada leads the payments team.", None),
+        ("Brief history, Earlier context: Ada repaired boats.", None),
+        ("Other instructions: Ada wants short answers", None),
+        ("Releases go out on Tuesdays.", "web-shop"),
+    ]
 
 
 def entry(kind: str, content: object, **fields: object) -> dict[str, object]:

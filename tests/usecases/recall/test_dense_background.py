@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequ
 from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
 from recollect.usecases.recall.dense import Backgrounds, dense_leg
+from recollect.usecases.tasks import cancel_and_wait
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -28,12 +30,14 @@ pytestmark = pytest.mark.anyio
 class SlowEmbedder(MeaningEmbedder):
     """Embeds documents only once it may; `batches` counts the calls."""
 
+    began: asyncio.Event = field(default_factory=asyncio.Event)
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
     batches: int = 0
     fails: bool = False
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.batches += 1
+        self.began.set()
         await self.may_go.wait()
         if self.fails:
             raise ModelUnavailable("busy", remedy="Try again.")
@@ -80,6 +84,19 @@ async def test_a_background_that_failed_is_embedded_again(vectors: AllVectors) -
     model.fails = False
     (measured,) = await evidence(leg, recall_context(RecallRequest("car")))
     assert measured > UNKNOWN_EVIDENCE
+
+
+async def test_a_background_may_fail_after_everyone_has_gone() -> None:
+    model = SlowEmbedder(fails=True)
+    backgrounds = Backgrounds()
+    others = asyncio.all_tasks()
+    waiting = asyncio.create_task(backgrounds.prepare(model))
+    await model.began.wait()
+    await cancel_and_wait(waiting)
+    model.may_go.set()
+    await asyncio.wait(asyncio.all_tasks() - others)
+    del backgrounds, waiting
+    gc.collect()  # an error that nobody has retrieved would now fail the test
 
 
 async def test_processes_share_a_background(vectors: AllVectors, tmp_path: Path) -> None:

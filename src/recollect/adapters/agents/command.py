@@ -24,7 +24,7 @@ class Command:
     before: tuple[str, ...] = ()
 
     def server(self) -> dict[str, Any]:
-        """The entry of an MCP server, as nearly every client expects it."""
+        """Return the entry of an MCP server, as nearly every client expects it."""
         return {"command": self.program, "args": [*self.before, "mcp"]}
 
     def hook(self, verb: str) -> str:
@@ -36,7 +36,7 @@ class Command:
 
 
 def is_our_server(entry: object) -> bool:
-    """Whether `recollect install` could have written this server entry."""
+    """Return whether `recollect install` could have written this server entry."""
     if not isinstance(entry, dict):
         return False
     command, args = entry.get("command"), entry.get("args")
@@ -46,7 +46,7 @@ def is_our_server(entry: object) -> bool:
 
 
 def hook_of(text: object) -> tuple[str, str] | None:
-    """Which of our hooks this line runs, and with which program; None if it runs something else."""
+    """Return which of our hooks this line runs, and its program; None if it runs something else."""
     found = _HOOK.match(text) if isinstance(text, str) else None
     if found is None:
         return None
@@ -56,7 +56,7 @@ def hook_of(text: object) -> tuple[str, str] | None:
 
 
 def _quote(word: str) -> str:
-    """Quotes that both kinds of shell understand; a Windows program keeps its backslashes."""
+    """Quote as both kinds of shell understand it; a Windows program keeps its backslashes."""
     if "\\" in word:
         return f'"{word}"'
     return shlex.quote(word)

@@ -1,4 +1,4 @@
-"""Change a person's file so that it is never half written, lost or mangled.
+"""Edit a user's file without ever leaving it half-written, lost or corrupted.
 
 The new text is written next to the file, flushed to disk and moved into place; first, a backup is
 made that no later run overwrites. Concurrent changes are detected, and the edit is applied again to
@@ -29,7 +29,7 @@ _NEW_MODE: Final = 0o600  # such files come to hold keys
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The outcome for a file; `backup` is None if there was no file, or nothing changed."""
+    """The result of an edit; `backup` is None if there was no file, or nothing changed."""
 
     path: Path
     changed: bool
@@ -37,7 +37,7 @@ class Edited:
 
 
 def read(path: Path) -> str:
-    """The file's text, or empty if there is no file."""
+    """Return the file's text; empty if there is no file."""
     return _text(_bytes(path), path)
 
 
@@ -58,7 +58,7 @@ def edit(path: Path, change: Callable[[str], str | None]) -> Edited:
             if _replace(target, before, changed):
                 return Edited(path, changed=True, backup=backup)
         except OSError as error:
-            raise _cannot(path, "written", error) from error
+            raise _access_error(path, "written", error) from error
         if backup is not None:
             backup.unlink()
     raise Conflict(
@@ -85,7 +85,7 @@ def _bytes(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _cannot(path, "read", error) from error
+        raise _access_error(path, "read", error) from error
 
 
 def _text(data: bytes | None, path: Path) -> str:
@@ -100,7 +100,7 @@ def _text(data: bytes | None, path: Path) -> str:
 
 
 def _backup(path: Path) -> Path:
-    """A copy beside the file, under an unused name."""
+    """Copy the file next to itself, under an unused name."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     number = 0
     while True:
@@ -120,7 +120,7 @@ def _backup(path: Path) -> Path:
 
 
 def _replace(target: Path, before: bytes | None, text: str) -> bool:
-    """Move the new text into place; False if the file has changed."""
+    """Move the new text into place. Returns False if the file has changed."""
     data = (_BOM if (before or b"").startswith(_BOM) else b"") + text.encode()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
@@ -150,7 +150,7 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-def _cannot(path: Path, done: str, error: OSError) -> StoreError:
+def _access_error(path: Path, done: str, error: OSError) -> StoreError:
     return StoreError(
         f"{path} cannot be {done}: {error.strerror or type(error).__name__}",
         remedy="Check who owns the file and its folder, and whether the disk is full.",

@@ -48,19 +48,19 @@ def this_machine() -> Machine:
 
 
 def this_command(scope: Scope) -> Command:
-    """How clients start this installation. What a project shares must work on every machine."""
+    """Return how clients start Recollect. A project's command must work on every machine."""
     if scope == "project":
         return Command(NAME)
     suffix = ".exe" if sys.platform == "win32" else ""
-    beside = Path(sys.executable).parent / f"{NAME}{suffix}"
-    if not beside.exists():
+    script = Path(sys.executable).parent / f"{NAME}{suffix}"
+    if not script.exists():
         found = shutil.which(NAME)
         return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
     # A link in a `bin` folder survives an upgrade; the environment behind it may not.
     for link in (shutil.which(NAME), sys.argv[0]):
-        if link and os.path.exists(link) and os.path.samefile(link, beside):  # noqa: PTH110, PTH121
+        if link and os.path.exists(link) and os.path.samefile(link, script):  # noqa: PTH110, PTH121
             return Command(os.path.abspath(link))  # noqa: PTH100  # `resolve` would follow the link
-    return Command(str(beside))
+    return Command(str(script))
 
 
 def install(client: Client, machine: Machine, scope: Scope, command: Command) -> list[Edited]:
@@ -110,7 +110,7 @@ def files_with_entries(client: Client, machine: Machine, scope: Scope) -> list[P
 def preview(
     client: Client, machine: Machine, scope: Scope, command: Command
 ) -> list[tuple[Path, str, str]]:
-    """For each file: where it is, what goes in, and the entry as text."""
+    """Return for each file its path, what is added, and the entry as text."""
     return [
         (Path(slot.path), slot.what, slot.put("", command))
         for slot in slots(client, machine, scope)
@@ -120,7 +120,7 @@ def preview(
 def read_installation(
     name: str, machine: Machine | None = None, scope: Scope = "user"
 ) -> Installed:
-    """Whether Recollect is in this client's settings. Changes nothing and never raises."""
+    """Report whether Recollect is in this client's settings. Changes nothing and never raises."""
     machine = machine or this_machine()
     client = CLIENTS[name]
     parts = slots(client, machine, scope)
@@ -137,16 +137,16 @@ def _status(client: Client, machine: Machine, parts: tuple[Slot, ...]) -> tuple[
         runs = [slot.runs(read(Path(slot.path))) for slot in parts]
     except RecollectError as error:
         return "unclear", str(error)
-    there = [words for words in runs if words is not None]
-    if not there:
+    present = [words for words in runs if words is not None]
+    if not present:
         return "absent", ""
-    gone = [words[0] for words in there if not _can_run(words[0])]
-    if gone:
-        return "stale", f"the program {gone[0]} does not exist"
-    if len(there) < len(parts):
+    missing_programs = [words[0] for words in present if not _can_run(words[0])]
+    if missing_programs:
+        return "stale", f"the program {missing_programs[0]} does not exist"
+    if len(present) < len(parts):
         missing = [slot.what for slot, words in zip(parts, runs, strict=True) if words is None]
         return "partly", f"the {' and the '.join(missing)} is missing"
-    return "installed", there[0][0]
+    return "installed", present[0][0]
 
 
 def _can_run(program: str) -> bool:

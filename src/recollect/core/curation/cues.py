@@ -43,7 +43,7 @@ _CHANGE: Final = re.compile(
     r"|年\d{1,2}月(?:\d{1,2}日)?から|切り替え)",
     re.IGNORECASE,
 )
-# It states the present or how far something has come: weaker.
+# It states the present or a progress: weaker.
 _PRESENT: Final = re.compile(
     r"\b(?:now|currently|so far|already|recently|just|these days|lately|most recent|at the moment"
     r"|right now|to date|actually|new|still|for the past|this time)\b"
@@ -71,7 +71,7 @@ _NOTICE: Final = re.compile(
     r"|(?:从现在起|从今天起|今後は?)[，、]?",
     re.IGNORECASE,
 )
-# What a statement says is over stands behind these words, up to the next part of the sentence...
+# What a statement says is over follows these words, up to the next part of the sentence...
 _OVER_BEHIND: Final = re.compile(
     r"\b(?:instead of|rather than|no longer|stopped|quit|dropped|ditched|abandoned|sold|gave up"
     r"|given up|got rid of|replac(?:ed?|es|ing)|away from|(?:moved|switched|migrated|changed"
@@ -87,14 +87,14 @@ _NEXT_PART: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _PART_END: Final = re.compile(r"[.,;:!?()\n]")
-# ... or before these.
+# ... or precedes these.
 _OVER_BEFORE: Final = re.compile(
     r"\s(?:is|are|was|were|has been|have been|got|wurden?|ist|sind)\s+"
     r"(?:now\s+)?(?:gone|renamed|retired|cancelled|discontinued|shut down|removed|replaced|sold"
     r"|called off|abolished|umbenannt|abgeschafft|ersetzt|abgeschaltet|verkauft)\b",
     re.IGNORECASE,
 )
-# Someone or something has another one of what has a name.
+# Someone or something has a new one of a kind.
 _RENEWED: Final = re.compile(
     r"\b(?:have|has|got|'ve got|habe|hat|haben|ai|as|a|avons|tengo|tiene|tenemos)\s+"
     r"(?:a|an|eine[nm]?|un|une|una)\s+(?:new|neue[nrs]?|nouve(?:au|l|lle)|nuev[oa])\s+"
@@ -104,18 +104,18 @@ _RENEWED: Final = re.compile(
 
 
 def find_change(text: str) -> str | None:
-    """The words that say that this replaces something."""
+    """Return the words that say that this replaces something."""
     found = _CHANGE.search(text) or _NOTICE.search(text)
     return None if found is None else found[0].strip(" ,:")
 
 
 def strip_notice(text: str) -> str:
-    """The statement without words that announce it as a new version."""
+    """Return the statement without words that announce it as a new version."""
     return _NOTICE.sub(" ", text).strip()
 
 
 def find_ended(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of a statement that say what is no longer so, and what that is."""
+    """Find the parts of a statement that say that something is over, and what that is."""
     for match in _OVER_BEHIND.finditer(text):
         what = _NEXT_PART.sub("", match["what"])
         yield text[match.start() : match.start("what") + len(what)].strip(), what
@@ -125,7 +125,7 @@ def find_ended(text: str) -> Iterator[tuple[str, str]]:
 
 
 def find_changing(text: str) -> tuple[str, str] | None:
-    """The words of change, and what is said to change: what is before them, or behind "a new"."""
+    """Return the words of change and what changes: what is before them, or after "a new"."""
     if renewed := _RENEWED.search(text):
         return renewed[0], renewed["what"]
     if notice := _NOTICE.search(text):
@@ -135,7 +135,7 @@ def find_changing(text: str) -> tuple[str, str] | None:
 
 
 def find_present(text: str) -> str | None:
-    """The words that say that this is how it stands."""
+    """Return the words that say that this is the present state."""
     found = _PRESENT.search(text)
     return None if found is None else found[0]
 

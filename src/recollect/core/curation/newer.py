@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.request import Hit
 
-LOOKED_AT: Final = 5
-"""Hits that are compared with each other: what an agent reads. All pairs of ten take four times as
-long and moved nothing else into the first place."""
+MAX_COMPARED: Final = 5
+"""How many hits are compared with each other: as many as an agent reads. All pairs of ten take four
+times as long and moved nothing else to the first place."""
 
 REACH: Final = 10
-"""Hits among which those that say that something has changed are compared with the first ones, too:
-"we switched from Jenkins" shares few words with a question about the build."""
+"""How many hits are compared with the first ones if they say that something changed: "we switched
+from Jenkins" shares few words with a question about the build."""
 
 MIN_CONFIDENCE: Final = 0.7
 
 
 def put_newer_first(hits: Sequence[Hit], question: str) -> list[Hit]:
-    """The hits, with each update among the first ones moved directly before what it updates."""
+    """Move each update among the first hits directly before the hit that it updates."""
     order = list(hits)
     for place in range(1, min(len(order), REACH)):
         update = order[place].memory
-        if place >= LOOKED_AT and find_change(update.content) is None:
+        if place >= MAX_COMPARED and find_change(update.content) is None:
             continue
-        for above in range(min(place, LOOKED_AT)):
+        for above in range(min(place, MAX_COMPARED)):
             older = order[above].memory
             reason = _find_update(update, older, question)
             if reason is not None:

@@ -1,8 +1,8 @@
 """The same sentence with another value: "the shop runs on Python 3.11", "… on Python 3.12".
 
-Short statements share few words, so the weight of what they share says little. Where they agree
-word for word except in one place, that place is the value, if it is of a kind that has one value at
-a time: a number, a day, a switch, a name at the end, or what something is called.
+Short statements share few words, so the weight of what they share says little. If they agree word
+for word except in one place, that place is the value, provided that it is of a kind with one value
+at a time: a number, a day, a switch, a name at the end, or what something is called.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FILLERS: Final = _words(
     actuellement ahora actualmente теперь сейчас
     """
 )
-_LONGEST: Final = 3
+_MAX_VALUE_WORDS: Final = 3
 _MOST: Final = 0.5
 _MIN_BEFORE: Final = 2
 _IS: Final = _words("is are was were be = ist sind war est sont es son está")
@@ -50,7 +50,7 @@ _SINGLE: Final = _words(
     lead leads leader owner owns maintainer maintains responsible heads manager manages chairs
     """
 )
-# A number behind these says which one is meant, not how it is.
+# A number after these says which one is meant, not how it is.
 _NUMBERED: Final = _words(
     """
     invoice issue ticket order pr bug chapter page episode section part volume step question task
@@ -79,20 +79,20 @@ def find_rewrite(
     is_announced: bool = False,
     asked: frozenset[str] = frozenset(),
 ) -> Rewrite | None:
-    """What the newer of two tokenized statements says in the one place where it differs from the
-    older one. Any place will do if the newer one `is_announced` as a new version, or if a question,
-    of the stems `asked`, is about the rest of both.
+    """Return what the newer of two tokenized statements says in the only place where it differs
+    from the older one. Any place will do if the newer one `is_announced` as a new version, or if a
+    question, of the stems `asked`, is about the rest of both.
     """
     start = _count_equal(new, old)
     end = _count_equal(new[start:][::-1], old[start:][::-1])
     before, after = new[:start], new[len(new) - end :]
     value, former = new[start : len(new) - end], old[start : len(old) - end]
-    if not (1 <= len(value) <= _LONGEST and 1 <= len(former) <= _LONGEST):
+    if not (1 <= len(value) <= _MAX_VALUE_WORDS and 1 <= len(former) <= _MAX_VALUE_WORDS):
         return None
     if (
-        _is_place_of_value(_low(before), _low(after), value, former)
+        _is_place_of_value(_lower(before), _lower(after), value, former)
         or (is_announced and _stems((*before, *after)) - everyday_stems())
-        or _is_place_of_answer(_low(before), _low(after), former, asked)
+        or _is_place_of_answer(_lower(before), _lower(after), former, asked)
     ):
         return Rewrite(" ".join(value), " ".join(former))
     return None
@@ -108,7 +108,7 @@ def _is_place_of_answer(
 
 
 def share_of(stems: frozenset[str], asked: frozenset[str]) -> float:
-    """How much of a question these stems cover."""
+    """Return how much of a question these stems cover."""
     telling = (asked - everyday_stems()) or asked
     return len(stems & telling) / max(len(telling), 1)
 
@@ -118,8 +118,8 @@ def _stems(tokens: Sequence[str]) -> frozenset[str]:
 
 
 def is_event(text: str) -> bool:
-    """Whether a statement tells what happened, not how something is."""
-    return _is_event(_low(tokenize(text)))
+    """Whether a statement says what happened, not how something is."""
+    return _is_event(_lower(tokenize(text)))
 
 
 def _is_event(words: Sequence[str]) -> bool:
@@ -127,18 +127,18 @@ def _is_event(words: Sequence[str]) -> bool:
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """The words of a statement, without those that say since when or that it is new."""
+    """Return the words of a statement, without those that say since when or that it is new."""
     stated = _ADDRESSED.sub("", _SINCE.sub("", strip_notice(text)))
     found = (match[0].strip(_EDGES) for match in _TOKEN.finditer(stated))
     return tuple(token for token in found if token and token.casefold() not in _FILLERS)
 
 
-def _low(tokens: Sequence[str]) -> list[str]:
+def _lower(tokens: Sequence[str]) -> list[str]:
     return [token.casefold() for token in tokens]
 
 
 def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = zip(_low(one), _low(other), strict=False)
+    pairs = zip(_lower(one), _lower(other), strict=False)
     return next(
         (place for place, (left, right) in enumerate(pairs) if left != right),
         min(len(one), len(other)),
@@ -167,7 +167,7 @@ def _is_place_of_value(
 
 def _is_name(tokens: Sequence[str]) -> bool:
     """One name and nothing more: "Redis", not "Redis for sessions"."""
-    return tokens[0][:1].isupper() and not english_stop_words() & {*_low(tokens)}
+    return tokens[0][:1].isupper() and not english_stop_words() & {*_lower(tokens)}
 
 
 def _has_digit(tokens: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
+from recollect.usecases.memory.change import unforget
 from recollect.usecases.memory.transfer import export_chosen
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.inputs import ExportIn, InjectIn, TableIn
@@ -72,7 +73,7 @@ async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
 )
 async def restore_memory(reference: Reference, mine: Mine) -> Memory:
     """Undo forgetting a memory. One that was erased cannot be restored."""
-    return await browse.restore(mine.context_for("restore_forgotten"), mine.owner, reference)
+    return await unforget(mine.context_for("restore_forgotten"), mine.owner, reference)
 
 
 @router.post(

@@ -29,7 +29,7 @@ def capture_new(event: Event, environ: Mapping[str, str]) -> None:
     began = time.monotonic()
     settings = load()
     try:
-        with open_hook_files(environ).one_at_a_time():
+        with open_hook_files(environ).lock_captures():
             outcome = _capture(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
@@ -44,7 +44,7 @@ def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> st
     session = files.session(event.session_key)
     lines, read = _read_new_lines(event.transcript, session.state().read)
     messages = own_words(lines)
-    count = files.captured_on(datetime.now(UTC).date())
+    count = files.daily_count(datetime.now(UTC).date())
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
     handled = files.handled_statements()

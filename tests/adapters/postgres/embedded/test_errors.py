@@ -24,7 +24,7 @@ from recollect.adapters.postgres.embedded.errors import (
     HomeUnusable,
     PlatformUnsupported,
     SocketUnusable,
-    explaining_os_errors,
+    explain_os_errors,
 )
 from recollect.adapters.postgres.embedded.locations import alone, find_postmaster, socket_folder
 
@@ -53,7 +53,7 @@ def test_a_path_that_a_shell_would_change(embed: Embed, home: Path, name: str) -
 
 
 def test_a_full_disk() -> None:
-    with pytest.raises(DiskFull), explaining_os_errors(Path("/dev/full")):
+    with pytest.raises(DiskFull), explain_os_errors(Path("/dev/full")):
         Path("/dev/full").write_text("x")
 
 

@@ -211,7 +211,7 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
             ).work_off()
             progress = await store.graph.progress(1_000)
     assert (progress.extracted, progress.waiting) == (1, 1)
-    assert progress.last_error == "the language model said nothing usable of it"
+    assert progress.last_error == "the language model returned nothing usable for this text"
 
 
 async def test_an_import_passes_a_sensitive_memory_by(emptied_database_url: str) -> None:

@@ -21,7 +21,7 @@ from recollect.core.recall.space import Space, StoredSpace
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = Limits(exact_rows=-1, index_rows=4, most_indexes=2)
+LIMITS = Limits(exact_rows=-1, index_rows=4, max_indexes=2)
 _INDEXES = """
 select c.relname as name from pg_class c join pg_am a on a.oid = c.relam
 where a.amname = 'hnsw' and starts_with(c.relname, 'embeddings') order by 1

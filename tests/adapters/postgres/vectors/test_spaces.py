@@ -82,7 +82,7 @@ async def test_switching_and_dropping(emptied_database_url: str) -> None:
         await store.add_many([memory(1), memory(2)])
         await embed_all(vectors, first)
         second = await vectors.open_space("sphere", Space("sphere", "1", 3))
-        with pytest.raises(Conflict, match="recall asks"):
+        with pytest.raises(Conflict, match="recall uses"):
             await vectors.drop_space(first)
         await embed_all(vectors, second, [0.0, 0.0, 1.0])
         await vectors.activate(second)

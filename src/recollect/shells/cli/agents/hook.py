@@ -45,7 +45,7 @@ def status(*, as_json: AsJson = False) -> None:
     from recollect.wiring.hooks import open_hook_files, open_hook_log
 
     settings = load()
-    used = open_hook_files(os.environ).captured_on(datetime.now(UTC).date()).used()
+    used = open_hook_files(os.environ).daily_count(datetime.now(UTC).date()).used()
     lines = open_hook_log(os.environ).last_lines(_LINES)
     if as_json:
         print_json(

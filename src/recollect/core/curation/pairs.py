@@ -328,11 +328,9 @@ def _is_replaced(match: _Match) -> bool:
 
 def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
     """Whether a short statement says that its subject, and nothing else, has changed: "the API
-    moved to 9000", "we no longer use npm", "renamed from Apollo to Zeus".
+    moved to 9000", "we no longer use npm".
     """
     subject = new.subject - find_subject(find_distinctive_words(cue))
-    if any(_comes_from(new.text, name) for name in old.names):
-        return bool(new.names - old.names) and bool((subject - old.names) & old.subject)
     if not subject <= old.subject or not subject - everyday_stems():
         return False
     if subject == old.subject:
@@ -372,10 +370,6 @@ def _find_answer(match: _Match, asked: frozenset[str]) -> str | None:
     subject = find_stems(what)
     is_same = bool(subject) or len(kept) > len(lost)
     return cue if is_same and subject <= old.stems else None
-
-
-def _comes_from(text: str, name: str) -> bool:
-    return bool(re.search(rf"\b(?:from|von|de|с)\s+{re.escape(name)}\b", text, re.IGNORECASE))
 
 
 def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:

@@ -26,7 +26,7 @@ from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
 from recollect.usecases.sync.sync import PAGE, pull_all, push_all, sync
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 
 OWNER = "me"
 

@@ -20,7 +20,7 @@ from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.ports.service import Service
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import Cached, open_cached
+from recollect.wiring.local import Cached, open_cached
 
 pytestmark = pytest.mark.anyio
 

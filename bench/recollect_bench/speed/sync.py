@@ -16,7 +16,7 @@ from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer
 from recollect.settings import Settings, load
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import Cached, open_cached
+from recollect.wiring.local import Cached, open_cached
 
 Progress = Callable[[str, int, int], None]
 

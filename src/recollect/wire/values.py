@@ -23,8 +23,9 @@ from pydantic import (
 )
 
 from recollect.core.memory.links import KINDS, MAX_LINKS
-from recollect.core.memory.memory import CATEGORIES, Limits, repair_text
+from recollect.core.memory.memory import CATEGORIES, Limits
 from recollect.core.recall.request import MAX_WEIGHT
+from recollect.core.text.analysis import repair_text
 
 _LIMITS = Limits()
 # What Python strips, even if a reader of the schema does not count it as space.

@@ -24,9 +24,13 @@ from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
 from recollect.core.memory.ids import IdPrefix, short_ids
 from recollect.core.memory.links import KINDS, unknown_kind
-from recollect.core.privacy.egress import is_loopback
+from recollect.core.privacy.egress import (
+    is_loopback,
+    sensitive_query_error,
+    unencrypted_key_error,
+)
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
-from recollect.wire.plain import to_plain
+from recollect.wire.plain import CLIENT_HEADER, to_plain
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -55,8 +59,6 @@ _UNSENT: Final = (
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
-# The fields of a memory that may contain what must not leave this machine.
-_TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # The leading slash keeps the part before the colon from being parsed as a URL scheme.
 _BATCH: Final = "/memories:batch"
 # A server accepts bodies of up to a megabyte.
@@ -76,6 +78,7 @@ class RemoteService:
         timeouts: Timeouts = TIMEOUTS,
         sleep: Sleep = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
+        client: str = "api",
     ) -> None:
         address = url.strip().rstrip("/")
         self._url = _check_url(address)
@@ -86,7 +89,7 @@ class RemoteService:
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
-            headers={"Authorization": f"Bearer {_check_key(key)}"},
+            headers={"Authorization": f"Bearer {_check_key(key)}", CLIENT_HEADER: client},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # Certificates take 50 ms to load, and plain http does not need them.
@@ -171,11 +174,11 @@ class RemoteService:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.core.privacy.sensitivity import TEXT_FIELDS, secret_in_changes
         from recollect.wire.memory import MEMORY
 
         if not self.is_here:
-            has_text = bool(changes.keys() & _TEXTS)
+            has_text = not changes.keys().isdisjoint(TEXT_FIELDS)
             is_sensitive = changes.get("is_sensitive")
             self._refuse_sensitive(
                 is_sensitive=is_sensitive if has_text else None, secret=secret_in_changes(changes)
@@ -311,12 +314,7 @@ class RemoteService:
 
     def _check_may_leave(self, request: RecallRequest) -> None:
         if not self.is_here and request.must_stay:
-            held = "" if request.is_sensitive else "it looks like a secret: "
-            raise InvalidInput(
-                f"{held}a sensitive query stays on this machine, and the server is on another",
-                field="is_sensitive",
-                remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
-            )
+            raise sensitive_query_error(is_declared=request.is_sensitive)
 
     def _refuse_sensitive(self, *, is_sensitive: bool | None, secret: Secret | None) -> None:
         """Refuse to send what is sensitive: declared so, or because its text has a secret."""
@@ -472,12 +470,7 @@ def _check_url(address: str) -> httpx.URL:
         raise _url_error(f"names port {url.port}, which no server can have")
     # The text as given: httpx normalizes it, and might read a different host from it.
     if url.scheme == "http" and not is_loopback(address):
-        raise InvalidInput(
-            f"a key would cross the network unencrypted to {url.host}",
-            field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine, so sensitive memories are sent through it.",
-        )
+        raise unencrypted_key_error()
     return url
 
 

@@ -42,7 +42,6 @@ from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
-from recollect.core.text.analysis import clean_query
 
 REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
@@ -349,9 +348,9 @@ class PostgresMemories(PostgresComponent):
                 return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(
                 connection,
-                clean_query(query.text),
+                query.text,
                 lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
-                clean_query(query.expanded),
+                query.expanded,
             )
 
     @retry_on_disconnect

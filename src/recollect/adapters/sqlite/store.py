@@ -30,10 +30,11 @@ from recollect.adapters.sqlite.rows import (
     REPLACE,
     VALUES,
     from_row,
-    id_list,
+    get_many,
     inside,
     microseconds,
     projects,
+    read_settings,
     to_row,
     to_setting_change,
 )
@@ -75,10 +76,6 @@ SELECT * FROM memories WHERE owner = :owner AND deleted_at IS NULL AND category 
     AND {beginning("content")} = {beginning(":content")}
 """  # noqa: S608  # composed of constants
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
-_GET_MANY: Final = """
-SELECT * FROM memories
-WHERE owner = ? AND (? OR deleted_at IS NULL) AND id IN (SELECT value FROM json_each(?))
-"""
 _COUNT: Final = "SELECT count(*) FROM memories m WHERE {where}"
 _ROWS: Final = """
 SELECT m.* FROM memories m WHERE {where}
@@ -227,10 +224,9 @@ class SqliteStore:
     async def get_many(
         self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
     ) -> dict[UUID, Memory]:
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_GET_MANY, (owner, forgotten, id_list(ids))).fetchall()
+        return await self._reader.run_until_cancelled(
+            lambda reader: get_many(reader, owner, ids, forgotten=forgotten)
         )
-        return {memory.id: memory for memory in map(from_row, rows)}
 
     async def versions(self, owner: str, id: UUID) -> list[Memory]:
         return await self._reader.run_until_cancelled(
@@ -386,10 +382,7 @@ class SqliteStore:
         )
 
     async def read_settings(self) -> Mapping[str, object]:
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute("SELECT name, value FROM settings").fetchall()
-        )
-        return {name: json.loads(value) for name, value in rows}
+        return await self._reader.run_until_cancelled(read_settings)
 
     async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
         rows = [

@@ -17,6 +17,8 @@ from recollect.core.memory.memory import FIELDS, Changes, Memory
 
 # Increment it if a peer with the former number could misread what is sent.
 PROTOCOL: Final = 1
+# How many writes, revisions or changes one request holds.
+MAX_ITEMS: Final = 500
 # The fields that people change; the others are kept by the stores themselves.
 SYNCED: Final = {
     name: field

@@ -40,7 +40,7 @@ from recollect.shells.asgi.limits import RequestLimits
 from recollect.shells.asgi.observation import Observation
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.shells.asgi.static import file_routes
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 DOCS: Final = f"{PREFIX}/docs"
 OPENAPI: Final = f"{PREFIX}/openapi.json"

@@ -22,6 +22,7 @@ from recollect.wire.admin import (
     Revoked,
     RotateIn,
 )
+from recollect.wire.values import REFERENCE
 
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
@@ -36,7 +37,7 @@ Reference = Annotated[
     Path(
         description="A key's id, or a unique prefix of at least 4 digits.",
         examples=["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"],
-        json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
+        json_schema_extra={"pattern": REFERENCE},
     ),
 ]
 

@@ -106,7 +106,7 @@ def check_home(home: Path) -> Check:
 
 
 def check_local_store(settings: Settings, *, full: bool) -> Check:
-    from recollect.wiring import find_store_fault
+    from recollect.wiring.local import find_store_fault
 
     path = settings.sqlite_path
     if not path.exists():
@@ -255,7 +255,7 @@ def _local(settings: Settings) -> Settings:
 
 
 async def _stats(settings: Settings, *, by_meaning: bool = False) -> Stats:
-    from recollect.wiring import open_service
+    from recollect.wiring.local import open_service
 
     async with open_service(settings, by_meaning=by_meaning) as recollect:
         return await recollect.stats()
@@ -275,7 +275,7 @@ class _Opened:
 
 
 async def _open_server(settings: Settings) -> _Opened:
-    from recollect.wiring import open_server
+    from recollect.wiring.server import open_server
 
     async with open_server(settings) as server:
         if server.embedding is None:

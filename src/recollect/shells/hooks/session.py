@@ -65,9 +65,10 @@ async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> 
     from recollect.core.recall.successors import current
     from recollect.settings import load
     from recollect.usecases.agents.brief import brief as build_brief
-    from recollect.wiring import SystemClock, open_service
+    from recollect.wiring.context import SystemClock
+    from recollect.wiring.local import open_service
 
-    settings = load()
+    settings = load(environ)
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
     session = open_hook_files(environ).session(event.session_key)
     state = session.state()

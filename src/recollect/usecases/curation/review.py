@@ -60,7 +60,7 @@ async def accept(
             raise _void_error(found)
         survivor = memories[kept]
         changed, addition = merge(survivor, memories[other], found.kind, context.limits)
-        actor = CURATOR if by == CURATOR else context.actor
+        actor = CURATOR if by == CURATOR else _reviewer(context)
         changed = next_version(survivor, changed, now, actor)
         entry = JournalEntry(
             uuid7(now, secrets.token_bytes(10)),
@@ -107,7 +107,7 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
         survivor = await context.store.get(owner, entry.survivor)
         if survivor is None:
             raise _nothing_to_undo(reference)
-        changed = next_version(survivor, revert(survivor, entry), now, context.actor)
+        changed = next_version(survivor, revert(survivor, entry), now, _reviewer(context))
         if await curation.undo(owner, entry.id, changed, based_on=survivor.version, at=now):
             return replace(entry, undone_at=now)
         current = await curation.journal_entry(owner, entry.id)
@@ -116,6 +116,11 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
         return None
 
     return await retry_on_conflict(context, entry.survivor, attempt)
+
+
+def _reviewer(context: Context) -> str:
+    """Who accepts or undoes: whoever it is did not write the text."""
+    return f"review by {context.actor or 'someone'}"
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:

@@ -14,6 +14,7 @@ from recollect.core.errors import Conflict, InvalidInput, NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.links import Link, check_kinds
 from recollect.core.memory.memory import Changes, Memory, check_memory
+from recollect.core.memory.standing import with_standing
 from recollect.core.privacy.sensitivity import secret_in_changes
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
@@ -65,7 +66,8 @@ async def retry_on_conflict(
 
 
 def next_version(current: Memory, changed: Memory, now: datetime, actor: str | None) -> Memory:
-    return replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)
+    written = replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)
+    return with_standing(written, current, actor)
 
 
 async def update(

@@ -30,7 +30,9 @@ async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> C
         raise _no_conflict(reference)
     found = find_revision(await context.revisions.revisions(owner), reference)
     if keep == "other":
-        await _apply_revision(context, owner, found)
+        # Whoever chooses did not write the text.
+        chosen_by = f"conflict resolved by {context.actor or 'someone'}"
+        await _apply_revision(replace(context, actor=chosen_by), owner, found)
     resolved = replace(found, resolved_at=context.clock.now())
     await context.revisions.resolve(owner, resolved)
     return await _report(context, owner, resolved)

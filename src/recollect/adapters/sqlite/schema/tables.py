@@ -8,7 +8,7 @@ database of another program is never written to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -39,8 +39,14 @@ ADDED: Final[Mapping[int, tuple[str, ...]]] = {3: ("valid_from", "valid_until", 
 
 def _column(name: str) -> str:
     field = FIELDS[name]
-    needed = "" if field.is_optional else f" NOT NULL DEFAULT {to_column(field, field.default)!r}"
-    return f"{name} {_TYPES[field.kind]}{needed}"
+    needed = "" if field.is_optional else " NOT NULL"
+    default = "" if field.default is None else f" DEFAULT {to_column(field, field.default)!r}"
+    return f"{name} {_TYPES[field.kind]}{needed}{default}"
+
+
+def _columns(names: Iterable[str]) -> str:
+    ordered = sorted(names, key=lambda name: name == "content")  # the long one last
+    return ",\n    ".join(map(_column, ordered))
 
 
 # The columns of a memory that are synced.
@@ -81,7 +87,8 @@ def _read_memories() -> tuple[str, ...]:
     fill_reserve = (FILL_RESERVE.replace("?", str(number)) for number in range(RESERVED_PAGES))
     return read_statements(
         "memories.sql",
-        added=",\n    ".join(_column(name) for names in ADDED.values() for name in names),
+        fields=_columns(field.name for field in STORED),
+        versioned_fields=_columns(_VERSIONED),
         beginning=beginning("content"),
         tokenizer=TOKENIZER,
         state=", ".join(STATE_COLUMNS),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from recollect.adapters.sqlite.history.erasure import drop_erased_words, empty_log
-from recollect.adapters.sqlite.rows import microseconds, moment
+from recollect.adapters.sqlite.rows import microseconds, moment, unsent_ids
 from recollect.adapters.sqlite.sync import rows
 from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS, claim
 from recollect.adapters.sqlite.thread import transaction
@@ -278,15 +278,7 @@ class SqliteSync:
 
     async def unsent_ids(self) -> set[UUID]:
         """Return the memories whose current text the server does not have."""
-        query = """
-            SELECT id FROM outbox WHERE owner = :owner
-            UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
-            WHERE s.withheld AND m.owner = :owner
-        """
-        found = await self._reader.run(
-            lambda reader: reader.execute(query, {"owner": self._owner}).fetchall()
-        )
-        return {UUID(id) for (id,) in found}
+        return await self._reader.run(lambda reader: unsent_ids(reader, self._owner))
 
     async def data_version(self) -> int:
         """Return a number that changes when another process or thread writes."""

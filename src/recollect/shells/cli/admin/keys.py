@@ -21,7 +21,7 @@ from recollect.shells.cli.framework.shell import ask_part
 
 if TYPE_CHECKING:
     from recollect.ports.keys import Keys
-    from recollect.wiring import Server
+    from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
 Id = Annotated[str, Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
@@ -137,7 +137,7 @@ def revoke_key(
 
 
 def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answer:
-    from recollect.wiring import open_remote_keys
+    from recollect.wiring.local import open_remote_keys
 
     def own(server: Server) -> Keys:
         from recollect.usecases.admin.keys import OwnKeys

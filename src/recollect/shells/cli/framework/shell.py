@@ -28,7 +28,8 @@ from recollect.shells.cli.framework.output import note, one_line
 if TYPE_CHECKING:
     from recollect.ports.service import Service
     from recollect.settings import Settings
-    from recollect.wiring import Local, Server
+    from recollect.wiring.local import Local
+    from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
 Part = TypeVar("Part")
@@ -118,7 +119,7 @@ def _push_writes(*, quiet: bool) -> None:
 
 
 async def _push(settings: Settings) -> RecollectError | None:
-    from recollect.wiring import open_cached
+    from recollect.wiring.local import open_cached
 
     async with open_cached(settings) as cached:
         return await cached.run.push_briefly()
@@ -143,13 +144,18 @@ def ask(
     already read.
     """
     from recollect.settings import load
-    from recollect.wiring import open_service
+    from recollect.wiring.local import open_service
 
     chosen = settings or load()
 
     async def run() -> Answer:
         async with open_service(
-            chosen, by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
+            chosen,
+            by_meaning=by_meaning,
+            catching_up=catching_up,
+            on_write=_written.set,
+            # An agent, a script or a pipe runs commands without one.
+            actor="terminal" if sys.stdin is not None and sys.stdin.isatty() else "cli",
         ) as memory:
             return await question(memory)
 
@@ -184,7 +190,7 @@ def ask_filled(question: Callable[[Server | Local], Awaitable[Answer]], *, start
     server if one is configured, runs in this home or is to be started; else the local store.
     """
     from recollect.settings import load
-    from recollect.wiring import open_local
+    from recollect.wiring.local import open_local
     from recollect.wiring.postgres import is_database_running
 
     settings = load()
@@ -203,7 +209,7 @@ def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) 
     home, which is started for this only with `start`.
     """
     from recollect.settings import load
-    from recollect.wiring import open_server
+    from recollect.wiring.server import open_server
 
     settings = load()
     require_own_database(settings)

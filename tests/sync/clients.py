@@ -20,6 +20,7 @@ from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.memory.project import Into, Renamed
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
@@ -103,6 +104,12 @@ class FaultyServer:
             lambda: self._inner.pull(store, cursor, limit, count=count)
         )
         return page
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        renamed: Renamed = await self._faults.call(
+            lambda: self._inner.rename_project(project, name, into)
+        )
+        return renamed
 
 
 @dataclass

@@ -145,7 +145,7 @@ class ListIn(QueryScopeIn):
     forgotten: QueryBool = ShapeField(default=False, description="Include forgotten memories.")
     cursor: str | SkipJsonSchema[None] = ShapeField(
         default=None,
-        description="`next_cursor` of the previous page.",
+        description="`next_cursor` of the previous page, or the id of its last memory.",
         json_schema_extra={"format": "cursor"},
     )
     limit: QueryInt = ShapeField(

@@ -212,10 +212,10 @@ CHANGES: Final = codec(
     "ChangesOut",
     """One page of changes; continue from `cursor` while there is more. `reset`: the cursor is ahead
     of the server, which was restored; compare everything again. `settings` are how recall ranks
-    here.
+    here, `former_names` which project each former name means.
     """,
     flat=("peer",),
-    later=("settings",),
+    later=("settings", "former_names"),
     reset={"path": "is_reset"},
 )
 CONFLICT: Final = codec(

@@ -32,7 +32,7 @@ _LIMITS = Limits()
 NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
-"""An id, or a prefix of one."""
+"""An id, or the end or the beginning of one."""
 PROJECT = (
     "A project's name, or the end of it: `shop` means `github.com/ada/shop` if no other "
     "project has that name."

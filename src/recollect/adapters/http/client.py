@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
-from recollect.core.memory.ids import IdPrefix, short_ids
+from recollect.core.memory.ids import IdPart, short
 from recollect.core.memory.links import KINDS, unknown_kind
 from recollect.core.privacy.egress import (
     is_loopback,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+    from recollect.core.memory.project import Into, Renamed
     from recollect.core.privacy.erasure import ErasureReport
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
@@ -146,7 +147,7 @@ class RemoteService:
         from recollect.wire.why import WHY
 
         self._check_may_leave(request)
-        body = {**to_plain(request), "id": IdPrefix.parse(reference).text}
+        body = {**to_plain(request), "id": IdPart.parse(reference).text}
         return await self.ask(WHY, "POST", "why", body=body)
 
     async def get(self, reference: str) -> Memory:
@@ -155,10 +156,8 @@ class RemoteService:
         return await self.ask(MEMORY, "GET", _path(reference), is_short=True)
 
     async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
-        """Return ids that differ from each other; comparing them with the whole store would take
-        one request each.
-        """
-        return short_ids(ids)
+        """Longer than in a local store: what else the server has is not known here."""
+        return {id: short(id) for id in ids}
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.listing import check_page_size
@@ -224,8 +223,15 @@ class RemoteService:
         from recollect.core.memory.project import is_whole, resolve_project
 
         if is_whole(name) or name == here:
-            return name
-        return resolve_project(name.strip(), (await self.stats()).by_project, here)
+            return name  # the server knows whether it is a former name
+        stats = await self.stats()
+        return resolve_project(name.strip(), stats.by_project, here, stats.former_names)
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        from recollect.wire.admin import RENAMED
+
+        body = {"project": project, "name": name, "into": into}
+        return await self.ask(RENAMED, "POST", "projects/rename", body=body)
 
     async def stats(self) -> Stats:
         from recollect.wire.stats import STATS
@@ -262,7 +268,7 @@ class RemoteService:
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         from recollect.wire.sync import CONFLICT
 
-        path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
+        path = f"conflicts/{IdPart.parse(reference).text}/resolve"
         return await self.ask(CONFLICT, "POST", path, body={"keep": keep})
 
     async def proposals(self) -> list[Proposal]:
@@ -273,14 +279,14 @@ class RemoteService:
     async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
         from recollect.wire.curation import JOURNAL_ENTRY
 
-        path = f"proposals/{IdPrefix.parse(reference).text}/accept"
+        path = f"proposals/{IdPart.parse(reference).text}/accept"
         return await self.ask(JOURNAL_ENTRY, "POST", path, body={"keep": keep})
 
     async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
         from recollect.wire.curation import PROPOSAL
 
         step = "reject" if verdict == "rejected" else "later"
-        path = f"proposals/{IdPrefix.parse(reference).text}/{step}"
+        path = f"proposals/{IdPart.parse(reference).text}/{step}"
         return await self.ask(PROPOSAL, "POST", path)
 
     async def curation_counts(self) -> CurationCounts | None:
@@ -419,13 +425,13 @@ def _retry_pause(
 
 def _path(reference: str) -> str:
     """Check a reference before it becomes part of a URL: an id has only digits and hyphens."""
-    return f"memories/{IdPrefix.parse(reference).text}"
+    return f"memories/{IdPart.parse(reference).text}"
 
 
 def _link_path(reference: str, kind: str, target: str) -> str:
     if kind not in KINDS:
         raise unknown_kind(kind)
-    return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
+    return f"{_path(reference)}/links/{kind}/{IdPart.parse(target).text}"
 
 
 def _requests(

@@ -43,6 +43,9 @@ class FastStore:
     async def projects(self, owner: str) -> list[str]:
         return rows.projects(self._connection, owner)
 
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return rows.former_names(self._connection, owner)
+
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return search(self._connection, owner, scope, query)
 

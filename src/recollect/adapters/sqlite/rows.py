@@ -50,6 +50,7 @@ SELECT id FROM outbox WHERE owner = :owner
 UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
 WHERE s.withheld AND m.owner = :owner
 """
+_FORMER: Final = "SELECT name, project FROM former_names WHERE owner = ?"
 _PROJECTS: Final = """
 WITH RECURSIVE project (name) AS (
     SELECT min(project) FROM memories
@@ -153,6 +154,10 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
         if at is not None:
             require(condition, name, microseconds(at))
     return " AND ".join(conditions), parameters
+
+
+def former_names(connection: sqlite3.Connection, owner: str) -> dict[str, str]:
+    return dict(map(tuple, connection.execute(_FORMER, (owner,)).fetchall()))
 
 
 def projects(reader: sqlite3.Connection, owner: str) -> list[str]:

@@ -29,6 +29,7 @@ from recollect.adapters.sqlite.rows import (
     COLUMNS,
     REPLACE,
     VALUES,
+    former_names,
     from_row,
     get_many,
     inside,
@@ -52,6 +53,7 @@ from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import PlacedText, is_same
+from recollect.core.memory.ids import SHORTEST
 from recollect.core.memory.listing import Table, holds_words
 from recollect.core.memory.memory import Memory, Scope
 
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from recollect.adapters.sqlite.curation import SqliteCuration
     from recollect.adapters.sqlite.graph.store import SqliteGraph
     from recollect.adapters.sqlite.vectors.index import SqliteVectors
-    from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.ids import IdPart
     from recollect.core.memory.listing import Cursor, Listing
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
@@ -99,6 +101,13 @@ WHERE owner = ? AND id BETWEEN ? AND ? AND (? OR deleted_at IS NULL)
     AND (? IS NULL OR project = ?)
 ORDER BY id LIMIT ?
 """
+# `+id`: the few that are found are sorted, instead of all being read in their order.
+_WITH_ENDINGS: Final = f"""
+SELECT id FROM memories
+WHERE owner = ? AND substr(id, -{SHORTEST}) IN (SELECT value FROM json_each(?))
+    AND (? OR deleted_at IS NULL) AND (? IS NULL OR project = ?)
+ORDER BY +id
+"""  # noqa: S608  # composed of constants
 _STATS: Final = """
 SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
 FROM memories WHERE owner = ? AND (? IS NULL OR project = ?) GROUP BY 1, 2, 3
@@ -254,7 +263,7 @@ class SqliteStore:
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -264,6 +273,20 @@ class SqliteStore:
         parameters = (owner, low, high, forgotten, project, project, limit)
         rows = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_WITH_PREFIX, parameters).fetchall()
+        )
+        return [UUID(id) for (id,) in rows]
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        parameters = (owner, json.dumps([*endings]), forgotten, project, project)
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_WITH_ENDINGS, parameters).fetchall()
         )
         return [UUID(id) for (id,) in rows]
 
@@ -352,6 +375,22 @@ class SqliteStore:
 
     async def projects(self, owner: str) -> list[str]:
         return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return await self._reader.run_until_cancelled(lambda reader: former_names(reader, owner))
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        from recollect.adapters.sql.projects import rename
+        from recollect.adapters.sqlite.session import SqliteSession
+        from recollect.usecases.coroutines import run_directly
+
+        def work(writer: sqlite3.Connection) -> int:
+            with transaction(writer):
+                return run_directly(rename(SqliteSession(writer), owner, old, new, by, at))
+
+        return await self._writer.run(work)
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         parameters = (owner, project, project)

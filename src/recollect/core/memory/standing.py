@@ -3,7 +3,7 @@
 An agent is meant to honor them, so no agent, program or file may make one. The tag `standing` is
 the mark. It is set where a person chose the text: in a prompt that was captured, on the page, or in
 a command typed at a terminal. There a person may also set or remove it by hand. Every other writer
-can only lose it, by changing the text (ADR 0063).
+can only lose it, by changing the text (ADR 0064).
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from recollect.shells.api import (
     links,
     memories,
     operations,
+    projects,
 )
 from recollect.shells.api import erase as erasing
 from recollect.shells.api import recall as recalling
@@ -98,6 +99,7 @@ def create_app(
         recalling.router,
         conflicts.router,
         curation.router,
+        projects.router,
         erasing.router,
         syncing.router,
         graph.router,

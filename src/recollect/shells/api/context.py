@@ -67,7 +67,7 @@ Mine = Annotated[LocalService, Depends(_mine)]
 Reference = Annotated[
     str,
     Path(
-        description="A memory's id, or a unique prefix of at least 4 digits.",
+        description="A memory's id, or at least 4 digits of its end.",
         examples=["0193a5f0-7c1e-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": REFERENCE},
     ),

@@ -35,7 +35,7 @@ TheKeys = Annotated[Keys, Depends(_keys)]
 Reference = Annotated[
     str,
     Path(
-        description="A key's id, or a unique prefix of at least 4 digits.",
+        description="A key's id, or at least 4 digits of its end.",
         examples=["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": REFERENCE},
     ),

@@ -182,7 +182,7 @@ class AsyncClient:
         return await self._recollect.why(str(reference), await self._request(query, options))
 
     async def get(self, reference: str | UUID) -> Memory:
-        """Return one memory, by its id or a unique prefix of it."""
+        """Return one memory, by its id or the end of it."""
         return await self._recollect.get(str(reference))
 
     async def page(

@@ -52,10 +52,14 @@ class OnFirstCall:
         async with self._opening:
             if self._recollect is None:
                 from recollect.shells.hooks.answer_call import answer_call
+                from recollect.wiring.project import keep_project
                 from recollect.wiring.resident import open_session
 
                 opening = open_session(_load_settings(), answer_call)
-                self._recollect = await self._stack.enter_async_context(opening)
+                opened = await self._stack.enter_async_context(opening)
+                with suppress(OSError):  # the folder was removed
+                    await keep_project(opened, Path.cwd(), os.environ)
+                self._recollect = opened
             return self._recollect
 
     async def open_for_hooks(self) -> None:

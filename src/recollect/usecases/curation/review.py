@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from recollect.core.curation.pairs import Kind
 from recollect.core.curation.proposals import (
@@ -27,7 +26,7 @@ from recollect.core.curation.proposals import (
     revert,
 )
 from recollect.core.errors import Conflict, InvalidInput, NotFound
-from recollect.core.memory.ids import IdPrefix, uuid7
+from recollect.core.memory.ids import IdPart, uuid7
 from recollect.ports.curation import CurationStore
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
@@ -165,14 +164,14 @@ async def _select_visible(
 async def _find(
     context: Context, owner: str, reference: str, states: Collection[State] = UNDECIDED
 ) -> Proposal:
-    prefix = IdPrefix.parse(reference)
+    prefix = IdPart.parse(reference)
     if prefix.low == prefix.high:
         exact = await _curation(context).proposal(owner, prefix.low)
         found = [] if exact is None else await _select_visible(context, owner, [exact])
     else:
         found = await list_proposals(context, owner, STATES, MAX_LISTED)
-    matching = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
-    id = prefix.only([*matching], "proposals")
+    matching = {each.id: each for each in found}
+    id = prefix.only(prefix.select(matching), "proposals")
     if id is None:
         raise NotFound(
             f"there is no proposal {reference.strip()[:60]}",
@@ -190,13 +189,9 @@ async def _find_entry(context: Context, owner: str, reference: str | None) -> Jo
         if not entries:
             raise _nothing_to_undo(None)
         return entries[0]
-    prefix = IdPrefix.parse(reference)
-    matching: dict[UUID, JournalEntry] = {
-        entry.id: entry
-        for entry in entries
-        if prefix.low <= entry.id <= prefix.high or prefix.low <= entry.proposal <= prefix.high
-    }
-    id = prefix.only([*matching], "acceptances")
+    prefix = IdPart.parse(reference)
+    matching = {id: entry for entry in entries for id in (entry.proposal, entry.id)}
+    id = prefix.only(prefix.select(matching), "acceptances")
     if id is None:
         raise _nothing_to_undo(reference)
     return matching[id]

@@ -11,7 +11,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, NotFound
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import Link, check_kinds
 from recollect.core.memory.memory import Changes, Memory, check_memory
 from recollect.core.memory.standing import with_standing
@@ -122,12 +122,10 @@ async def link(context: Context, owner: str, reference: str, kind: str, target: 
 
 async def unlink(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
     """Remove a link. The target is looked up among the memory's links: it may no longer exist."""
-    prefix = IdPrefix.parse(target)
+    prefix = IdPart.parse(target)
     current = await find.get(context, owner, reference)
-    links = [candidate for candidate in current.links if candidate.kind == kind]
-    end = prefix.only(
-        [item.target for item in links if prefix.low <= item.target <= prefix.high], "links"
-    )
+    matching = [candidate for candidate in current.links if candidate.kind == kind]
+    end = prefix.only(prefix.select(item.target for item in matching), "links")
     if end is None:
         raise NotFound(
             f"memory {current.id} has no link {kind[:40]} {target.strip()[:60]}",

@@ -145,9 +145,12 @@ async def _build(
         )
     said_at = check_moment(draft.said_at, "said_at")
     if said_at is not None:
-        text = (memory.project, memory.content)
-        removed = await context.store.find_removed(owner, [text])
-        if text in removed and said_at <= removed[text]:
+        former = await context.store.former_names(owner)
+        names = [memory.project, *(old for old, new in former.items() if new == memory.project)]
+        removed = await context.store.find_removed(
+            owner, [(name, memory.content) for name in names]
+        )
+        if removed and said_at <= max(removed.values()):
             raise removal_conflict()
     chars = len(draft.content) + sum(map(len, (*draft.expanded_keywords, *draft.tags)))
     secret = await analyze_text(chars, secret_in_draft, draft)

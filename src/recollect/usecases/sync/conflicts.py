@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from recollect.core.errors import AmbiguousId, NotFound
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
@@ -77,13 +77,9 @@ def _to_draft(revision: Revision) -> Draft:
 
 def find_revision(kept: list[Revision], reference: str) -> Revision:
     """Find a revision by its own id or its memory's."""
-    prefix = IdPrefix.parse(reference)
-    found = [
-        revision
-        for revision in kept
-        if prefix.low <= revision.id <= prefix.high
-        or prefix.low <= revision.memory_id <= prefix.high
-    ]
+    prefix = IdPart.parse(reference)
+    meant = {*prefix.select(id for each in kept for id in (each.id, each.memory_id))}
+    found = [revision for revision in kept if {revision.id, revision.memory_id} & meant]
     if not found:
         raise _no_conflict(reference)
     if len(found) > 1:

@@ -71,8 +71,10 @@ class SyncRun:
             return None  # the process that holds the lock notices the write
         try:
             async with asyncio.timeout(self.timeouts.push_after_command):
-                await pull_page(self.local, self.server, silent)
+                has_more = await pull_page(self.local, self.server, silent)
                 await push_all(self.local, self.server)
+                while has_more:
+                    has_more = await pull_page(self.local, self.server, silent)
                 await self.local.record_success(self.clock.now())
         except TimeoutError:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -51,6 +51,8 @@ async def push(
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
 
+    former = await context.store.former_names(owner)
+    items = [_in_present_project(item, former) for item in items]
     removed = await context.store.find_removed(owner, {*filter(None, map(_placed_text, items))})
 
     def decide_here(item: Outgoing, current: Remote | None) -> Decision | None:
@@ -74,6 +76,14 @@ async def push(
         for answer in answers
     ]
     return Pushed(peer, tuple(visible), tuple(kept))
+
+
+def _in_present_project(item: Outgoing, former: Mapping[str, str]) -> Outgoing:
+    """A client that was away may know a project by a former name."""
+    project = (item.fields or {}).get("project")
+    if not isinstance(project, str) or project not in former:
+        return item
+    return replace(item, fields={**(item.fields or {}), "project": former[project]})
 
 
 def _placed_text(item: Outgoing) -> PlacedText | None:
@@ -130,4 +140,5 @@ async def pull(
         page,
         memories=tuple(memory for memory in memories if memory is not None),
         settings=(await tune.settings(context)).as_dict(),
+        former_names=await context.store.former_names(owner),
     )

@@ -31,6 +31,9 @@ CREATE INDEX memories_by_languages ON memories (owner, languages) WHERE deleted_
 CREATE INDEX memories_by_expiry ON memories (owner, valid_until)
 WHERE deleted_at IS NULL AND valid_until IS NOT NULL;
 
+-- What short ids are looked up by.
+CREATE INDEX memories_by_ending ON memories (owner, substr(id, -4));
+
 CREATE INDEX memories_by_analyzer ON memories (analyzer);
 CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT;
 

@@ -20,7 +20,7 @@ from recollect.core.memory.fields import Kind
 from recollect.core.memory.memory import FIELDS, STORED
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-VERSION: Final = 4
+VERSION: Final = 5
 _DONE: Final = f"PRAGMA user_version = {VERSION}"
 
 _TYPES: Final[Mapping[Kind, str]] = {
@@ -75,6 +75,7 @@ def read_schema() -> tuple[str, ...]:
         f"PRAGMA application_id = {APPLICATION_ID}",
         *_read_memories(),
         *read_statements("removed_texts.sql"),
+        *read_statements("former_names.sql"),
         *read_vectors(),
         *read_graph(),
         *read_statements("curation.sql"),
@@ -124,11 +125,13 @@ def read_upgrade(version: int) -> tuple[str, ...]:
         _FIND_REMOVED,
     )
     upgrades = {
-        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation, _DONE),
-        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation, _DONE),
-        3: (*_add_fields(version), *keep_removed, _DONE),
+        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation),
+        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation),
+        3: (*_add_fields(version), *keep_removed),
+        4: (),
     }
-    return upgrades[version]
+    named = (*read_statements("former_names.sql"), created["memories_by_ending"])
+    return (*upgrades[version], *named, _DONE)
 
 
 def _add_fields(version: int) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
-Id = Annotated[str, Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The key's id, or the end of it.")]
 
 keys_app = Group(
     "Manage the keys of a server: through its API with an admin key if RECOLLECT_API_URL is set, "
@@ -105,7 +105,7 @@ def rotate_key(
 @keys_app.command("revoke")
 def revoke_key(
     id: Annotated[
-        str | None, Argument(metavar="[ID]", help="The key's id, or a unique prefix of it.")
+        str | None, Argument(metavar="[ID]", help="The key's id, or the end of it.")
     ] = None,
     *,
     every: Annotated[

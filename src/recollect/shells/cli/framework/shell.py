@@ -26,6 +26,7 @@ from recollect.shells.cli.framework.exit import Exit, ExitCode, exit_code
 from recollect.shells.cli.framework.output import note, one_line
 
 if TYPE_CHECKING:
+    from recollect.core.memory.project import Repository
     from recollect.ports.service import Service
     from recollect.settings import Settings
     from recollect.wiring.local import Local
@@ -45,6 +46,7 @@ def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
     except BrokenPipeError:  # the reader of stderr is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         code = ExitCode.UNEXPECTED
+    _tell_renamed(quiet=as_json)
     _push_writes(quiet=as_json)
     sys.exit(code)
 
@@ -95,6 +97,8 @@ def has_option(arguments: list[str], *options: str) -> bool:
     return not set(options).isdisjoint(before_end)
 
 
+# What a command found out about the project of its folder, and which project the former name means.
+_renamed: Final[dict[Repository, str]] = {}
 _written = Event()
 # For commands that do not use `ask`: push what they wrote to a cached store after the answer.
 note_write = _written.set
@@ -157,9 +161,40 @@ def ask(
             # An agent, a script or a pipe runs commands without one.
             actor="terminal" if sys.stdin is not None and sys.stdin.isatty() else "cli",
         ) as memory:
+            await _keep_project(memory)
             return await question(memory)
 
     return run_async(run())
+
+
+async def _keep_project(recollect: Service) -> None:
+    """The project of this folder keeps its memories when its name changes."""
+    from recollect.wiring.project import keep_project
+
+    with suppress(OSError):  # the folder was removed
+        seen = await keep_project(recollect, Path.cwd(), os.environ)
+        if seen is not None and seen.was is not None:
+            _renamed[seen] = await recollect.resolve_project(seen.was)
+
+
+def _tell_renamed(*, quiet: bool) -> None:
+    """That the project of this folder has another name; a person is told once."""
+    for seen, holder in () if quiet else _renamed.items():
+        from recollect.wiring.project import note_told
+
+        new, old = one_line(seen.project), one_line(seen.was or "")
+        if holder == seen.was:
+            note(
+                f"the project of this folder is {new} now; its memories stay in {old}, which "
+                f"another folder has\n→ To join the two, run `recollect project merge {old} {new}`."
+            )
+        else:
+            note(
+                f"the project of this folder is {new} now; its memories came along from {old}, "
+                "which stays another name of it"
+            )
+        note_told(seen, os.environ)
+    _renamed.clear()
 
 
 def ask_part(

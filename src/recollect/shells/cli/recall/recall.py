@@ -129,7 +129,7 @@ def recall(
 
 @option_group(options=_parse_options)
 def why(
-    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
+    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")],
     *,
     query: Annotated[
         str, Option("--query", help="The query it should match; - reads it from stdin.")

@@ -80,7 +80,7 @@ export const count = (many, one, several = `${one}s`) =>
   `${number.format(many)} ${many === 1 ? one : several}`;
 export const figure = (value) => number.format(value);
 export const percent = (share) => `${Math.round(share * 100)}%`;
-export const shortId = (id) => id.slice(0, 13);
+export const shortId = (id) => id.slice(-8);
 export const shortened = (text, most = 160) =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 export const categories = () => document.body.dataset.categories.split(" ");

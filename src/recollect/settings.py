@@ -85,7 +85,7 @@ class Settings:
     llm_api_key: SecretStr | None = None
     llm_command: str | None = None
 
-    curation: CurationMode = "off"
+    curation: CurationMode = "propose"
     curation_confidence: float = Field(default=0.8, ge=0, le=1)
     curation_calls: int = Field(default=0, ge=0, le=10_000_000)
     graph: GraphMode = "rules"

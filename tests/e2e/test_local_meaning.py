@@ -50,6 +50,31 @@ def test_a_question_that_shares_no_word_finds_its_answer(cli: Cli) -> None:
     assert status["vector_bytes"] > 3 * 2 * 384
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("We release on Tuesdays after the review.",
+         "We no longer release on Tuesdays; releases are on Mondays.",
+         "On which day do we release?"),
+        ("I live in Ulm.", "I moved to Basel in spring.", "Where do I live?"),
+        ("For lint checks we use Flake8.", "We switched from Flake8 to Ruff.",
+         "What do we use for lint checks?"),
+        ("The mail service is called pigeon.", "pigeon was renamed to courier.",
+         "What is the mail service called?"),
+        ("Our tests run in a virtual machine.", "Our tests run in Docker.",
+         "How do our tests run?"),
+    ],
+)  # fmt: skip
+def test_of_two_answers_the_newer_comes_first(
+    cli: Cli, older: str, newer: str, question: str
+) -> None:
+    cli("remember", older)
+    cli("remember", "Standup is at nine.")
+    cli("remember", newer)
+    contents = [hit["memory"]["content"] for hit in cli.json("recall", question)["hits"]]
+    assert contents.index(newer) < contents.index(older)
+
+
 def test_the_graph_of_the_local_store(cli: Cli) -> None:
     cli("remember", "Anna Berg works at Initech")
     cli("remember", "Atlas uses Postgres")

@@ -195,6 +195,15 @@ def test_hook_and_command_are_answered_by_meaning(home: Path) -> None:
     assert not Path(socket_path(str(home))).exists()
 
 
+def test_a_session_proposes_what_a_newer_memory_replaces(home: Path) -> None:
+    with session(home) as mcp:
+        wait_for_model(home, 3)
+        mcp.call("memory_store", content="The violin hangs in the hall instead of the study")
+        wait_until(lambda: mcp.call("memory_review")["proposals"] != [])
+        (found,) = mcp.call("memory_review")["proposals"]
+        assert (found["kind"], found["older_quote"]) == ("supersedes", VIOLIN)
+
+
 @pytest.mark.usefixtures("real_processes")
 def test_no_process_is_left_behind(home: Path) -> None:
     before = processes_of(home)

@@ -21,7 +21,7 @@ from recollect.core.privacy.redaction import locations, safe_message
 from recollect.core.retry import MODEL_RETRY_SECONDS
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.wiring.context import open_reranker
+from recollect.wiring.context import build_curation, open_reranker
 from recollect.wiring.local import (
     Local,
     ask_resident,
@@ -263,8 +263,15 @@ async def _open_resident(
 
 @asynccontextmanager
 async def _run_workers(local: Local) -> AsyncIterator[None]:
-    """While entered, analyze, embed and read queued memories, unless workers are off."""
-    from recollect.usecases.workers.steps import AnalysisStep, EmbeddingStep, GraphStep
+    """While entered, analyze, embed and read queued memories, and examine changed ones, unless
+    workers are off. With a server, proposals are made there.
+    """
+    from recollect.usecases.workers.steps import (
+        AnalysisStep,
+        CurationStep,
+        EmbeddingStep,
+        GraphStep,
+    )
     from recollect.usecases.workers.worker import persist
 
     steps: list[Step] = []
@@ -272,6 +279,9 @@ async def _run_workers(local: Local) -> AsyncIterator[None]:
         steps += [AnalysisStep(local.analysis), EmbeddingStep(local.embedding)]
         if local.graph.mode != "off":
             steps.append(GraphStep(local.graph))
+        if local.settings.mode == "local":
+            curation = build_curation(local.context, local.settings)
+            steps += [] if curation is None else [CurationStep(curation)]
     tasks = [asyncio.create_task(persist(step, _log_bug)) for step in steps]
     try:
         yield

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.curation.newer import MAX_COMPARED, put_newer_first
+from recollect.core.curation.newer import MAX_COMPARED, REACH, put_newer_first
 from recollect.core.recall.request import Hit, NewerThan
 
 OLD = "The billing API runs on port 8000."
 NEW = "The billing API moved to port 9000."
+QUESTION = "On which port does the billing API run?"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -26,7 +27,7 @@ def contents(hits: list[Hit]) -> list[str]:
 
 def test_an_update_ranks_before_what_it_updates_and_says_why() -> None:
     other = hit(2, "Ada prefers tea.", 3)
-    found = put_newer_first([hit(1, OLD), other, hit(3, NEW, 9)])
+    found = put_newer_first([hit(1, OLD), other, hit(3, NEW, 9)], QUESTION)
     assert contents(found) == [NEW, OLD, other.memory.content]
     older = found[1].memory.id
     assert found[0].newer_than == NewerThan(older, "8000 became 9000")
@@ -48,16 +49,75 @@ def test_an_update_ranks_before_what_it_updates_and_says_why() -> None:
     ],
 )
 def test_others_keep_their_order(hits: list[Hit]) -> None:
-    assert put_newer_first(hits) == hits
+    assert put_newer_first(hits, QUESTION) == hits
 
 
 def test_a_chain_of_updates_is_in_order() -> None:
     texts = [f"The billing API moved to port {port}." for port in (8000, 8100, 8200)]
-    found = put_newer_first([hit(at + 1, text, at) for at, text in enumerate(texts)])
+    found = put_newer_first([hit(at + 1, text, at) for at, text in enumerate(texts)], QUESTION)
     assert contents(found) == texts[::-1]
 
 
-def test_only_the_first_hits_are_compared() -> None:
+def test_only_what_says_that_it_changes_something_moves_up_from_further_down() -> None:
     others = [hit(10 + number, f"Note about topic {number}", 1) for number in range(MAX_COMPARED)]
-    hits = [hit(1, OLD), *others, hit(2, NEW, 9)]
-    assert put_newer_first(hits) == hits
+    moved, plain = hit(2, NEW, 9), hit(2, "The billing API runs on port 9000.", 9)
+    assert put_newer_first([hit(1, OLD), *others, moved], QUESTION)[0].memory == moved.memory
+    hits = [hit(1, OLD), *others, plain]
+    assert put_newer_first(hits, QUESTION) == hits
+    more = [hit(20 + number, f"Note about subject {number}", 1) for number in range(REACH)]
+    hits = [hit(1, OLD), *more, moved]
+    assert put_newer_first(hits, QUESTION) == hits
+
+
+# Asked a question that both answer, less is needed than for a proposal.
+ANSWERS = [
+    # newer, older, question
+    ("I moved to Basel in spring.", "I live in Ulm.", "Where do I live?"),
+    ("Lint with Ruff instead of Flake8.", "For lint checks we use Flake8.",
+     "What do we lint with?"),
+    ("Correction: Ida's flight is on June 4th.", "Ida's flight is on June 14th.",
+     "When is Ida's flight?"),
+    ("As of today Noor is on duty for the gateway.", "Piet is on duty for the gateway.",
+     "Who is on duty for the gateway?"),
+    ("Actually, we name branches by ticket.", "We name branches by author.",
+     "How do we name branches?"),
+    ("The parking permit was extended until May 2031.", "The parking permit ends in 2028.",
+     "When does the parking permit end?"),
+    ("Release notes live in Notion, the changelog file is gone.",
+     "Release notes are in the changelog file of the repository.", "Where are the release notes?"),
+    ("I sold the Vespa and ride a bicycle.", "My scooter is a red Vespa.", "What do I ride?"),
+    ("I have a new landlord, Mr. Brandt.", "My landlord is Mrs. Kuhn from Calw.",
+     "Who is my landlord?"),
+    ("The parser was rewritten in Zig.", "The parser is written in Lua.",
+     "What is the parser written in?"),
+    ("Our tests run in Docker.", "Our tests run in a virtual machine.", "How do our tests run?"),
+    ("Wir testen ab sofort mit Firefox.", "Wir testen mit Chrome.", "Womit testen wir?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("newer", "older", "question"), ANSWERS)
+def test_the_newer_of_two_answers_comes_first(newer: str, older: str, question: str) -> None:
+    found = put_newer_first([hit(1, older), hit(2, newer, 9)], question)
+    assert contents(found) == [newer, older]
+    assert found[0].newer_than is not None
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "question"),
+    [
+        ("I moved my books to the attic.", "I moved to Ulm in 2019.", "Where do I live?"),
+        ("The parser was rewritten in Zig.", "The parser listens on port 70.", "Which port is it?"),
+        ("I no longer drink beer.", "I drink water at work.", "What do I drink?"),
+        ("Bea runs the sales team.", "Kim runs the legal team.", "Who runs the legal team?"),
+        (
+            "The desk of the new lease changed.",
+            "The lease ends in May.",
+            "When does the lease end?",
+        ),
+        ("Ben likes tea.", "Ada likes tea.", "Who likes tea?"),
+        ("Ada: Thanks, Benedict!", "Ada: Thanks, Ben!", "What does Ada thank for?"),
+    ],
+)
+def test_another_fact_about_something_similar_stays(newer: str, older: str, question: str) -> None:
+    hits = [hit(1, older), hit(2, newer, 9)]
+    assert put_newer_first(hits, question) == hits

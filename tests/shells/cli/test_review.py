@@ -137,10 +137,10 @@ def test_apply_reports_what_it_did(curated: Cli, monkeypatch: pytest.MonkeyPatch
     assert curated.json("status")["stats"]["curation"]["applied"] == 1
 
 
-def test_nothing_is_examined_unless_it_is_switched_on(
+def test_nothing_is_examined_once_it_is_switched_off(
     curated: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("RECOLLECT_CURATION")
+    monkeypatch.setenv("RECOLLECT_CURATION", "off")
     curated("remember", "the API moved to port 9100")
     assert "proposed" not in work(curated)
     assert len(curated.json("proposals")["proposals"]) == 1

@@ -68,3 +68,12 @@ async def test_a_statement_inside_a_longer_turn_is_found(context: Context) -> No
     (proposal,) = await propose(context, "ada", new)
     assert proposal.older.id == old.id
     assert proposal.decision.reason == "6 became 9"
+
+
+async def test_what_is_said_again_in_a_conversation_is_not_proposed(context: Context) -> None:
+    said = "The nightly backup of the warehouse writes archives."
+    _, again = await _store(context, said, said.lower(), category="episode", session="one")
+    assert await propose(context, "ada", again) == []
+    _, changed = await _store(context, OLD, NEW, category="episode", session="one")
+    (proposal,) = await propose(context, "ada", changed)
+    assert proposal.decision.kind == "supersedes"

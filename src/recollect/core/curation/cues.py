@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 # The statement itself says that it replaces an earlier one.
@@ -15,6 +16,8 @@ _CHANGE: Final = re.compile(
     r"|instead of the|brought forward|postponed|rescheduled|raised to|raised|raises|lowered"
     r"|reduced to"
     r"|increased to|from now on|as of|left for|correct myself|went up|went down"
+    r"|(?:was|were|been|got) (?:extended|shortened|rewritten|converted|transferred|delayed"
+    r"|pushed back|cut)|slipped to|pushed to|cut to|relocated"
     r"|from version|since (?:january|february|march|april|may|june|july|august|september|october"
     r"|november|december|version|release|20\d\d)|now runs|is now|are now|now (?:runs|uses"
     r"|arrive|draws"
@@ -56,10 +59,79 @@ _NEGATION: Final = re.compile(
 )
 
 
+# The whole statement is a new version of an earlier one; without these words, it is that version.
+_NOTICE: Final = re.compile(
+    r"\A(?:correction|update|edit|note|korrektur|nachtrag|correction|mise à jour|corrección"
+    r"|actualización|исправление|更正|更新|訂正)\s*[:：]\s*"
+    r"|\A(?:actually|sorry|no)\s*,\s*"
+    r"|,?\s*\b(?:from (?:now|today|this \w+) on|as of (?:now|today)|effective (?:immediately|today)"
+    r"|going forward|these days|nowadays|ab (?:sofort|jetzt|heute)|von (?:nun|jetzt) an|in zukunft"
+    r"|künftig|heutzutage|désormais|dorénavant|à partir de maintenant|de ahora en adelante"
+    r"|en adelante|a partir de ahora|отныне|впредь)\b,?\s*"
+    r"|(?:从现在起|从今天起|今後は?)[，、]?",
+    re.IGNORECASE,
+)
+# What a statement says is over follows these words, up to the next part of the sentence...
+_OVER_BEHIND: Final = re.compile(
+    r"\b(?:instead of|rather than|no longer|stopped|quit|dropped|ditched|abandoned|sold|gave up"
+    r"|given up|got rid of|replac(?:ed?|es|ing)|away from|(?:moved|switched|migrated|changed"
+    r"|renamed|went|raised|lowered|upgraded|left)\b[^.,;]{0,30}?\bfrom|(?:moved|switched|migrated"
+    r"|changed|renamed|went|raised|lowered|upgraded) off|an?statt|anstelle von|nicht mehr"
+    r"|verkauft|umbenannt von|gewechselt von|au lieu d[eu']|à la place d[eu']|en lugar del?"
+    r"|en vez del?|ya no)\s+(?P<what>[^.,;:!?()\n]+)",
+    re.IGNORECASE,
+)
+_NEXT_PART: Final = re.compile(
+    r"\b(?:to|and|for|because|since|but|with|by|nach|auf|zu|und|für|weil|sondern|et|pour|mais|y"
+    r"|para|por|sino)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_PART_END: Final = re.compile(r"[.,;:!?()\n]")
+# ... or precedes these.
+_OVER_BEFORE: Final = re.compile(
+    r"\s(?:is|are|was|were|has been|have been|got|wurden?|ist|sind)\s+"
+    r"(?:now\s+)?(?:gone|renamed|retired|cancelled|discontinued|shut down|removed|replaced|sold"
+    r"|called off|abolished|umbenannt|abgeschafft|ersetzt|abgeschaltet|verkauft)\b",
+    re.IGNORECASE,
+)
+# Someone or something has a new one of a kind.
+_RENEWED: Final = re.compile(
+    r"\b(?:have|has|got|'ve got|habe|hat|haben|ai|as|a|avons|tengo|tiene|tenemos)\s+"
+    r"(?:a|an|eine[nm]?|un|une|una)\s+(?:new|neue[nrs]?|nouve(?:au|l|lle)|nuev[oa])\s+"
+    r"(?P<what>[^\W\d_][\w-]*)",
+    re.IGNORECASE,
+)
+
+
 def find_change(text: str) -> str | None:
     """Return the words that say that this replaces something."""
+    found = _CHANGE.search(text) or _NOTICE.search(text)
+    return None if found is None else found[0].strip(" ,:")
+
+
+def strip_notice(text: str) -> str:
+    """Return the statement without words that announce it as a new version."""
+    return _NOTICE.sub(" ", text).strip()
+
+
+def find_ended(text: str) -> Iterator[tuple[str, str]]:
+    """Find the parts of a statement that say that something is over, and what that is."""
+    for match in _OVER_BEHIND.finditer(text):
+        what = _NEXT_PART.sub("", match["what"])
+        yield text[match.start() : match.start("what") + len(what)].strip(), what
+    for match in _OVER_BEFORE.finditer(text):
+        what = _PART_END.split(text[: match.start()])[-1]
+        yield what.strip() + match[0], what
+
+
+def find_changing(text: str) -> tuple[str, str] | None:
+    """Return the words of change and what changes: what is before them, or after "a new"."""
+    if renewed := _RENEWED.search(text):
+        return renewed[0], renewed["what"]
+    if notice := _NOTICE.search(text):
+        return notice[0].strip(" ,:"), ""
     found = _CHANGE.search(text)
-    return None if found is None else found[0]
+    return None if found is None else (found[0], text[: found.start()])
 
 
 def find_present(text: str) -> str | None:

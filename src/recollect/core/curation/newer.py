@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from recollect.core.curation.cues import find_change
 from recollect.core.curation.pairs import compare_statements
 from recollect.core.recall.request import NewerThan
 
@@ -22,16 +23,23 @@ MAX_COMPARED: Final = 5
 """How many hits are compared with each other: as many as an agent reads. All pairs of ten take four
 times as long and moved nothing else to the first place."""
 
+REACH: Final = 10
+"""How many hits are compared with the first ones if they say that something changed: "we switched
+from Jenkins" shares few words with a question about the build."""
+
 MIN_CONFIDENCE: Final = 0.7
 
 
-def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
+def put_newer_first(hits: Sequence[Hit], question: str) -> list[Hit]:
     """Move each update among the first hits directly before the hit that it updates."""
     order = list(hits)
-    for place in range(1, min(len(order), MAX_COMPARED)):
-        for above in range(place):
+    for place in range(1, min(len(order), REACH)):
+        update = order[place].memory
+        if place >= MAX_COMPARED and find_change(update.content) is None:
+            continue
+        for above in range(min(place, MAX_COMPARED)):
             older = order[above].memory
-            reason = _find_update(order[place].memory, older)
+            reason = _find_update(update, older, question)
             if reason is not None:
                 moved = replace(order.pop(place), newer_than=NewerThan(older.id, reason))
                 order.insert(above, moved)
@@ -39,10 +47,10 @@ def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
     return order
 
 
-def _find_update(newer: Memory, older: Memory) -> str | None:
+def _find_update(newer: Memory, older: Memory, question: str) -> str | None:
     if newer.created_at <= older.created_at or newer.project != older.project:
         return None
-    decision = compare_statements(newer.content, older.content)
+    decision = compare_statements(newer.content, older.content, question=question)
     if decision is None or decision.kind != "supersedes":
         return None
     return decision.reason if decision.confidence >= MIN_CONFIDENCE else None

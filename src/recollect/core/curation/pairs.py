@@ -14,10 +14,26 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, get_args
 
-from recollect.core.curation.cues import count_negations, find_change, find_present
-from recollect.core.curation.rewrites import find_rewrite, is_event
-from recollect.core.curation.values import Value, find_names, find_subject, find_values, is_loose
-from recollect.core.recall.relevance import everyday_stems
+from recollect.core.curation.cues import (
+    count_negations,
+    find_change,
+    find_changing,
+    find_ended,
+    find_present,
+    strip_notice,
+)
+from recollect.core.curation.rewrites import find_rewrite, is_event, share_of, tokenize
+from recollect.core.curation.values import (
+    Value,
+    find_distinctive_words,
+    find_names,
+    find_states,
+    find_stems,
+    find_subject,
+    find_values,
+    is_loose,
+)
+from recollect.core.recall.relevance import everyday_stems, stem
 from recollect.core.text.segments import words
 
 Kind = Literal["duplicate_of", "refines", "supersedes", "contradicts"]
@@ -56,6 +72,7 @@ _MUCH_WEIGHT: Final = 4.5
 # The same sentence with another value is about the same subject, however short it is.
 _SAME_SENTENCE: Final = 3.0
 _SURE: Final = 1.8
+_HALF: Final = 0.5
 # For whole memories: nearly the same in words, nearly the same in meaning, and a refinement.
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.95
@@ -84,11 +101,17 @@ class Statement:
     """One sentence, taken apart."""
 
     text: str
+    tokens: tuple[str, ...]
+    stems: frozenset[str]
     subject: frozenset[str]
     names: frozenset[str]
     values: tuple[Value, ...]
     negations: int
     is_own: bool
+    cue: str | None
+    is_announced: bool
+    states: frozenset[str]
+    ended: tuple[tuple[str, frozenset[str]], ...]
 
     @property
     def details(self) -> frozenset[str]:
@@ -131,12 +154,17 @@ def compare(
     return changed or _compare_wholes(newer, older, closeness)
 
 
-def compare_statements(newer: str, older: str, *, is_later: bool = True) -> Decision | None:
-    """Return the surest change between any two of their statements: superseded or contradicted."""
+def compare_statements(
+    newer: str, older: str, *, is_later: bool = True, question: str | None = None
+) -> Decision | None:
+    """Return the surest change between any two of their statements: superseded or contradicted. If
+    both answer a `question`, less is needed: it is clear what they are about.
+    """
     if max(len(newer), len(older)) > MAX_TEXT or has_heading(newer) or has_heading(older):
         return None
     matches = _matches(split_statements(newer), split_statements(older))
-    found = [decision for match in matches if (decision := _change(match, is_later=is_later))]
+    asked = frozenset[str]() if question is None else find_stems(question)
+    found = [d for match in matches if (d := _change(match, asked, is_later=is_later))]
     return max(found, key=lambda decision: decision.confidence, default=None)
 
 
@@ -166,13 +194,21 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _statement(text: str) -> Statement:
+    telling = find_distinctive_words(text)
+    states = find_states(telling)
     return Statement(
         text,
-        find_subject(text),
+        tokenize(text),
+        frozenset(map(stem, telling)) | states,
+        find_subject(telling),
         find_names(text),
         tuple(find_values(text)),
         count_negations(text),
         _OWN.search(text) is not None,
+        find_change(text),
+        is_announced=strip_notice(text) != text,
+        states=states,
+        ended=tuple((cue, find_stems(what)) for cue, what in find_ended(text)),
     )
 
 
@@ -186,9 +222,9 @@ def _matches(newer: Sequence[Statement], older: Sequence[Statement]) -> Iterator
     together = _union(newer) & _union(older)
     for new in newer:
         for old in older:
-            shared = new.subject & old.subject
-            if not shared:
+            if not new.stems & old.stems:
                 continue
+            shared = new.subject & old.subject
             names = new.names & old.names
             weight = _weigh(shared, names)
             mine, other = _weigh(new.subject, new.names), _weigh(old.subject, old.names)
@@ -196,8 +232,8 @@ def _matches(newer: Sequence[Statement], older: Sequence[Statement]) -> Iterator
                 new,
                 old,
                 weight,
-                min(1.0, weight / min(mine, other)),
-                min(1.0, weight / (mine + other - weight)),
+                min(1.0, weight / max(min(mine, other), _EVERYDAY_WEIGHT)),
+                min(1.0, weight / max(mine + other - weight, _EVERYDAY_WEIGHT)),
                 _weigh(together - shared, frozenset()),
             )
 
@@ -213,11 +249,11 @@ def _weigh(stems: Iterable[str], names: Collection[str]) -> float:
     )
 
 
-def _change(match: _Match, *, is_later: bool) -> Decision | None:
+def _change(match: _Match, asked: frozenset[str], *, is_later: bool) -> Decision | None:
     """Find a value of the older statement that the newer one gives differently, or words of
     change.
     """
-    found = _find_change(match)
+    found = _find_change(match, asked)
     if found is None:
         return None
     score, reason = found
@@ -226,13 +262,13 @@ def _change(match: _Match, *, is_later: bool) -> Decision | None:
     return Decision(kind, _confidence(score), newer, older, reason)
 
 
-def _find_change(match: _Match) -> tuple[float, str] | None:
+def _find_change(match: _Match, asked: frozenset[str]) -> tuple[float, str] | None:
     """Return how sure it is that something changed, and what."""
     new, old = match.newer, match.older
-    cue = find_change(new.text)
+    cue = new.cue
     score = _score(match, cue)
     changed = find_changed(new, old)
-    rewrite = find_rewrite(new.text, old.text)
+    rewrite = find_rewrite(new.tokens, old.tokens, is_announced=new.is_announced, asked=asked)
     if rewrite is not None:
         return max(score, _SAME_SENTENCE) + _SURE, f"{rewrite.older} became {rewrite.newer}"
     if changed:
@@ -242,8 +278,14 @@ def _find_change(match: _Match) -> tuple[float, str] | None:
             return score, f"{former.text} became {value.text}"
     elif cue is not None and _is_replaced(match):
         return score, f"it says {cue!r}"
+    ended = _find_ended(match)
+    if ended is not None:
+        return max(score, _SAME_SENTENCE) + _SURE, f"it says {ended!r}"
     if cue is not None and _is_said_to_change(new, old, cue):
         return max(score, _SAME_SENTENCE) + _SURE, f"it says {cue!r}"
+    changing = _find_answer(match, asked) if asked else None
+    if changing is not None:
+        return max(score, _SAME_SENTENCE) + _SURE, f"it says {changing!r}"
     return None
 
 
@@ -286,11 +328,9 @@ def _is_replaced(match: _Match) -> bool:
 
 def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
     """Whether a short statement says that its subject, and nothing else, has changed: "the API
-    moved to 9000", "we no longer use npm", "renamed from Apollo to Zeus".
+    moved to 9000", "we no longer use npm".
     """
-    subject = new.subject - find_subject(cue)
-    if any(_comes_from(new.text, name) for name in old.names):
-        return bool(new.names - old.names) and bool((subject - old.names) & old.subject)
+    subject = new.subject - find_subject(find_distinctive_words(cue))
     if not subject <= old.subject or not subject - everyday_stems():
         return False
     if subject == old.subject:
@@ -299,8 +339,37 @@ def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
     return len(numbers[0]) == len(numbers[1]) == 1 and numbers[0] != numbers[1]
 
 
-def _comes_from(text: str, name: str) -> bool:
-    return bool(re.search(rf"\b(?:from|von|de|с)\s+{re.escape(name)}\b", text, re.IGNORECASE))
+def _find_ended(match: _Match) -> str | None:
+    """Return the words by which the newer statement calls over what the older one says. Unless that
+    is a name, both must have more in common.
+    """
+    new, old = match.newer, match.older
+    for cue, ended in new.ended:
+        if not ended <= old.stems or ended <= everyday_stems():
+            continue
+        is_name = any(name in cue.casefold() for name in old.names)
+        shared = ((new.subject & old.subject) - ended - everyday_stems()) | (new.states & old.stems)
+        if is_name or shared or (new.is_own and old.is_own):
+            return cue
+    return None
+
+
+def _find_answer(match: _Match, asked: frozenset[str]) -> str | None:
+    """Return the words by which the newer statement says that the answer has changed, if the older
+    one answers the question, too.
+    """
+    new, old = match.newer, match.older
+    known = asked & old.stems
+    kept, lost = known & new.stems, known - new.stems
+    if new.ended or share_of(kept, asked) < _HALF:
+        return None  # what the newer one calls over is not in the older one
+    found = find_changing(new.text)
+    if found is None:
+        return None
+    cue, what = found
+    subject = find_stems(what)
+    is_same = bool(subject) or len(kept) > len(lost)
+    return cue if is_same and subject <= old.stems else None
 
 
 def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:

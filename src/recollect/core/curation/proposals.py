@@ -29,7 +29,7 @@ CURATOR: Final = "curator"
 RULES: Final = "rules"
 # In a contradiction it is unclear which memory is true: a person has to decide.
 APPLICABLE: Final[tuple[Kind, ...]] = ("duplicate_of", "refines", "supersedes")
-_MERGED: Final[tuple[Kind, ...]] = ("duplicate_of", "refines")
+MERGED: Final[tuple[Kind, ...]] = ("duplicate_of", "refines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def merge(survivor: Memory, other: Memory, kind: Kind, limits: Limits) -> tuple[
     InvalidInput if it has no room for another link.
     """
     addition = Addition()
-    if kind in _MERGED:
+    if kind in MERGED:
         importance = max(survivor.importance, other.importance)
         addition = Addition(
             _select_missing(survivor.tags, other.tags, limits.words),

@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from recollect.core.curation.values import is_day_or_switch
+from recollect.core.curation.cues import strip_notice
+from recollect.core.curation.values import find_stems, is_day_or_switch
+from recollect.core.recall.relevance import everyday_stems
 from recollect.core.text.stop_words import english_stop_words
 
 
@@ -25,6 +27,10 @@ _EDGES: Final = ".:!?'’`…"
 _SINCE: Final = re.compile(
     r",?\s+(?:since|as of|seit|depuis|desde)\s+[\w-]+(?:\s+(?:19|20)\d\d)?(?=[.!]?$)", re.IGNORECASE
 )
+# "Thanks, Ada!", "Hi Ada!": who is addressed.
+_ADDRESSED: Final = re.compile(
+    r"(?:,|\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Hh]allo|[Dd]ear))\s+[A-Z]\w+(?=[,.!?]*\Z)"
+)
 _FILLERS: Final = _words(
     """
     now currently already recently just actually jetzt nun derzeit aktuell maintenant désormais
@@ -32,6 +38,7 @@ _FILLERS: Final = _words(
     """
 )
 _MAX_VALUE_WORDS: Final = 3
+_MOST: Final = 0.5
 _MIN_BEFORE: Final = 2
 _IS: Final = _words("is are was were be = ist sind war est sont es son está")
 _AUXILIARIES: Final = _IS | _words("has have had will can does did do hat haben wird kann")
@@ -40,6 +47,7 @@ _SINGLE: Final = _words(
     """
     favourite favorite preferred default primary main current called named heißt s'appelle préféré
     préférée llama favorito favorita любимый называется
+    lead leads leader owner owns maintainer maintains responsible heads manager manages chairs
     """
 )
 # A number after these says which one is meant, not how it is.
@@ -64,34 +72,65 @@ class Rewrite(NamedTuple):
     older: str
 
 
-def find_rewrite(newer: str, older: str) -> Rewrite | None:
-    """Return what the newer statement says in the only place where it differs from the
-    older one.
+def find_rewrite(
+    new: Sequence[str],
+    old: Sequence[str],
+    *,
+    is_announced: bool = False,
+    asked: frozenset[str] = frozenset(),
+) -> Rewrite | None:
+    """Return what the newer of two tokenized statements says in the only place where it differs
+    from the older one. Any place will do if the newer one `is_announced` as a new version, or if a
+    question, of the stems `asked`, is about the rest of both.
     """
-    new, old = _tokens(newer), _tokens(older)
     start = _count_equal(new, old)
     end = _count_equal(new[start:][::-1], old[start:][::-1])
     before, after = new[:start], new[len(new) - end :]
     value, former = new[start : len(new) - end], old[start : len(old) - end]
     if not (1 <= len(value) <= _MAX_VALUE_WORDS and 1 <= len(former) <= _MAX_VALUE_WORDS):
         return None
-    if not _is_place_of_value(_lower(before), _lower(after), value, former):
-        return None
-    return Rewrite(" ".join(value), " ".join(former))
+    if (
+        _is_place_of_value(_lower(before), _lower(after), value, former)
+        or (is_announced and _stems((*before, *after)) - everyday_stems())
+        or _is_place_of_answer(_lower(before), _lower(after), former, asked)
+    ):
+        return Rewrite(" ".join(value), " ".join(former))
+    return None
+
+
+def _is_place_of_answer(
+    before: Sequence[str], after: Sequence[str], former: Sequence[str], asked: frozenset[str]
+) -> bool:
+    if len(before) < _MIN_BEFORE or _is_event(before) or before[-1] in _NUMBERED:
+        return False
+    rest = _stems((*before, *after))
+    return share_of(rest, asked) > _MOST and not _stems(former) & asked
+
+
+def share_of(stems: frozenset[str], asked: frozenset[str]) -> float:
+    """Return how much of a question these stems cover."""
+    telling = (asked - everyday_stems()) or asked
+    return len(stems & telling) / max(len(telling), 1)
+
+
+def _stems(tokens: Sequence[str]) -> frozenset[str]:
+    return find_stems(" ".join(tokens))
 
 
 def is_event(text: str) -> bool:
     """Whether a statement says what happened, not how something is."""
-    return _is_event(_lower(_tokens(text)))
+    return _is_event(_lower(tokenize(text)))
 
 
 def _is_event(words: Sequence[str]) -> bool:
     return any(map(_EVENT.match, words)) and not _IS & {*words}
 
 
-def _tokens(text: str) -> list[str]:
-    found = (match[0].strip(_EDGES) for match in _TOKEN.finditer(_SINCE.sub("", text)))
-    return [token for token in found if token and token.casefold() not in _FILLERS]
+def tokenize(text: str) -> tuple[str, ...]:
+    """Return the words of a statement, without those that say since when or that it is new."""
+    stated = _ADDRESSED.sub("", _SINCE.sub("", strip_notice(text)))
+    found = (match[0].strip(_EDGES) for match in _TOKEN.finditer(stated))
+    return tuple(token for token in found if token and token.casefold() not in _FILLERS)
 
 
 def _lower(tokens: Sequence[str]) -> list[str]:
@@ -109,21 +148,26 @@ def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
 def _is_place_of_value(
     before: Sequence[str], after: Sequence[str], value: Sequence[str], former: Sequence[str]
 ) -> bool:
+    telling = sum(word not in english_stop_words() for word in (*before, *after))
+    if _SINGLE & {*before, *after}:
+        return telling >= 2
     if len(before) < _MIN_BEFORE or (after[:1] and after[0] in _AUXILIARIES):
         return False  # the place belongs to the subject
     if _is_event(before):
         return False
     is_stated = before[-1] in _IS
-    telling = sum(word not in english_stop_words() for word in (*before, *after))
     if all(map(_has_digit, (value, former))):
         return telling >= 1 and before[-1] not in _NUMBERED
     if all(is_day_or_switch(part[-1]) for part in (value, former)):
         return telling >= 1
-    if _SINGLE & {*before}:
-        return telling >= 1
     is_last = not any(word not in english_stop_words() for word in after)
-    are_names = all(part[0][:1].isupper() for part in (value, former))
+    are_names = all(_is_name(part) for part in (value, former))
     return are_names and is_last and telling >= (1 if is_stated else 2)
+
+
+def _is_name(tokens: Sequence[str]) -> bool:
+    """One name and nothing more: "Redis", not "Redis for sessions"."""
+    return tokens[0][:1].isupper() and not english_stop_words() & {*_lower(tokens)}
 
 
 def _has_digit(tokens: Sequence[str]) -> bool:

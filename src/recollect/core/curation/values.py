@@ -7,7 +7,7 @@ with another one only if both answer the same question, so each has a key: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -227,15 +227,29 @@ def is_loose(value: Value) -> bool:
     return value.key in _LOOSE
 
 
-def find_subject(text: str) -> frozenset[str]:
+def find_distinctive_words(text: str) -> list[str]:
+    """Find all words but the stop words of the text's language; numbers and days are kept."""
+    said = words(text)
+    stopped = english_stop_words().union(*map(stop_words, guess(said)))
+    return [word for word in said if word not in stopped]
+
+
+def find_stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, find_distinctive_words(text)))
+
+
+def find_states(telling: Iterable[str]) -> frozenset[str]:
+    """Find the stems of what is so after the changes that words tell: who moved lives elsewhere."""
+    states = _read_values("states")
+    return frozenset(stem(states[word]) for word in telling if word in states)
+
+
+def find_subject(telling: Iterable[str]) -> frozenset[str]:
     """Return what a statement is about: the stems of its distinctive words, without values."""
-    found = words(text)
-    stopped = english_stop_words().union(*map(stop_words, guess(found)))
     return frozenset(
         stem(word)
-        for word in found
-        if word not in stopped
-        and word not in _read_values("numbers")
+        for word in telling
+        if word not in _read_values("numbers")
         and not _is_day(word)
         and not any(map(str.isdigit, word))
         and len(word) > 1

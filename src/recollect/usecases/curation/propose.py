@@ -28,10 +28,10 @@ from recollect.core.curation.pairs import (
     measure_doubt,
     split_statements,
 )
-from recollect.core.curation.proposals import APPLICABLE, CURATOR, RULES, Proposal
+from recollect.core.curation.proposals import APPLICABLE, CURATOR, MERGED, RULES, Proposal
 from recollect.core.errors import Conflict, InvalidInput, ModelUnavailable
 from recollect.core.memory.ids import uuid7
-from recollect.core.memory.memory import Memory, Scope
+from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.ports.curation import CurationStore
@@ -176,7 +176,7 @@ async def propose(
             newer, older = (memory, near) if _is_older(near, memory) else (near, memory)
             is_later, closeness = newer.created_at > older.created_at, _closeness(hit)
             texts = newer.content, older.content
-            decision = compare(*texts, is_later=is_later, closeness=closeness)
+            decision = _decide(newer, older, closeness)
             if decision is not None:
                 found[near.id] = ProposedPair(newer, older, decision)
             elif ask is not None and is_later and (doubt := measure_doubt(*texts, closeness)):
@@ -189,6 +189,15 @@ async def propose(
             if decision is not None:
                 found[other] = ProposedPair(pair.newer, pair.older, decision, ask.name)
     return sorted(found.values(), key=lambda proposal: -proposal.decision.confidence)
+
+
+def _decide(newer: Memory, older: Memory, closeness: float | None) -> Decision | None:
+    is_later = newer.created_at > older.created_at
+    decision = compare(newer.content, older.content, is_later=is_later, closeness=closeness)
+    # What is said again in a conversation is nothing to tidy up.
+    if decision is not None and decision.kind in MERGED and newer.category == EPISODE:
+        return None
+    return decision
 
 
 def _queries(text: str) -> Iterator[str]:

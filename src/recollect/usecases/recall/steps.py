@@ -149,7 +149,7 @@ def _put_updates_first(context: RecallContext, hits: list[Hit]) -> list[Hit]:
         return hits
     from recollect.core.curation.newer import put_newer_first
 
-    return put_newer_first(hits)
+    return put_newer_first(hits, request.query)
 
 
 class BothAnswers(NamedTuple):

@@ -79,7 +79,7 @@ def worker(
 ) -> None:
     """Embed memories, fill the concept graph and curate, until stopped.
 
-    It curates if RECOLLECT_CURATION is propose or apply. `serve` includes a worker.
+    It curates unless RECOLLECT_CURATION is off. `serve` includes a worker.
     """
     from recollect.settings import load
 

@@ -60,8 +60,8 @@ export const SETTINGS = {
   ],
   newer_first: [
     "Newer first",
-    "Of two of the first five hits that give different values for the same thing, the newer one is shown first.",
-    "The current memory comes first in 81 % of the questions about changed facts, without it in 17 % (ADR 0054).",
+    "Of two of the first hits that answer the question differently, the newer one is shown first if it looks like an update.",
+    "The newer of two facts comes first for 38 of 40 questions, without it for 9 (ADR 0054).",
   ],
 };
 export const CHOICES = {

@@ -196,6 +196,18 @@ def test_hook_and_command_are_answered_by_meaning(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("real_processes")
+def test_the_first_recall_of_a_session_waits_for_the_model(home: Path) -> None:
+    with session(home):
+        wait_for_model(home, 3)
+    with ExitStack() as stack:
+        # The second finds the lock taken, and waits for the model of the first.
+        for mcp in [stack.enter_context(session(home)) for _ in range(2)]:
+            found = mcp.call("memory_recall", query=QUERY, explain=True)
+            assert found["legs"]["dense"]["status"] == "ran"
+            assert "hint" not in found
+
+
+@pytest.mark.usefixtures("real_processes")
 def test_no_process_is_left_behind(home: Path) -> None:
     before = processes_of(home)
     with session(home) as mcp:

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import Answers, Fused, fuse
 from recollect.core.recall.late import widen_to_words
 from recollect.core.recall.ranking import Ranked, interleave
-from recollect.core.recall.relevance import MAX_ASKED
+from recollect.core.recall.relevance import CLEAR_EVIDENCE, MAX_ASKED
 from recollect.core.recall.request import UNKNOWN_EVIDENCE, Hit
 from recollect.core.recall.settings import WordQuery
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.request import LegName, RecallRequest
     from recollect.core.recall.settings import SecondStage
-
-
-CLEAR_EVIDENCE: Final = 0.52
-"""A hit with so much is about the query. Of questions with an answer 0 to 8% have none, of prompts
-about something else about half (docs/adr/0042)."""
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:

@@ -16,6 +16,7 @@ from recollect.defaults import HOOK_BUDGET_MS, HOOK_START_MS
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
 # The share of a budget reserved for what a process cannot see of itself: starting, exiting, and its
 # parent noticing. On a busy machine each of these has to be scheduled.
@@ -36,17 +37,17 @@ def read_budget_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Watchdog:
-    """Counts from its creation. When the process ends at the limit, `on_timeout` is called with
-    the milliseconds it ran and what came of the hook, if its answer is out.
+    """Counts from its creation. When it ends the process, at the limit or before, `on_end` is
+    called with the milliseconds it ran and what came of the hook, if its answer is out.
     """
 
-    def __init__(self, budget_ms: float, on_timeout: Callable[[float, str | None], None]) -> None:
+    def __init__(self, budget_ms: float, on_end: Callable[[float, str | None], None]) -> None:
         self.started = time.monotonic() - process_age()
         self.budget = budget_ms / 1000
         seconds = self.budget * (1 - _TO_BEGIN_AND_END)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
         self._outcome: str | None = None
-        self._on_timeout = on_timeout
+        self._on_end = on_end
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()
         self._never.acquire()
@@ -63,23 +64,29 @@ class Watchdog:
         return max(self.until - time.monotonic(), 0.001)
 
     def answer(self, text: str, outcome: str) -> None:
-        """Print the complete answer, which comes to this outcome. If it is too late, the process
-        ends here.
+        """Print the complete answer, which comes to this outcome. If it is too late, or another
+        thread has printed one and is about to end the process, wait for that here.
         """
         with self._answering:
+            if self._outcome is not None:
+                self._never.acquire()
             data = text.encode("utf-8", "replace")
             while data:
                 data = data[os.write(1, data) :]
             self._outcome = outcome
 
+    def end(self) -> NoReturn:
+        """Log the outcome and end the process, wherever its other threads are."""
+        try:
+            self._on_end(self.ms, self._outcome)
+        finally:
+            os._exit(0)
+
     def _wait(self) -> None:
         self._never.acquire(timeout=max(self.until - time.monotonic(), 0.0))
         # An answer that is being written gets out, unless no one reads it.
         self._answering.acquire(timeout=_ANSWERING)
-        try:
-            self._on_timeout(self.ms, self._outcome)
-        finally:
-            os._exit(0)
+        self.end()
 
 
 def process_age() -> float:

@@ -1,7 +1,7 @@
 """Answer a hook of another process in full, in the process that holds the model.
 
 The hook waits only so long. On a busy machine recall by meaning may take longer, and then words
-answer: they need a fraction of the time, and this process has loaded all that it takes.
+answer: they take a fraction of the time, and this process has loaded all that they need.
 
 Files are read and texts rendered in threads, so that a slow disk or a long text does not block the
 event loop.
@@ -20,13 +20,16 @@ from recollect.ports.recall import OwnerRecall
 from recollect.settings import load
 from recollect.shells.hooks.events import parse_event
 from recollect.shells.hooks.recall import Prompt
+from recollect.usecases.tasks import cancel
 from recollect.wire.hook_call import HookCall, HookReply
 
 if TYPE_CHECKING:
     from recollect.core.recall.request import LegName, RecallRequest, Recollection
 
-# Of the time until the hook must have its answer, what recall by meaning may take.
-_SHARE_FOR_MEANING: Final = 0.6
+# Of the time until the hook must have its answer: when words are searched as well, and how long
+# recall by meaning may take. The rest is for making the block and printing it.
+_SHARE_ALONE: Final = 0.4
+_SHARE_FOR_RECALL: Final = 0.85
 _WORDS: Final[Mapping[LegName, float]] = {"dense": 0.0, "graph": 0.0}
 
 
@@ -47,11 +50,19 @@ async def answer_call(
 async def _recall(
     recall: OwnerRecall, owner: str, request: RecallRequest, until: float
 ) -> Recollection:
+    now = time.monotonic()
+    by_meaning = asyncio.create_task(recall(owner, request))
     try:
-        async with asyncio.timeout(_SHARE_FOR_MEANING * (until - time.monotonic())):
-            return await recall(owner, request)
-    except TimeoutError:
-        return await recall(owner, replace(request, weights=_WORDS))
+        await asyncio.wait([by_meaning], timeout=_SHARE_ALONE * (until - now))
+        if not by_meaning.done():
+            by_words = await recall(owner, replace(request, weights=_WORDS))
+            last = now + _SHARE_FOR_RECALL * (until - now)
+            await asyncio.wait([by_meaning], timeout=max(last - time.monotonic(), 0.0))
+            if not by_meaning.done():
+                return by_words
+        return by_meaning.result()
+    finally:
+        cancel(by_meaning)
 
 
 def _read(call: HookCall, home: Path) -> Prompt:

@@ -20,7 +20,7 @@ install:
 	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" $(if $(EXTRAS),--extras)
 
 uninstall:
-	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall
+	@$(PYTHON) tools/install.py --prefix "$(PREFIX)" --uninstall $(if $(KEEP_AGENTS),--keep-agents)
 
 PYTEST = $(BIN)/python tools/run_tests.py
 # Tests wait for disks and other processes, too. A file stays with a worker, and with what it started.

@@ -1,5 +1,5 @@
-"""A scene of `make demo`: what an agent's hook puts beside a prompt, and that it knows when to keep
-still.
+"""Part of `make demo`: what an agent's hook adds to a prompt, and that it adds nothing to an
+unrelated one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ RELATED = "Is it fine to write to the staging database on a Friday?"
 UNRELATED = "Sort these lines by their length, please."
 
 
-def in_the_agent(home: Path, url: str, key: str) -> None:
+def show_hook(home: Path, url: str, key: str) -> None:
     """Run `recollect hook recall` on each prompt, as Claude Code does once installed."""
-    console.rule("in the agent: what a hook puts beside a prompt", align="left")
+    console.rule("in the agent: what a hook adds to a prompt", align="left")
     for prompt in (UNRELATED, RELATED):
         console.print(Text.assemble("\nprompt ", (prompt, "bold")))
         injected = _hook(prompt, home, url, key)
-        console.print(Text(injected or "nothing is injected: no memory has to do with it"))
+        console.print(Text(injected or "nothing is injected: no memory is relevant"))
 
 
 def _hook(prompt: str, home: Path, url: str, key: str) -> str:

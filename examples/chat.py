@@ -1,11 +1,11 @@
-"""A chat that remembers: each turn is an episode of its session, and what was said comes back.
+"""A chat that remembers: each turn is an episode of its session, and is recalled later.
 
     python examples/chat.py --session ada            # talk; end with Ctrl-D
     python examples/chat.py --session ada < talk.txt
 
-The answers are made by `answer`, a stand-in that only repeats what it remembers. Put your model
-there: it gets what the person said and the memories that matter, and returns a text. The memory is
-the one of the command line unless `--home` names a folder of its own.
+The answers come from `answer`, a placeholder that only repeats what it remembers. Call your model
+there: it gets the person's text and the relevant memories, and returns a text. The memories are
+those of the command line unless `--home` names another folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WINDOW = 4
 
 
 class Chat:
-    """One conversation. What the person tells in it is kept, and found again in a later one."""
+    """One conversation. What the person says is stored, and found again in later ones."""
 
     def __init__(self, memory: Client, session: str) -> None:
         self._memory = memory
@@ -30,7 +30,7 @@ class Chat:
         self._window: list[UUID] = []
 
     def say(self, text: str) -> tuple[str, Sequence[Memory]]:
-        """The answer to what a person says, and the memories it was made with."""
+        """Return the answer to what a person says, and the memories it is based on."""
         found = self._memory.recall(
             text,
             limit=3,
@@ -39,11 +39,11 @@ class Chat:
         )
         remembered = [hit.memory for hit in found.hits]
         reply = answer(text, remembered)
-        self._keep(f"The user said: {text}")
-        self._keep(f"The assistant said: {reply}", importance=0.1)
+        self._store(f"The user said: {text}")
+        self._store(f"The assistant said: {reply}", importance=0.1)
         return reply, remembered
 
-    def _keep(self, text: str, importance: float = 0.5) -> None:
+    def _store(self, text: str, importance: float = 0.5) -> None:
         turn = self._memory.remember(
             text, category="episode", session=self._session, importance=importance
         )
@@ -51,16 +51,16 @@ class Chat:
 
 
 def answer(_text: str, remembered: Iterable[Memory]) -> str:
-    """Where a model would be asked."""
-    told = [memory.content for memory in remembered if memory.content.startswith("The user said: ")]
-    if not told:
+    """Answer from memories; call your model here."""
+    said = [memory.content for memory in remembered if memory.content.startswith("The user said: ")]
+    if not said:
         return "I know nothing of that yet."
-    return f"You told me: {told[0].removeprefix('The user said: ')}"
+    return f"You told me: {said[0].removeprefix('The user said: ')}"
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description="A chat that remembers.")
-    options.add_argument("--session", default="demo", help="the conversation to go on with")
+    options.add_argument("--session", default="demo", help="the conversation to continue")
     options.add_argument("--home", help="a folder for a local store of its own")
     chosen = options.parse_args()
     with Client(home=chosen.home) if chosen.home else Client() as memory:

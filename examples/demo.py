@@ -1,7 +1,7 @@
 """`make demo`: first the local store alone, then a real server on a real Postgres, with a dozen
-memories and recalls that explain themselves.
+memories and recalls that are explained.
 
-Everything lives in a temporary folder and ends with this command.
+Everything is in a temporary folder and is removed at the end.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent import in_the_agent  # type: ignore[import-not-found]  # beside it
-from local import without_a_server  # type: ignore[import-not-found]  # beside it
-from offline import back_home, on_the_train, pack  # type: ignore[import-not-found]  # beside it
+from agent import show_hook  # type: ignore[import-not-found]  # in this folder
+from local import show_local_store  # type: ignore[import-not-found]  # in this folder
+from offline import sync_again, sync_laptop, work_offline  # type: ignore[import-not-found]  # in this folder
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -33,7 +33,7 @@ from recollect.ports.service import Service
 
 START_SECONDS = 120.0
 EMBED_SECONDS = 300.0
-# Beside the other things that are fetched once for this clone.
+# Next to the other files that are fetched once for this clone.
 MODELS = Path(sys.prefix) / "recollect-models"
 console = Console(highlight=False)
 
@@ -115,7 +115,8 @@ MEMORIES = (
 )
 
 BY_WORD = ("when is the staging database read-only?", "VAT rate for Norwegian customers")
-# Not one word of these stands in the memory that answers them, of which a word is given.
+# None of these queries shares a word with the memory that answers it, which is given by one of its
+# words.
 BY_MEANING = {
     "publishing a new version of our software": "Deployments",
     "who can help with credit cards?": "Tomás",
@@ -131,22 +132,22 @@ class Connection:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         home = Path(folder)
-        # As root, Postgres runs as another account, which must be able to pass through.
+        # As root, Postgres runs as another account, which needs to traverse this folder.
         home.chmod(0o711)
-        without_a_server(home / "alone", MODELS)
+        show_local_store(home / "alone", MODELS)
         with running_server(home) as server:
             asyncio.run(show(server))
-            in_the_agent(home / "agent", server.url, server.key)
-            asyncio.run(pack(home / "laptop", server.url, server.key))
-        asyncio.run(on_the_train(home / "laptop", server.url, server.key))
+            show_hook(home / "agent", server.url, server.key)
+            asyncio.run(sync_laptop(home / "laptop", server.url, server.key))
+        asyncio.run(work_offline(home / "laptop", server.url, server.key))
         with running_server(home) as again:
-            asyncio.run(back_home(home / "laptop", again.url, server.key))
+            asyncio.run(sync_again(home / "laptop", again.url, server.key))
     console.print("\nThe server and its Postgres have ended; nothing is left running.")
 
 
 @contextmanager
 def running_server(home: Path, **settings: str) -> Iterator[Connection]:
-    """`recollect serve` as a user would start it, on a free port."""
+    """Run `recollect serve` as a user would, on a free port."""
     ready, log = home / "ready.json", home / "server.log"
     command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
     command += ["--ready-file", str(ready)]
@@ -177,7 +178,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -
     while time.monotonic() < deadline:
         if ready.exists():
             details = json.loads(ready.read_text())
-            return Connection(details["url"], details.get("key", ""))  # told at the first start
+            return Connection(details["url"], details.get("key", ""))  # only on the first start
         if process.poll() is not None:
             break
         time.sleep(0.05)
@@ -187,10 +188,10 @@ def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -
 async def show(server: Connection) -> None:
     async with RemoteService(server.url, server.key) as recollect:
         await store_samples(recollect)
-        console.rule("by word: the dense leg waits for its model, recall does not", align="left")
+        console.rule("by word: recall works before the model is ready", align="left")
         await show_recalls(recollect, BY_WORD)
         await wait_until_embedded(recollect)
-        console.rule("by meaning: no word of the question stands in the answer", align="left")
+        console.rule("by meaning: the question and the answer share no word", align="left")
         for found, (query, word) in zip(
             await show_recalls(recollect, tuple(BY_MEANING)), BY_MEANING.items(), strict=True
         ):
@@ -207,17 +208,17 @@ async def show_recalls(recollect: Service, queries: Sequence[str]) -> list[Recol
 
 
 async def wait_until_embedded(recollect: Service) -> None:
-    """The worker embeds beside the server; the first time it fetches and builds the model."""
+    """Wait for the worker, which embeds in the server; the first time it also builds the model."""
     console.print("\nEmbedding in the background; the model is fetched and built once …")
     started = time.perf_counter()
     while time.perf_counter() - started < EMBED_SECONDS:
-        told = (await recollect.stats()).embedding
-        if told is not None and told.embedded >= len(MEMORIES) and told.waiting == 0:
+        state = (await recollect.stats()).embedding
+        if state is not None and state.embedded >= len(MEMORIES) and state.waiting == 0:
             seconds = time.perf_counter() - started
-            console.print(f"{told.embedded} memories embedded after {seconds:.1f} s.\n")
+            console.print(f"{state.embedded} memories embedded after {seconds:.1f} s.\n")
             return
         await asyncio.sleep(0.2)
-    why = told.last_error if told is not None else "this Postgres has no pgvector"
+    why = state.last_error if state is not None else "this Postgres has no pgvector"
     sys.exit(f"The memories were not embedded within {EMBED_SECONDS:.0f} s: {why}")
 
 
@@ -241,14 +242,14 @@ def print_recall(query: str, answer: Recollection) -> None:
 
 
 def where(place: LegPlace, leg: LegReport) -> str:
-    """The walk over the graph does not come to every hit."""
+    """Describe a leg's rank and score for a hit; the graph walk does not reach every hit."""
     if place.rank is None:
         return "not reached"
     return f"rank {place.rank} of {leg.found}, score {place.score:.3f} in {leg.took_ms:.1f} ms"
 
 
 def why(hit: Hit, answer: Recollection) -> str:
-    """One line that adds up: each leg's share, their sum, the prior."""
+    """Explain a score in one line: each leg's contribution, the prior, and the fusion."""
     legs = ", ".join(
         f"{name}: {where(place, answer.legs[name])}, adds {place.contribution:.2f}"
         for name, place in hit.legs.items()

@@ -1,4 +1,4 @@
-"""The part of `make demo` that needs no server: memories in one SQLite file, found by meaning."""
+"""Part of `make demo` without a server: memories in one SQLite file, found by meaning."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ANSWER = MEMORIES[1]
 console = Console(highlight=False)
 
 
-def without_a_server(home: Path, models: Path) -> None:
-    """The commands as a person types them, and what they print."""
+def show_local_store(home: Path, models: Path) -> None:
+    """Show commands as a person types them, and what they print."""
     home.mkdir()
     console.rule("on this machine alone: one SQLite file, no server", align="left")
     console.print("The embedding model is fetched and built once …")

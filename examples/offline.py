@@ -1,5 +1,5 @@
-"""The demo's last scene: the server stops, a laptop goes on remembering and recalling, the server
-comes back, and both have everything.
+"""The last part of `make demo`: the server stops, a laptop continues to remember and recall, the
+server comes back, and both have everything.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ async def laptop(home: Path, url: str, key: str) -> AsyncIterator[Cached]:
         yield cached
 
 
-async def pack(home: Path, url: str, key: str) -> None:
-    """While the server runs: a laptop takes a copy along."""
+async def sync_laptop(home: Path, url: str, key: str) -> None:
+    """Sync a laptop while the server is running."""
     console.print()
     console.rule("offline: a laptop syncs, then the server is stopped", align="left")
     async with laptop(home, url, key) as cached:
@@ -37,7 +37,7 @@ async def pack(home: Path, url: str, key: str) -> None:
         console.print(f"\nThe laptop has {memories} memories. The server stops …")
 
 
-async def on_the_train(home: Path, url: str, key: str) -> None:
+async def work_offline(home: Path, url: str, key: str) -> None:
     async with laptop(home, url, key) as cached:
         await cached.service.remember(Draft(WRITTEN, tags=("ferry",)))
         console.print(f"\nremembered here: {WRITTEN}")
@@ -52,7 +52,7 @@ async def on_the_train(home: Path, url: str, key: str) -> None:
         console.print(f"\n{waiting} write waits. The server comes back …\n")
 
 
-async def back_home(home: Path, url: str, key: str) -> None:
+async def sync_again(home: Path, url: str, key: str) -> None:
     async with laptop(home, url, key) as cached:
         await sync(cached.sync, cached.server, cached.clock)
         here = (await cached.service.stats()).memories

@@ -1,6 +1,6 @@
 """A real HTTP server on loopback that answers like an OpenAI-compatible chat API.
 
-It keeps every byte it receives. What it answers is up to the test: a function from the memories
+It records every byte it receives. The test decides what it answers: a function from the memories
 that were sent (their tags and texts) to the text of the model's answer, or a fault.
 """
 
@@ -31,7 +31,7 @@ class Fault:
 
 
 def says(*triples: tuple[str, str, str]) -> Callable[[str], list[dict[str, Any]]]:
-    """The same triples of whatever text."""
+    """Return a reader that finds the same triples in every text."""
     return lambda _text: [
         {"subject": s, "relation": r, "object": o, "since": None, "until": None}
         for s, r, o in triples
@@ -39,7 +39,7 @@ def says(*triples: tuple[str, str, str]) -> Callable[[str], list[dict[str, Any]]
 
 
 def model(read: Callable[[str], list[dict[str, Any]]]) -> Model:
-    """A well-behaved model that reads each text by a function."""
+    """Return a well-behaved model that reads each text with a function."""
     return lambda sent: json.dumps(
         {"memories": [{"id": message["id"], "triples": read(message["text"])} for message in sent]}
     )
@@ -86,7 +86,7 @@ class ChatLoopback:
                     self.send_header(name, value)
                 self.send_header("content-length", str(len(answer)))
                 self.end_headers()
-                with suppress(ConnectionError):  # whoever asked may have heard enough
+                with suppress(ConnectionError):  # the client may have stopped reading
                     self.wfile.write(answer)
 
             def log_message(self, format: str, *args: object) -> None:

@@ -1,4 +1,4 @@
-"""Event loops whose clock is the test's own: no limit of time depends on how fast a machine is.
+"""Event loops whose clock the test controls: no timeout depends on how fast a machine is.
 
 Real time passes on a busy machine whether or not a test gets to run; here it passes when nothing is
 left to do, or when the test says so.
@@ -17,7 +17,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class _Skipping(selectors.SelectSelector):
-    """Does not wait for a timer: it says how long the wait would have been."""
+    """Does not wait for a timer, but reports how long the wait would have been."""
 
     def __init__(self, skip: Callable[[float], None]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class _Skipping(selectors.SelectSelector):
 
 
 class IdleClock(asyncio.SelectorEventLoop):
-    """Its clock stands while there is anything to do, here or in a thread of an executor, and then
+    """Its clock stops while there is anything to do, here or in a thread of an executor, and then
     jumps to the next timer. For tests without processes and sockets: it would not wait for those.
     """
 
@@ -55,14 +55,14 @@ class IdleClock(asyncio.SelectorEventLoop):
         return self._moment
 
     def add_reader(self, *_: object) -> None:
-        raise NotImplementedError("its time would run away while a socket is waited for")
+        raise NotImplementedError("its clock would run ahead while waiting for a socket")
 
     def _pass(self, seconds: float) -> None:
         self._moment += seconds
 
 
 class AdvancingClock(asyncio.SelectorEventLoop):
-    """Real time, which can be put forward from any thread."""
+    """Real time, which any thread can advance."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
@@ -79,7 +79,7 @@ class AdvancingClock(asyncio.SelectorEventLoop):
 
 
 def run_advancing(main: Callable[[AdvancingClock], Awaitable[Answer]]) -> Answer:
-    """Run `main` on a loop whose clock can be put forward; it is given that loop."""
+    """Run `main` on a loop whose clock can be advanced; `main` gets that loop."""
     loop = AdvancingClock()
 
     async def run() -> Answer:

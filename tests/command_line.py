@@ -1,4 +1,4 @@
-"""Runs a command in this process as one of its own would run it."""
+"""Runs a command in this process as a separate process would run it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from recollect.shells.cli.app import NAME, ROOT
 from recollect.shells.cli.framework.commands import Command
 from recollect.shells.cli.framework.parser import invoke
-from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
+from recollect.shells.cli.framework.shell import finish, has_option, survive_any_locale
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,15 @@ def run_command(
             patch.setenv(name, value)
         try:
             survive_any_locale()
-            finish(lambda: invoke(command, arguments, NAME), as_json=names([*arguments], "--json"))
+            as_json = has_option([*arguments], "--json")
+            finish(lambda: invoke(command, arguments, NAME), as_json=as_json)
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
-    return Result(code, _written(stdout), _written(stderr))
+    return Result(code, _read_written(stdout), _read_written(stderr))
 
 
-def _written(stream: TextIOWrapper) -> str:
+def _read_written(stream: TextIOWrapper) -> str:
     stream.flush()
     buffer = stream.buffer
     assert isinstance(buffer, BytesIO)

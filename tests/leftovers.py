@@ -1,9 +1,9 @@
 """Ends the processes of a test run and removes its folder, however the run ends: when it is killed,
 no fixture cleans up, and servers and databases would stay.
 
-A process of its own waits for the end of the run. It finds what is left by a mark in the
-environment, which is inherited, and by the folder in which the databases lie, since Postgres is
-started without an environment. Without /proc it only removes the folder.
+A separate process waits for the end of the run. It finds what is left by a mark in the environment,
+which is inherited, and by the folder that holds the databases, since Postgres is started without an
+environment. Without /proc it only removes the folder.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SECONDS: Final = 30
 
 
 @contextmanager
-def cleaned_up(folder: Path) -> Iterator[None]:
-    """At the end, whatever inherits our environment or works on the folder ends, and the folder is
-    removed.
+def clean_up_at_end(folder: Path) -> Iterator[None]:
+    """When the block or this process ends, end every process that inherits our environment or works
+    on the folder, and remove the folder.
     """
     mark = f"{os.getpid()}-{time.time_ns()}"
     os.environ[_MARK] = mark
-    # A pipe from us to it, and nobody else: the kernel closes it, however we end.
+    # A pipe that only we hold open: the kernel closes it, however we end.
     guard = subprocess.Popen(
         [sys.executable, __file__, f"{_MARK}={mark}", str(folder)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,  # whoever reads our output does not wait for it
+        stdout=subprocess.DEVNULL,  # so that readers of our output do not wait for it
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
@@ -47,14 +47,14 @@ def cleaned_up(folder: Path) -> Iterator[None]:
 def _end(mark: str, folder: str) -> None:
     for how in (signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL):
         until = time.monotonic() + _SECONDS
-        for pid in _left(mark, folder):
+        for pid in _find_left(mark, folder):
             with suppress(ProcessLookupError):
                 os.kill(pid, how)
-        while _left(mark, folder) and time.monotonic() < until:
+        while _find_left(mark, folder) and time.monotonic() < until:
             time.sleep(0.05)
 
 
-def _left(mark: str, folder: str) -> list[int]:
+def _find_left(mark: str, folder: str) -> list[int]:
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile

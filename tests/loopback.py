@@ -1,8 +1,8 @@
 """A real HTTP server on loopback that speaks each hosted embedding API's own wire format.
 
-It keeps every byte it receives, so that a test can ask whether something was ever sent, and it can
-be told to misbehave: each fault handed to `misbehave` is used for one request, in order. It runs in
-a thread of its own, so that it also serves synchronous tests and other processes.
+It records every byte it receives, so that a test can check whether something was ever sent. It can
+misbehave: each fault passed to `misbehave` is used for one request, in order. It runs in a thread
+of its own, so that it also serves synchronous tests and other processes.
 
 What it sends is a function of the text alone: a bag of hashed words, so that texts with common
 words have similar vectors. The vectors are deliberately not of length 1.
@@ -27,8 +27,8 @@ PATHS: Final[dict[Api, str]] = {
     "cohere": "/v2/embed",
     "compatible": "/v1/embeddings",
 }
-# The fields of each API that Recollect has a use for. A request with another one is refused, as
-# real services do with a field they do not know.
+# The fields of each API that Recollect uses. A request with another field is rejected, as real
+# services reject fields that they do not know.
 FIELDS: Final[dict[Api, set[str]]] = {
     "voyage": {"input", "model", "input_type", "truncation", "output_dimension"},
     "openai": {"input", "model", "encoding_format", "dimensions"},
@@ -58,7 +58,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Stall:
-    """Take the request, say so, and never answer."""
+    """Take the request, call `taken`, and never answer."""
 
     taken: Callable[[], None] = lambda: None
 
@@ -90,19 +90,19 @@ Fault = Status | Stall | Cut | Garbage | Spoiled
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it was understood; `Loopback.received` has the bytes."""
+    """One parsed request; `Loopback.received` has the bytes."""
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
 
 
-# What it does about a request, when it depends on that or something happens meanwhile.
+# Chooses the fault by the request, or makes something happen meanwhile.
 Reaction = Callable[[Request], Fault]
 
 
 def vector_of(text: str, dimension: int, purpose: str = "") -> list[float]:
-    """Words hashed into a vector; the purpose moves it a little, as real models do."""
+    """Hash words into a vector; the purpose shifts it a little, as in real models."""
     vector = [0.0] * dimension
     for word in re.findall(r"\w+", text.lower()) or [text]:
         digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
@@ -130,7 +130,7 @@ class Loopback:
         return f"http://127.0.0.1:{self.port}{PATHS[self.api].rpartition('/')[0]}"
 
     def saw(self, text: str) -> bool:
-        """Whether the text ever arrived, as it is or with JSON's escapes."""
+        """Return whether the text ever arrived, as it is or with JSON's escapes."""
         forms = (text.encode(), json.dumps(text)[1:-1].encode())
         return any(form in self.received for form in forms)
 
@@ -207,7 +207,7 @@ class Loopback:
             if not part:
                 return None
             body += part
-        # As a proxy it is asked for whole addresses: it then stands in for the named machine.
+        # Clients that use it as a proxy send absolute URLs: it then answers for the named host.
         path = re.sub(r"^http://[^/]+", "", first.split(" ")[1])
         return Request(path, headers, json.loads(body) if body else {})
 

@@ -1,15 +1,15 @@
 """Runs the commands of tests without importing anything: `python -m recollect.main …` becomes a
 fork of a process that has all of Recollect loaded, as does a `program`. Importing takes longer than
-most of them live.
+most commands run.
 
-A fork is a child of the tests' process, as everything is that `subprocess` starts, so that nobody
-who waits for it, reads from it or ends it sees a difference. A new interpreter starts for what a
-fork may not show: where the environment holds more than settings of Recollect (the interpreter and
+A fork is a child of the tests' process, like everything that `subprocess` starts, so that waiting
+for it, reading from it and ending it work as usual. A new interpreter is started where a fork would
+behave differently: where the environment holds more than settings of Recollect (the interpreter and
 libraries read it as they start), where something must happen before the program is executed, and
-where a test asks for `real_processes`. Linux alone can hand over a child.
+where a test requests `real_processes`. Only Linux can hand over a child process.
 
 Run as a script, this is the process that forks. It has no threads and no event loop, so that a fork
-is safe, and ends when the tests' process does.
+is safe, and it ends when the tests' process does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from types import ModuleType
 from typing import Any, Final
 
 COMMAND: Final = (sys.executable, "-m", "recollect.main")
-_PROGRAM: Final = (sys.executable, "-X", "forked", "-c")  # which an interpreter takes for `-c`
+_PROGRAM: Final = (sys.executable, "-X", "forked", "-c")  # which an interpreter reads as `-c`
 _ROOT: Final = str(Path(__file__).parents[1])
 _CAN_FORK: Final = sys.platform == "linux"
 _PR_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
@@ -43,7 +43,7 @@ _READ_LATE: Final = ("RECOLLECT_", "PYTEST_", "COLUMNS")
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment with no Recollect settings but these, and no colours forced."""
+    """Return this environment with no Recollect settings but these, and no forced colours."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -53,7 +53,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def program(code: str, *arguments: str) -> list[str]:
-    """How to run Python code that imports Recollect, and what it needs of the tests."""
+    """Return a command that runs Python code which may import Recollect and the tests' modules."""
     return [*_PROGRAM, f"import sys; sys.path.append({_ROOT!r})\n{code}", *arguments]
 
 
@@ -73,7 +73,7 @@ class Forking:
         self._variables = environment()
 
     def suits(self, args: Sequence[str], env: Mapping[str, str], **other: Any) -> bool:
-        """Whether a fork would show what a process shows that `subprocess` starts like this."""
+        """Return whether a fork would behave like a process that `subprocess` starts this way."""
         plain = {"umask": -1, "process_group": -1, "pass_fds": ()}
         special = ("executable", "shell", "preexec_fn", "uid", "gid", "gids")
         return (
@@ -85,7 +85,7 @@ class Forking:
         )
 
     def fork(self, *what: object, files: Sequence[int]) -> int:
-        """The id of a new child of this process."""
+        """Fork a new child of this process, and return its id."""
         with self._asking:
             if self._connection is None:
                 self._start()
@@ -117,13 +117,13 @@ class Forking:
 
 
 def _adopt_orphans(wanted: bool) -> None:
-    """Whether a process below this one becomes a child of it when its parent ends."""
+    """Set whether orphaned descendants become children of this process."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
 @contextmanager
-def forked_commands() -> Iterator[Forking]:
-    """Commands that `subprocess` starts, and all that start processes with it, are forks."""
+def fork_commands() -> Iterator[Forking]:
+    """While entered, processes that `subprocess` starts are forks, also for code built on it."""
     forking = Forking()
     execute = subprocess.Popen._execute_child  # type: ignore[attr-defined]
     names = list(inspect.signature(execute).parameters)[1:]
@@ -167,7 +167,7 @@ def _serve(connection: socket.socket) -> None:
         if not files:
             return
         what = pickle.load(reader)
-        # A child whose parent has ended goes to the tests' process.
+        # A child whose parent has ended becomes a child of the tests' process.
         if between := os.fork():
             os.waitpid(between, 0)
             connection.send(b"\n")
@@ -177,7 +177,7 @@ def _serve(connection: socket.socket) -> None:
         else:
             connection.close()
             reader.close()
-            # As in the foreground, also where the tests run in the background.
+            # As in the foreground, even where the tests run in the background.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             _become(files, *what)
         for file in files:
@@ -187,7 +187,7 @@ def _serve(connection: socket.socket) -> None:
 def _become(
     files: list[int], arguments: list[str], variables: dict[str, str], folder: Path, alone: bool
 ) -> None:
-    """Be what a new interpreter with these arguments would be, until the end."""
+    """Behave like a new interpreter with these arguments, until the end."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -209,7 +209,7 @@ def _become(
     status = 1
     try:
         status = _run(arguments)
-        # What an interpreter does at its end, but for taking down all that is loaded.
+        # What an interpreter does when it ends, except freeing what is loaded.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()
@@ -229,14 +229,14 @@ def _run(arguments: list[str]) -> int:
             runpy.run_module("recollect.main", run_name="__main__", alter_sys=True)
     except SystemExit as ended:
         return int(ended.code or 0)
-    except BaseException:  # noqa: BLE001  # as told by an interpreter that ends
+    except BaseException:  # noqa: BLE001  # as an interpreter at exit
         sys.excepthook(*sys.exc_info())
         return 1
     return 0
 
 
 def _load() -> None:
-    """Everything that a command may import, as `recollect.main` would have it imported."""
+    """Import everything that a command may import, as `recollect.main` would."""
     os.environ.update(PYDANTIC_DISABLE_PLUGINS="__all__", OPENBLAS_NUM_THREADS="1")
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
     import recollect

@@ -1,8 +1,8 @@
 """Qdrant for tests: its own client in local mode, and an HTTP server with the embedded engine.
 
-The server speaks the REST routes that Recollect uses. It rejects fields that it does not know, so a
-request that means something else to a real Qdrant does not pass unnoticed, and it records every
-request.
+The server speaks the REST routes that Recollect uses. It rejects fields that it does not know, so
+that a request which means something else to a real Qdrant does not go unnoticed, and it records
+every request.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class LocalClient(AsyncQdrantClient):
 
     async def create_collection(self, collection_name: str, *args: Any, **options: Any) -> bool:
         if await self.collection_exists(collection_name):
-            raise _unexpected(409)
+            raise _make_error(409)
         return await super().create_collection(collection_name, *args, **options)
 
     async def create_payload_index(self, *_: Any, **_options: Any) -> Any:
-        """Local mode has no indexes, and warns about it."""
+        """Do nothing: local mode has no indexes, and warns about it."""
 
     async def query_points(self, collection_name: str, *args: Any, **options: Any) -> Any:
-        """Without parameters of an index: local mode compares everything, and warns about them."""
+        """Drop the index parameters: local mode compares everything, and warns about them."""
         await self._require(collection_name)
         options.pop("search_params")
         return await super().query_points(collection_name, *args, **options)
@@ -55,10 +55,10 @@ class LocalClient(AsyncQdrantClient):
 
     async def _require(self, collection: str) -> None:
         if not await self.collection_exists(collection):
-            raise _unexpected(404)
+            raise _make_error(404)
 
 
-def _unexpected(status: int) -> UnexpectedResponse:
+def _make_error(status: int) -> UnexpectedResponse:
     return UnexpectedResponse(status, "", b"", httpx.Headers())
 
 
@@ -119,7 +119,7 @@ class QdrantServer:
             shard.close()
 
     def lose_everything(self) -> None:
-        """As after the loss of its disk."""
+        """Drop all collections, as after the loss of its disk."""
         with self._lock:
             for shard in self._shards.values():
                 shard.close()
@@ -130,7 +130,7 @@ class QdrantServer:
         return sorted(self._shards)
 
     def points(self) -> list[Mapping[str, Any]]:
-        """The payloads of all points."""
+        """Return the payloads of all points."""
         with self._lock:
             found: list[Mapping[str, Any]] = []
             for shard in self._shards.values():
@@ -243,7 +243,7 @@ class QdrantServer:
 
 
 def _check_wait(query: Mapping[str, list[str]]) -> None:
-    """Otherwise Qdrant answers before it has written."""
+    """Require `wait`: without it Qdrant answers before it has written."""
     assert query.get("wait") == ["true"], query
 
 

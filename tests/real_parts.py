@@ -1,6 +1,6 @@
-"""Programs that some tests run for real and that no Python package brings.
+"""Programs that some tests run for real and that no Python package provides.
 
-Where one is missing its tests are skipped, and the run's last line says which command provides it.
+Where one is missing its tests are skipped, and the run's last line says which command installs it.
 With RECOLLECT_TEST_PARTS=required, as in CI, they fail instead.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 
-# Debian installs daemons where only administrators look.
+# Debian installs daemons where only the administrator's PATH looks.
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 
 
@@ -25,7 +25,7 @@ class Program:
     provided_by: str
 
     def path(self) -> str:
-        """Where it is; without it the test that asks is skipped, or fails where it is required."""
+        """Return its path; without it the calling test is skipped, or fails if it is required."""
         for name in self.names:
             if found := shutil.which(name, path=_PATH):
                 return found
@@ -54,7 +54,7 @@ PGBOUNCER = Program("PgBouncer", ("pgbouncer",), "apt-get install pgbouncer")
 
 
 def summarize_skips(reports: Iterable[pytest.TestReport]) -> str:
-    """One line: how many tests were skipped and why; each reason names what would provide it."""
+    """Return one line: how many tests were skipped and why; each reason names the remedy."""
     reasons: Counter[str] = Counter()
     for report in reports:
         location = report.longrepr

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def recall_context(
     request: RecallRequest, settings: RecallSettings | None = None, owner: str = "me"
 ) -> RecallContext:
-    """With all the time in the world: its clock stands still."""
+    """Return a context that never runs out of time: its clock does not move."""
     deadline = Deadline(started=0.0, seconds=60.0, clock=lambda: 0.0)
     scope = replace(request.scope, valid_at=request.as_of)
     return RecallContext.create(owner, request, scope, settings or RecallSettings(), deadline)

@@ -48,7 +48,7 @@ class Running:
         role: Role = "admin",
         project: str | None = None,
     ) -> str:
-        """A key of this owner, else of one who has nothing stored yet."""
+        """Issue a key of this owner, or of a new one who has nothing stored yet."""
         name = owner or f"owner {next(_numbers)}"
         issuing = issue_key(
             self.server.keys, self.server.clock, name, label, role=role, project=project
@@ -67,8 +67,8 @@ class Running:
 def serve_tests(
     cluster: Cluster, folders: pytest.TempPathFactory, name: str, **overrides: Any
 ) -> Iterator[Running]:
-    """One server for many tests; they do not meet, since each has owners of its own."""
-    name = re.sub(r"\W", "_", name)[-40:]  # a worker's name follows; Postgres takes 63 bytes
+    """Serve many tests with one server; they do not interfere, since each has owners of its own."""
+    name = re.sub(r"\W", "_", name)[-40:]  # a worker's name is appended; Postgres allows 63 bytes
     with running(cluster.create(name), folders.mktemp(name), **overrides) as up:
         yield up
     cluster.drop(name)
@@ -83,7 +83,7 @@ def running(
     port: int = 0,
     **overrides: object,
 ) -> Iterator[Running]:
-    """The whole server, as `recollect serve` has it, stopped cleanly at the end."""
+    """Run the whole server, as `recollect serve` does; it is stopped cleanly at the end."""
     chosen = settings.load(database_url=database_url, home=home, port=port, **overrides)
     ready: Future[Running] = Future()
 

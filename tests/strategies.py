@@ -15,8 +15,8 @@ from recollect.core.recall.request import LEGS, MAX_WEIGHT, Candidate, LegName
 
 MOMENT: Final = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 
-# Halves of surrogate pairs, which broken UTF-8 turns into, and what means something to a shell, a
-# query language or a terminal. `st.text` would draw them as seldom as any other character.
+# Halves of surrogate pairs, which broken UTF-8 produces, and characters with a meaning to a shell,
+# a query language or a terminal. `st.text` would draw them as rarely as any other character.
 _HOSTILE: Final = "\ud800\udbff\udc80\udcff\udfff\x00\x1b\n\"'*:&|!()_-"
 any_text: Final = st.lists(st.characters() | st.sampled_from(_HOSTILE)).map("".join)
 moments: Final = st.datetimes(
@@ -32,7 +32,7 @@ finite_scores: Final = st.floats(allow_nan=False, allow_infinity=False)
 def candidate(
     number: int, score: float = 1.0, importance: float = 0.5, *, evidence: float = 1.0
 ) -> Candidate:
-    """The candidate whose id is `number`, so that a smaller number is an earlier id."""
+    """Return the candidate with id `number`, so that a smaller number is an earlier id."""
     return Candidate(UUID(int=number), score, importance, MOMENT, evidence)
 
 
@@ -40,7 +40,7 @@ def candidate(
 def leg_answers(
     draw: st.DrawFn, scores: st.SearchStrategy[float] = finite_scores
 ) -> list[Candidate]:
-    """What one leg may say: distinct memories of a small pool, best score first."""
+    """Draw what one leg may answer: distinct memories of a small pool, best score first."""
     numbers = draw(st.lists(st.integers(1, 12), unique=True, max_size=8))
     descending = sorted(draw(_as_many(scores, numbers)), reverse=True)
     return [candidate(*pair) for pair in zip(numbers, descending, strict=True)]
@@ -65,5 +65,5 @@ def all_weights(
 
 
 def new_id() -> UUID:
-    """An id as a writer makes it."""
+    """Return an id as a writer creates it."""
     return uuid7(datetime.now(UTC), os.urandom(10))

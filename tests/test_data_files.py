@@ -1,4 +1,4 @@
-"""Word lists, SQL, examples and other files that are no modules: in the wheels, and in use."""
+"""Word lists, SQL, examples and other files that are not modules: in the wheels, and in use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.resources import read_list, read_lists
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"recollect": ROOT / "src", "recollect_bench": ROOT / "bench"}
-# Found by its folder, and not by its name.
+# Found by their folder, and not by name.
 MIGRATIONS = "recollect/adapters/postgres/migrations/"
 READ = (".json", ".sql", ".toml", ".txt")
 
@@ -52,7 +52,7 @@ def test_every_data_file_is_read(package: str) -> None:
     assert not unread
 
 
-def test_lists_have_items_that_are_told_apart() -> None:
+def test_lists_have_distinct_items() -> None:
     for name in data_files("recollect"):
         if name.endswith(".txt"):
             folder, _, file = name.rpartition("/")
@@ -63,7 +63,7 @@ def test_lists_have_items_that_are_told_apart() -> None:
                 assert [item.strip() for item in items] == list(items)
 
 
-def test_comments_and_empty_lines_are_no_items(
+def test_comments_and_empty_lines_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "some_package").mkdir()

@@ -15,10 +15,10 @@ from recollect.adapters.postgres.embedded.locations import is_alive
 KILLED = """
 import os, subprocess, sys
 from pathlib import Path
-from tests.leftovers import cleaned_up
+from tests.leftovers import clean_up_at_end
 
 sleeping = [sys.executable, "-c", "import time; time.sleep(3600)"]
-with cleaned_up(Path(sys.argv[1])):
+with clean_up_at_end(Path(sys.argv[1])):
     by_mark = subprocess.Popen(sleeping, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     by_folder = subprocess.Popen(
         [*sleeping, sys.argv[1]], env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -70,16 +70,16 @@ def test_it_has_the_files_folder_and_session_that_it_is_given(
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "said"),
+    ("code", "status", "output"),
     [
         ("print(sys.argv, __name__)", 0, b"['-c', 'one'] __main__\n"),
         ("raise SystemExit(7)", 7, b""),
         ("from tests.waiting import SECONDS; raise ValueError", 1, b""),
     ],
 )
-def test_a_program_runs(code: str, status: int, said: bytes, variables: dict[str, str]) -> None:
+def test_a_program_runs(code: str, status: int, output: bytes, variables: dict[str, str]) -> None:
     done = subprocess.run(program(code, "one"), env=variables, capture_output=True)
-    assert (done.returncode, done.stdout) == (status, said)
+    assert (done.returncode, done.stdout) == (status, output)
     assert (b"ValueError" in done.stderr) == (status == 1)
 
 

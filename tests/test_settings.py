@@ -1,4 +1,4 @@
-"""The environment as settings: customary names are read, and a secret does not show."""
+"""The environment as settings: customary names are read, and secrets are not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tests wait: for what must happen, and for as long as a busy machine may take to do it."""
+"""How tests wait: for an event, and for as long as a busy machine may need."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from recollect.core.admin.timeouts import TIMEOUTS
 from recollect.core.recall.settings import RecallSettings
 
 SECONDS: Final = 600
-# A busy machine must not make anything time out. `tests/conftest.py` sets it for all that is made
-# from settings; the others get the values below.
+# A busy machine must not make anything time out. `tests/conftest.py` applies the factor to
+# everything that is built from settings; the rest uses the values below.
 TIMEOUT_FACTOR: Final = 60
 UNHURRIED: Final = TIMEOUTS.scaled(TIMEOUT_FACTOR)
 DEFAULT_SETTINGS: Final = RecallSettings().scaled(TIMEOUT_FACTOR)
@@ -22,11 +22,11 @@ Answer = TypeVar("Answer")
 
 
 def wait_until(condition: Callable[[], Answer | Literal[False] | None]) -> Answer:
-    """The condition's first answer that is true."""
+    """Return the condition's first true answer."""
     until = time.monotonic() + SECONDS
     while not (answer := condition()):
         assert time.monotonic() < until, f"waited {SECONDS} seconds in vain"
-        time.sleep(_STEP)  # whoever is waited for needs the processor
+        time.sleep(_STEP)  # the awaited process needs the processor
     return answer
 
 

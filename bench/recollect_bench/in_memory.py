@@ -1,7 +1,7 @@
-"""The reference store: dicts, and a lexical leg short enough to be checked by reading it.
+"""The reference store: dicts, and a lexical leg short enough to check by reading it.
 
-The other stores are held to what this one does by the conformance suite. It keeps nothing when the
-process ends, so it also serves tests and experiments that need a store and no file.
+The conformance suite requires the other stores to behave like this one. It stores nothing on disk,
+so it also serves tests and experiments that need a store without a file.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from recollect.core.recall.successors import (
 from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Analyzed, Forms, analyze_fields, query_forms
 
-# The usual BM25 constants (Robertson and Zaragoza 2009): how soon a repeated word stops counting,
-# and how much a long text is held back.
+# The usual BM25 constants (Robertson and Zaragoza 2009): how soon repetitions of a word stop adding
+# to the score, and how much long texts are penalized.
 _K1: Final = 1.2
 _B: Final = 0.75
-# As many former states of one memory are kept.
+# How many former states of a memory are kept.
 MAX_VERSIONS: Final = 100
 
 
@@ -48,7 +48,7 @@ MemoryKey = tuple[str, UUID]
 
 @dataclass(slots=True)
 class InMemoryStore(InMemoryKeys):
-    """Implements MemoryStore, SettingsStore and KeyStore. No call waits, so each one is atomic."""
+    """Implements MemoryStore, SettingsStore and KeyStore. No call awaits, so each is atomic."""
 
     _memories: dict[MemoryKey, Memory] = field(default_factory=dict)
     _terms: dict[MemoryKey, dict[str, float]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class InMemoryStore(InMemoryKeys):
         self._put(memory)
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        for known in self._current(memory.owner):
+        for known in self._list_current(memory.owner):
             if is_same(known, memory):
                 return known
         await self.add(memory)
@@ -84,7 +84,7 @@ class InMemoryStore(InMemoryKeys):
         return {
             memory.id: known
             for memory in memories
-            for known in reversed(self._current(memory.owner))
+            for known in reversed(self._list_current(memory.owner))
             if is_same(known, memory)
         }
 
@@ -123,14 +123,14 @@ class InMemoryStore(InMemoryKeys):
         ]
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
-        known = self._known(owner, as_of)
+        known = self._list_known(owner, as_of)
         memories = {id: known[id] for id in ids if id in known}
         return Fetched(memories, successors_of(known.values()).keys() & memories.keys())
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
-        known = self._known(owner, as_of).values()
+        known = self._list_known(owner, as_of).values()
         return find_link_targets(known, old, named).with_memories(known)
 
     async def ids_with_prefix(
@@ -200,7 +200,7 @@ class InMemoryStore(InMemoryKeys):
     async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
         weeks = Counter(
             week_of(memory.created_at)
-            for memory in self._current(owner)
+            for memory in self._list_current(owner)
             if project in (None, memory.project)
         )
         return {week: count for week, count in weeks.items() if week >= since}
@@ -208,46 +208,48 @@ class InMemoryStore(InMemoryKeys):
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         if query.as_of is not None:
             then = InMemoryStore()
-            for memory in self._known(owner, query.as_of).values():
+            for memory in self._list_known(owner, query.as_of).values():
                 then._put(memory)
             return await then.search_words(owner, scope, replace(query, as_of=None))
         inside = [
             memory
-            for memory in self._current(owner)
+            for memory in self._list_current(owner)
             if scope.covers(memory) and memory.id not in query.exclude
         ]
         languages = self._languages(owner)
         every = query_forms(clean_query(query.text), languages)
         any_of = dict.fromkeys((*every, *query_forms(clean_query(query.expanded), languages)))
         if not any_of:
-            return _containing(clean_query(query.text), inside)[: query.depth]
+            return _find_containing(clean_query(query.text), inside)[: query.depth]
         score = self._bm25(owner, any_of)
         evidence = self._evidence(owner, any_of, len(every))
         found = sorted(
             (
-                _candidate(memory, score(memory))._replace(evidence=evidence(memory))
+                _to_candidate(memory, score(memory))._replace(evidence=evidence(memory))
                 for memory in inside
                 if any(self._holds(memory, word) for word in any_of)
             ),
             key=_best_first,
         )
-        # A memory with every word has its place before one with only some of them is considered.
+        # Memories with every word get a place before those with only some of them.
         full = [
-            found_one
-            for found_one in found
+            candidate
+            for candidate in found
             if every
-            and all(self._holds(self._memories[owner, found_one.id], word) for word in every)
+            and all(self._holds(self._memories[owner, candidate.id], word) for word in every)
         ]
-        kept = list(dict.fromkeys((*full, *found)))[: query.depth]
-        return sorted(kept, key=_best_first)
+        first = list(dict.fromkeys((*full, *found)))[: query.depth]
+        return sorted(first, key=_best_first)
 
     async def projects(self, owner: str) -> list[str]:
         return sorted(
-            {memory.project for memory in self._current(owner) if memory.project is not None}
+            {memory.project for memory in self._list_current(owner) if memory.project is not None}
         )
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
-        current = [memory for memory in self._current(owner) if project in (None, memory.project)]
+        current = [
+            memory for memory in self._list_current(owner) if project in (None, memory.project)
+        ]
         everything = sum(
             memory.owner == owner and project in (None, memory.project)
             for memory in self._memories.values()
@@ -300,22 +302,22 @@ class InMemoryStore(InMemoryKeys):
         analyzed = analyze_fields(
             memory.content, memory.expanded_keywords, memory.tags, memory.category
         )
-        self._terms[key] = _weighted_terms(analyzed)
+        self._terms[key] = _weigh_terms(analyzed)
         self._spoken[key] = analyzed.languages
 
-    def _current(self, owner: str) -> list[Memory]:
+    def _list_current(self, owner: str) -> list[Memory]:
         return [
             memory
             for memory in self._memories.values()
             if memory.owner == owner and memory.deleted_at is None
         ]
 
-    def _known(self, owner: str, as_of: AsOf) -> dict[UUID, Memory]:
-        """What is not forgotten, now or at a moment. Of several states that held then, the one
-        that was written last.
+    def _list_known(self, owner: str, as_of: AsOf) -> dict[UUID, Memory]:
+        """Return what is not forgotten, now or at `as_of`. Of several states that were current at
+        that moment, the one written last.
         """
         if as_of is None:
-            return {memory.id: memory for memory in self._current(owner)}
+            return {memory.id: memory for memory in self._list_current(owner)}
         known: dict[UUID, Memory] = {}
         for memory in self._memories.values():
             if memory.owner != owner or memory.created_at > as_of:
@@ -331,7 +333,7 @@ class InMemoryStore(InMemoryKeys):
         return known
 
     def _languages(self, owner: str) -> set[str]:
-        spoken = (self._spoken[owner, memory.id] for memory in self._current(owner))
+        spoken = (self._spoken[owner, memory.id] for memory in self._list_current(owner))
         return {language for languages in spoken for language in languages}
 
     def _holds(self, memory: Memory, word: Forms) -> bool:
@@ -341,10 +343,10 @@ class InMemoryStore(InMemoryKeys):
     def _evidence(
         self, owner: str, words: Collection[Forms], asked: int
     ) -> Callable[[Memory], float]:
-        """How much of what is asked a memory holds. The words that only expand the query come after
-        those that are asked.
+        """Return a function for the share of the query's information that a memory contains. The
+        first `asked` words are the query's own; the others expand it.
         """
-        current = self._current(owner)
+        current = self._list_current(owner)
         rows = max(len(current), MIN_ROWS)
         weights = {
             word: idf(rows, max(sum(self._holds(memory, word) for memory in current), 1))
@@ -359,10 +361,10 @@ class InMemoryStore(InMemoryKeys):
         return evidence
 
     def _bm25(self, owner: str, words: Collection[Forms]) -> Callable[[Memory], float]:
-        """A score that knows how rare a term is among this owner's memories. A word counts by its
-        best form.
+        """Return the BM25 score, by how rare a term is among this owner's memories. A word counts
+        by its best form.
         """
-        documents = [self._terms[owner, memory.id] for memory in self._current(owner)]
+        documents = [self._terms[owner, memory.id] for memory in self._list_current(owner)]
         mean_length = fsum(map(_length, documents)) / max(len(documents), 1)
         rarity = {
             form: log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
@@ -374,11 +376,11 @@ class InMemoryStore(InMemoryKeys):
             document = self._terms[owner, memory.id]
             long = _K1 * (1 - _B + _B * _length(document) / mean_length)
 
-            def worth(form: str) -> float:
+            def weigh(form: str) -> float:
                 times = document.get(form, 0.0)
                 return rarity[form] * times * (_K1 + 1) / (times + long)
 
-            return fsum(max(map(worth, forms)) for forms in words)
+            return fsum(max(map(weigh, forms)) for forms in words)
 
         return score
 
@@ -395,24 +397,24 @@ def _best_first(candidate: Candidate) -> tuple[float, UUID]:
     return -candidate.score, candidate.id
 
 
-def _candidate(memory: Memory, score: float) -> Candidate:
+def _to_candidate(memory: Memory, score: float) -> Candidate:
     return Candidate(memory.id, score, memory.importance, memory.created_at)
 
 
-def _containing(text: str, memories: Sequence[Memory]) -> list[Candidate]:
-    """For a query without a word, such as an emoji: the memories that contain it as it is."""
+def _find_containing(text: str, memories: Sequence[Memory]) -> list[Candidate]:
+    """Find memories that contain a query without words, such as an emoji, literally."""
     if not text:
         return []
     found = [memory for memory in memories if text.lower() in memory.content.lower()]
-    return [_candidate(memory, 1.0) for memory in sorted(found, key=lambda memory: memory.id)]
+    return [_to_candidate(memory, 1.0) for memory in sorted(found, key=lambda memory: memory.id)]
 
 
 def _length(document: Mapping[str, float]) -> float:
     return fsum(document.values())
 
 
-def _weighted_terms(analyzed: Analyzed) -> dict[str, float]:
-    """How often each term occurs, an occurrence counting as much as its field does."""
+def _weigh_terms(analyzed: Analyzed) -> dict[str, float]:
+    """Count the occurrences of each term, weighted by field."""
     counts: dict[str, float] = defaultdict(float)
     for weight, positions in zip(WEIGHTS, analyzed.fields, strict=True):
         for forms in positions:

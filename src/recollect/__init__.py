@@ -1,7 +1,7 @@
 """Recollect: a long-term memory for AI agents whose recall is measured, not asserted.
 
-What a program imports from here is loaded when it is asked for: the hooks, which run before every
-prompt, import this package too, and pay for none of it.
+The public names are imported on first use: the hooks, which run before every prompt, import this
+package too and must not pay for them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "AsyncClient": "recollect.shells.client.asynchronous",
     "Client": "recollect.shells.client.blocking",
     "MemoryTool": "recollect.shells.client.blocking",
@@ -62,12 +62,12 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+if not TYPE_CHECKING:  # with this, a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         from recollect.lazy import lazy_getattr
 
-        return lazy_getattr(__name__, _HOMES)(name)
+        return lazy_getattr(__name__, _MODULES)(name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """The defaults that a hook needs before it has time to read the settings.
 
-`settings.py` takes them from here. This imports next to nothing: a hook's time limit and its log
-are set up before anything else is imported (docs/adr/0020).
+`settings.py` uses them too. This module imports almost nothing: a hook's time limit and its log are
+set up before anything else is imported (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a prompt may wait for, and the limit when there is no prompt.
+# How long a hook may take if a prompt waits for it, and if none does.
 HOOK_BUDGET_MS = 300
 HOOK_START_MS = 2_000
 
 
 def home_path(environ: Mapping[str, str]) -> str:
-    """RECOLLECT_HOME, else the user's data directory, as the XDG base directory specification
-    places it.
+    """Return RECOLLECT_HOME or, if it is unset, a folder in the user's data directory according to
+    the XDG base directory specification.
     """
     if named := environ.get("RECOLLECT_HOME", ""):
         home = os.path.expanduser(named)  # noqa: PTH111  # pathlib takes too long here

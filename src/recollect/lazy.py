@@ -1,7 +1,7 @@
-"""Names of a package that are imported when they are first asked for.
+"""Import the names of a package on first use.
 
-Importing is most of what a short command does. A package that offers much, of which a process needs
-little, says where each name is and hands out `lazy_getattr(__name__, homes)` as its `__getattr__`.
+A short command spends most of its time on imports. A package of which a process needs only a part
+assigns `lazy_getattr(__name__, modules_by_name)` to its `__getattr__`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """`homes` names the module of each name."""
+def lazy_getattr(package: str, modules_by_name: Mapping[str, str]) -> Callable[[str], object]:
+    """Create a `__getattr__` for a package; `modules_by_name` maps each name to the module that
+    defines it.
+    """
 
     def get(name: str) -> object:
-        if name in homes:
+        if name in modules_by_name:
             from importlib import import_module
 
-            return getattr(import_module(homes[name]), name)
+            return getattr(import_module(modules_by_name[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get

@@ -1,8 +1,8 @@
-"""The `recollect` command: where the shells meet.
+"""The `recollect` command: starts the right shell.
 
-Most of what a command takes is importing, so each way in imports no more than it needs: the version
-nothing, a hook and MCP over stdio nothing of the command line, any other command its own module
-(`shells/cli/app.py`). `tests/shells/cli/test_imports.py` holds what each may import.
+A command spends most of its time on imports, so each entry point imports only what it needs: the
+version nothing, a hook and MCP over stdio nothing of the command line, any other command its own
+module (`shells/cli/app.py`). `tests/shells/cli/test_imports.py` lists what each may import.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import sys
 
 
 def main() -> None:
-    # Imports create many objects that all stay: searching them for garbage costs a tenth of the
-    # start-up. Long-running commands turn the collector on again.
+    # Imports create many objects that stay alive: collecting garbage among them costs a tenth of
+    # the start-up. Long-running commands enable the collector again.
     gc.disable()
-    if sys.argv[1:] == ["--version"] and _wrote_version():
+    if sys.argv[1:] == ["--version"] and _write_version():
         return
-    # Pydantic would look through every installed package for plugins; Recollect uses none.
+    # Pydantic would search every installed package for plugins; Recollect uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # NumPy's products are small here: on busy cores, sharing one between threads takes several
+    # NumPy multiplies small matrices here: on busy cores, splitting one among threads takes several
     # milliseconds longer than computing it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Httpx would import its own command line, with everything that this one needs.
-    sys.modules["httpx._main"] = None  # type: ignore[assignment]  # how Python says "not here"
+    # Keep httpx from importing its own command line and its dependencies.
+    sys.modules["httpx._main"] = None  # type: ignore[assignment]  # marks a module as missing
     if sys.argv[1:] == ["mcp"]:
-        _mcp()
+        _run_mcp()
         return
-    # Agents run hooks before every prompt, and take exit codes for orders: nothing that may fail
-    # or take its time comes before them.
+    # Agents run hooks before every prompt and act on their exit codes: nothing slow, and nothing
+    # that may fail, runs before them.
     if sys.argv[1:2] == ["hook"] and _is_for_agents(sys.argv[2:]):
-        _hook(sys.argv[2:])
+        _run_hook(sys.argv[2:])
     try:
         from recollect.shells.cli.app import run
 
@@ -40,8 +40,8 @@ def main() -> None:
         sys.exit(130)
 
 
-def _wrote_version() -> bool:
-    """Where stdout cannot take it, the command line says so."""
+def _write_version() -> bool:
+    """Write the version; False if stdout cannot be written, which the command line then reports."""
     from recollect import __version__
 
     try:
@@ -53,21 +53,21 @@ def _wrote_version() -> bool:
 
 
 def _is_for_agents(arguments: list[str]) -> bool:
-    """All but what people ask for."""
+    """Whether an agent runs the hook: people only ask for help or the status."""
     asks = {"-h", "--help", "status"}
     return bool(arguments) and not asks & set(arguments)
 
 
-def _mcp() -> None:
+def _run_mcp() -> None:
     from recollect.shells.mcp.stdio import run
 
     run()
 
 
-def _hook(arguments: list[str]) -> None:
+def _run_hook(arguments: list[str]) -> None:
     try:
         from recollect.shells.hooks.run import run
-    except BaseException:  # noqa: BLE001  # half an installation must not stop an agent either
+    except BaseException:  # noqa: BLE001  # a broken installation must not stop an agent either
         os._exit(0)
     run(arguments)
 

@@ -28,8 +28,8 @@ DEFAULT_PORT = 8420
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Settings:
-    """Each field is the environment variable RECOLLECT_<NAME>. Every command and every hook defines
-    this class, so it has no methods that none needs.
+    """Each field is read from the variable RECOLLECT_<NAME>. Every command and every hook creates
+    this class, so the methods that a dataclass generates and no one needs are turned off.
     """
 
     home: Path = Field(default_factory=lambda: Path(home_path(os.environ)))
@@ -116,8 +116,8 @@ class Settings:
 
     @property
     def slots(self) -> int:
-        """How many requests a server works on at once. More than a few per core only take turns,
-        and each waits for one of twelve connections to Postgres.
+        """How many requests a server works on at once. More than a few per core would only take
+        turns and wait for one of the twelve connections to Postgres.
         """
         return self.concurrency or min(4 * (os.cpu_count() or 1), 12)
 

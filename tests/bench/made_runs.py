@@ -1,4 +1,4 @@
-"""Small sets and runs made by hand, whose figures can be worked out by reading."""
+"""Small hand-made sets and runs whose figures can be worked out by reading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect_bench.runs.run import Answer, Run
 
 
 def evaluation_set(name: str, strata: Sequence[str]) -> EvaluationSet:
-    """A question for each stratum: `q0` wants `d0`, `q1` wants `d1`, and so on."""
+    """Build a set with a question per stratum: `d0` answers `q0`, `d1` answers `q1`, and so on."""
     numbers = range(len(strata))
     return EvaluationSet(
         name=name,
@@ -28,7 +28,7 @@ def evaluation_set(name: str, strata: Sequence[str]) -> EvaluationSet:
 def run(
     data: EvaluationSet, config: str, found: Mapping[str, Sequence[str]], *took_ms: float
 ) -> Run:
-    """A run that found these documents; the lexical leg had found the same."""
+    """Build a run that found these documents; the lexical leg found the same."""
     answers = {
         question.id: Answer(ids := tuple(found.get(question.id, ())), {"lexical": ids})
         for question in data.questions
@@ -37,5 +37,5 @@ def run(
 
 
 def right(data: EvaluationSet, count: int) -> dict[str, list[str]]:
-    """The right answer to the first few questions, and none to the others."""
+    """Return the right answers to the first `count` questions, and none to the others."""
     return {question.id: [f"d{question.id[1:]}"] for question in data.questions[:count]}

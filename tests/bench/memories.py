@@ -17,7 +17,7 @@ def memory(number: int, content: str, **fields: object) -> Memory:
 
 
 def filler(first: int, count: int) -> list[Memory]:
-    """Memories about nothing that a test asks for, in words that many of them share."""
+    """Return memories that no test asks about, in words that many of them share."""
     return [
         memory(first + number, f"Everyday entry w{number}: errands and ordinary weather")
         for number in range(count)

@@ -1,4 +1,4 @@
-"""A measurement that is ended by hand leaves no server running and no folder behind."""
+"""An interrupted benchmark leaves no server running and no folder behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 SECONDS = 600
 SPEED = (*COMMAND, "bench", "speed", "--rows", "100", "--queries", "2", "--no-dense")
-# As a command does that opens its store inside the event loop.
+# Like a command that opens its store inside the event loop.
 OPENING = """
 import asyncio
 from recollect_bench.temporary import temporary_home
@@ -61,30 +61,30 @@ def started(command: tuple[str, ...], temporary: Path) -> Iterator[subprocess.Po
 
 
 def any_postgres(folder: Path) -> set[int]:
-    """The numbers of the servers that run below; the first one only unpacks the binaries."""
+    """Process ids of the servers in this folder; the first server only unpacks the binaries."""
     unpacking = folder.glob("*/postgres/installation/extract/data/postmaster.pid")
-    return _numbers(unpacking) | its_postgres(folder)
+    return _process_ids(unpacking) | its_postgres(folder)
 
 
 def its_postgres(folder: Path) -> set[int]:
-    return _numbers(folder.glob("*/postgres/data/postmaster.pid"))
+    return _process_ids(folder.glob("*/postgres/data/postmaster.pid"))
 
 
 def postgres_of_a_measured_server(folder: Path) -> set[int]:
     return its_postgres(folder) if list(folder.glob("*/serve.log")) else set()
 
 
-def _numbers(files: Iterator[Path]) -> set[int]:
+def _process_ids(files: Iterator[Path]) -> set[int]:
     numbers: set[int] = set()
     for file in files:
-        with suppress(FileNotFoundError, IndexError):  # it ended, or is just being written
+        with suppress(FileNotFoundError, IndexError):  # it ended, or the file is just being written
             numbers.add(int(file.read_text().split()[0]))
     return numbers
 
 
 def has_ended(number: int) -> bool:
-    """Also when nobody has asked yet how it ended: its parent is gone, and another one may be slow
-    to take its place.
+    """Also true for a zombie: its parent is gone, and the process that adopts it may be slow to
+    reap it.
     """
     try:
         stat = Path(f"/proc/{number}/stat").read_text()
@@ -116,8 +116,8 @@ def test_temporary_home_is_removed_after_a_signal(
             assert process.returncode is None, process.communicate()
             assert time.monotonic() < until
         process.send_signal(number)
-        _, told = process.communicate(timeout=SECONDS)
-    assert process.returncode not in (0, -number), told
+        _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode not in (0, -number), errors
     assert list(temporary.iterdir()) == []
     for server in servers:
         wait_until(partial(has_ended, server))

@@ -38,7 +38,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Where a store with vectors and a graph is."""
+    """Where a store with vectors and a graph is: a URL or a path."""
     if request.param == "sqlite":
         return tmp_path / "memories.db"
     url: str = request.getfixturevalue("emptied_database_url")
@@ -56,7 +56,7 @@ async def key_store(request: pytest.FixtureRequest) -> AsyncIterator[KeyStore]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def curated(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Context]:
-    """The use cases on a store that keeps proposals."""
+    """The use cases on a store that has proposals."""
     opened: SqliteStore | PostgresStore
     if request.param == "sqlite":
         opened = SqliteStore(tmp_path / "memories.db")

@@ -1,4 +1,4 @@
-"""Curate a store, and look at what came of it."""
+"""Curate a store, and inspect the result."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ADA = "ada"
 
 def curator(context: Context, **fields: object) -> CurationContext:
     assert context.curation is not None
-    made = CurationContext(context, context.curation(), "propose", 0.8)
-    return replace(made, **fields)  # type: ignore[arg-type]  # any field
+    curation = CurationContext(context, context.curation(), "propose", 0.8)
+    return replace(curation, **fields)  # type: ignore[arg-type]  # any field
 
 
 async def work(context: Context, **fields: object) -> list[Examined | BackoffEvent]:
-    """Examine everything that changed; what the step reported."""
+    """Examine everything that changed, and return what the step reported."""
     events: list[Examined | BackoffEvent] = []
     step = CurationStep(curator(context, **fields), events.append)
     assert await Worker(step).work_off() == 0
@@ -38,7 +38,7 @@ async def store(context: Context, *contents: str, **fields: object) -> list[Memo
     ]
 
 
-async def recalled(context: Context, query: str) -> list[str]:
+async def recall_contents(context: Context, query: str) -> list[str]:
     found = await recall(context, ADA, RecallRequest(query, limit=5))
     return [hit.memory.content for hit in found.hits]
 

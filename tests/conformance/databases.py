@@ -1,6 +1,7 @@
-"""One Postgres database for many small tests: emptying it is several times faster than making one.
+"""One Postgres database for many small tests: emptying it is several times faster than creating
+one.
 
-A plain module, so that the property tests can have the same fixtures.
+A plain module, so that the property tests can use the same fixtures.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def shared_database_url(cluster: Cluster) -> Iterator[str]:
     cluster.drop(name)
 
 
-# Truncating makes new files for every table and index, also for those that are empty already.
+# Truncating creates new files for every table and index, even for empty ones.
 _EMPTY = """
 do $$
 declare
@@ -49,6 +50,6 @@ $$
 
 @pytest.fixture
 def emptied_database_url(cluster: Cluster, shared_database_url: str) -> str:
-    """A migrated database without a row."""
+    """A migrated database without rows."""
     cluster.execute_in(shared_database_url, _EMPTY)
     return shared_database_url

@@ -1,4 +1,4 @@
-"""Short ways to say what a test of the concept graph needs."""
+"""Helpers for tests of the concept graph."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def at(minutes: int) -> datetime:
 
 
 def memory(number: int, content: str = "something to know", **fields: Any) -> Memory:
-    """The memory whose id is `number`, stored so many minutes after the beginning."""
+    """Return the memory with id `number`, stored that many minutes after the beginning."""
     then = replace(samples.memory(number, content), created_at=at(number), updated_at=at(number))
     return replace(then, **fields)
 
@@ -42,28 +42,30 @@ def memory(number: int, content: str = "something to know", **fields: Any) -> Me
 def stated(
     *triples: Triple, valid_from: datetime | None = None, valid_to: datetime | None = None
 ) -> Extraction:
-    """What a memory that states these says."""
+    """Return what a reader finds in a memory that states these triples."""
     mentions = [to_mention(name) for source, _, target in triples for name in (source, target)]
     facts = [
         Fact(concept_key(source), relation, concept_key(target), valid_from, valid_to)
         for source, relation, target in triples
     ]
-    return join_extraction(tuple(one for one in mentions if one), tuple(facts))
+    return join_extraction(tuple(mention for mention in mentions if mention), tuple(facts))
 
 
 async def read_all(store: FullStore, by: int = BY_RULES) -> int:
-    """Read every memory that waits, by the rules."""
+    """Read every waiting memory by the rules."""
     kept = 0
     while jobs := await store.graph.claim(by, 100):
         kept += await store.graph.finish([(job, read_by_rules(job)) for job in jobs], by)
     return kept
 
 
-async def read_as(store: FullStore, said: Mapping[int, Extraction], by: int = BY_RULES) -> int:
-    """Read every memory that waits, each as it is told here; in the order of the mapping."""
+async def read_as(
+    store: FullStore, extractions: Mapping[int, Extraction], by: int = BY_RULES
+) -> int:
+    """Read waiting memories with the given results, in the order of the mapping."""
     jobs = {job.memory_id: job for job in await store.graph.claim(by, 100)}
     kept = 0
-    for number, extraction in said.items():
+    for number, extraction in extractions.items():
         kept += await store.graph.finish([(jobs[UUID(int=number)], extraction)], by)
     return kept
 
@@ -83,9 +85,9 @@ async def around(
     return found
 
 
-def told(found: Neighbourhood) -> list[Triple]:
-    """The relationships around a concept, by name, in the order of their time."""
+def list_triples(found: Neighbourhood) -> list[Triple]:
+    """Return the relationships around a concept, by name, in the order of their time."""
     return [
-        (found.labels[one.source], one.relation, found.labels[one.target])
-        for one in sorted(found.relationships, key=lambda one: (one.valid_from, one.relation))
+        (found.labels[edge.source], edge.relation, found.labels[edge.target])
+        for edge in sorted(found.relationships, key=lambda one: (one.valid_from, one.relation))
     ]

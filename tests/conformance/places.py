@@ -1,6 +1,4 @@
-"""Stores that have a place for vectors and for the graph, and short ways to say what a test of
-these needs.
-"""
+"""Stores that hold vectors and the graph, and helpers for tests of these."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[An
 
 
 def opened(place: Place, **options: Any) -> AbstractAsyncContextManager[tuple[Any, Any]]:
-    """A store that has a place for vectors, and that place."""
+    """Open a store and its vectors."""
     return _opened(place, **options)
 
 
@@ -78,7 +76,7 @@ async def _opened(place: Place, **options: Any) -> AsyncIterator[tuple[Any, Any]
 
 
 async def embed_all(vectors: Vectors, space: StoredSpace, vector: Sequence[float] = NORTH) -> int:
-    """Do every job of a space, each with this vector, and build what indexes that asks for."""
+    """Do every job of a space with this vector, and build the indexes that it then needs."""
     kept = 0
     while jobs := await vectors.claim(space, 100):
         kept += await vectors.finish(space, [(job, vector) for job in jobs])
@@ -89,7 +87,7 @@ async def embed_all(vectors: Vectors, space: StoredSpace, vector: Sequence[float
 async def embed_as(
     vectors: Vectors, space: StoredSpace, wanted: Mapping[UUID, Sequence[float]]
 ) -> None:
-    """Do every job of a space, each memory with its own vector, and build indexes as well."""
+    """Do every job of a space, each memory with its own vector, and build the indexes."""
     while jobs := await vectors.claim(space, 1_000):
         await vectors.finish(space, [(job, wanted[job.memory_id]) for job in jobs])
     await vectors.build_indexes(space)
@@ -109,12 +107,12 @@ async def nearest(
 
 
 async def active(vectors: Vectors) -> StoredSpace | None:
-    """The space that recall asks."""
+    """Return the space that recall searches."""
     return (await vectors.survey(OWNER, EVERYWHERE)).space
 
 
 async def rows(store: FullStore, statement: str, *params: object) -> list[Any]:
-    """What plain SQL says, past everything the store guards."""
+    """Return what plain SQL reads, bypassing the store."""
     if isinstance(store, SqliteStore):
         values = [str(value) if isinstance(value, UUID) else value for value in params]
 
@@ -128,7 +126,7 @@ async def rows(store: FullStore, statement: str, *params: object) -> list[Any]:
 
 
 async def make_due(store: FullStore, table: str = "embeddings") -> None:
-    """An hour later: what was claimed or failed is due again, but for what is parked."""
+    """Make every claimed or failed row due again, as an hour later, except parked ones."""
     if isinstance(store, SqliteStore):
         await rows(store, f"update {table} set due_at = 0 where due_at < {2**62}")
     else:
@@ -136,17 +134,17 @@ async def make_due(store: FullStore, table: str = "embeddings") -> None:
 
 
 async def embedded(store: FullStore) -> set[int]:
-    """The memories that have a vector, as tests number them."""
+    """Return the numbers of the memories that have a vector."""
     return await _memories(store, "not null")
 
 
 async def waiting(store: FullStore) -> set[int]:
-    """The memories that are to be embedded."""
+    """Return the numbers of the memories that still have to be embedded."""
     return await _memories(store, "null")
 
 
 async def held(store: FullStore) -> list[tuple[int, int]]:
-    """Whose vector is made with whose words."""
+    """Return which memory's vector holds which other memory's words."""
     if isinstance(store, SqliteStore):
         found = await rows(
             store,
@@ -179,7 +177,7 @@ async def open_all(vectors: Vectors, *spaces: Space) -> list[StoredSpace]:
 
 
 async def states(vectors: Vectors) -> dict[str, str]:
-    """The state of each space, by its revision."""
+    """Return the state of each space by its revision."""
     return {
         stored.space.revision: "former" if stored.is_former else stored.state
         for stored in await vectors.spaces()

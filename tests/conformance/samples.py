@@ -1,4 +1,4 @@
-"""Short ways to say what a conformance test needs: a memory, a question, the answer's ids."""
+"""Helpers for conformance tests: a memory, a search, the ids of an answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.core.recall.settings import WordQuery
 from recollect.ports.stores import MemoryStore
 
 OWNER = "ada"
-# Enough memories about other things that a word of one or two memories is a rare word.
+# Enough memories about other things to make a word of one or two memories a rare word.
 BACKGROUND = (
     "The garden needs water every second evening",
     "Grandmother bakes bread with rye flour",
@@ -32,7 +32,7 @@ BACKGROUND = (
 
 
 def memory(number: int, content: str = "something to know", **fields: Any) -> Memory:
-    """The memory whose id is `number`; a larger number is also younger, by a minute each."""
+    """Return the memory with id `number`; a larger number is also younger, by a minute each."""
     at = MOMENT + timedelta(minutes=number)
     first = Memory(id=UUID(int=number), owner=OWNER, content=content, created_at=at, updated_at=at)
     return replace(first, **fields)

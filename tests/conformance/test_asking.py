@@ -1,5 +1,5 @@
-"""A language model that is asked about doubtful pairs: a real endpoint and a real command, on both
-stores that keep proposals.
+"""A language model that judges doubtful pairs: a real endpoint and a real command, on both stores
+that have proposals.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def says(verdict: str, newer_quote: str = QUOTES[0], older_quote: str = QUOTES[1
 
 
 def supersede(pair: dict[str, str]) -> str:
-    """What a hostile model answers, whatever the texts are."""
+    """Return what a hostile model answers, whatever the texts are."""
     return says("supersedes", pair["newer"][:40], pair["older"][:40])
 
 
@@ -65,7 +65,7 @@ def endpoint(chat: ChatLoopback, retries: RetryPolicy = CURATION_RETRIES) -> End
 
 
 def command(folder: Path, script: str, seconds: float = 60.0) -> Command:
-    """A program that runs this Python; what it read is in `read`."""
+    """Return a command that runs this Python script; what it read is in `read`."""
     program = folder / "model.py"
     program.write_text(
         f"#!{sys.executable}\nimport pathlib, sys, time\n"
@@ -76,12 +76,12 @@ def command(folder: Path, script: str, seconds: float = 60.0) -> Command:
 
 
 def count_dropped(events: list[Examined | BackoffEvent]) -> tuple[int, int]:
-    """Calls, and those whose answer was dropped."""
+    """Return the number of calls, and of those whose answer was dropped."""
     batches = [event for event in events if isinstance(event, Examined)]
     return sum(batch.asked for batch in batches), sum(batch.dropped for batch in batches)
 
 
-async def proposed(context: Context) -> list[tuple[str, str]]:
+async def list_proposed(context: Context) -> list[tuple[str, str]]:
     return [(each.kind, each.decided_by) for each in await list_proposals(context, ADA)]
 
 
@@ -117,7 +117,7 @@ async def test_only_doubtful_pairs_are_asked_about_and_only_once(
     await store(curated, *RULED, OLD, NEW, "Invoices are sent on Mondays.")
     await work(curated, model=endpoint(chat), calls=10)
     events = await work(curated, model=endpoint(chat), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert len(chat.requests) == 1
     assert count_dropped(events) == (0, 0)
 
@@ -143,7 +143,7 @@ async def test_an_answer_of_another_shape_is_dropped(
     chat.model = lambda _: answer
     await store(curated, OLD, NEW, *RULED)
     events = await work(curated, model=endpoint(chat), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert count_dropped(events) == (1, 1)
     await work(curated, model=endpoint(chat), calls=10)
     assert len(chat.requests) == 1
@@ -158,7 +158,7 @@ async def test_the_rules_go_on_without_the_endpoint(
     chat.misbehave(fault)
     await store(curated, OLD, NEW, *RULED)
     await work(curated, model=endpoint(chat, HURRIED), calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
 
 
 @pytest.mark.parametrize("script", ["sys.exit(1)", "time.sleep(60)"])
@@ -168,7 +168,7 @@ async def test_the_rules_go_on_without_the_command(
     await store(curated, OLD, NEW, *RULED)
     model = command(tmp_path, f"print({says('supersedes')!r}, flush=True)\n{script}", seconds=2.0)
     events = await work(curated, model=model, calls=10)
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
     assert any(isinstance(event, BackoffEvent) for event in events)
 
 
@@ -201,7 +201,7 @@ async def test_no_more_calls_than_the_day_has(curated: Context, chat: ChatLoopba
     await work(curated, model=endpoint(chat), calls=2)
     await work(curated, model=endpoint(chat), calls=0)
     assert len(chat.requests) == 2
-    assert await proposed(curated) == [("supersedes", "rules")]
+    assert await list_proposed(curated) == [("supersedes", "rules")]
 
 
 async def test_a_sensitive_memory_is_never_sent(curated: Context, chat: ChatLoopback) -> None:
@@ -219,7 +219,7 @@ async def test_a_memory_that_became_sensitive_meanwhile_is_not_sent(
     loop = asyncio.get_running_loop()
 
     def hide(_: Any) -> str:
-        """While the model reads the first pair, its owner hides the third memory."""
+        """Hide the third memory while the model reads the first pair."""
         hiding = update(curated, ADA, str(third.id), {"is_sensitive": True})
         asyncio.run_coroutine_threadsafe(hiding, loop).result()
         return says("unrelated")
@@ -255,7 +255,7 @@ async def test_a_hostile_text_stays_inside_its_quotation_marks(
     await store(curated, OLD, hostile)
     await work(curated, mode="apply", threshold=0.0, model=endpoint(chat), calls=10)
     assert chat.sent() == {"newer": hostile, "older": OLD}
-    assert await proposed(curated) == [("contradicts", "small")]
+    assert await list_proposed(curated) == [("contradicts", "small")]
     assert await LocalService(curated, ADA).journal() == []
 
 
@@ -304,7 +304,7 @@ async def test_every_memory_is_recovered_after_many_hostile_cycles(
 
 
 def ferries(count: int) -> list[str]:
-    """So many memories, of which each is doubtful beside the one before."""
+    """Return `count` memories, each forming a doubtful pair with the one before."""
     letters = "bdfghklmnprt"
     stops = [f"{one}a{two}o" for one in letters for two in letters]
     return [f"Ferries call at {', '.join(stops[at : at + 5])}." for at in range(count)]

@@ -47,7 +47,7 @@ async def curated(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 def proposal(number: int = 50, newer: int = 2, older: int = 1, **fields: Any) -> Proposal:
-    made = Proposal(
+    new = Proposal(
         id=UUID(int=number),
         kind="supersedes",
         newer=UUID(int=newer),
@@ -62,7 +62,7 @@ def proposal(number: int = 50, newer: int = 2, older: int = 1, **fields: Any) ->
         created_at=MOMENT,
         project="shop",
     )
-    return replace(made, **fields)
+    return replace(new, **fields)
 
 
 def entry(number: int = 90, by: str = "ada", of: int = 50) -> JournalEntry:

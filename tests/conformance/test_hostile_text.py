@@ -10,7 +10,7 @@ from recollect.ports.stores import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
-# Each holds the word `harbour`, wrapped in what is an operator somewhere.
+# Each holds the word `harbour`, next to what is an operator somewhere.
 OPERATORS = {
     "FTS5 AND": "harbour AND",
     "FTS5 leading AND": "AND harbour",

@@ -1,4 +1,4 @@
-"""Any language is found by its own words, in every store alike."""
+"""A text in any language is found by its own words, in every store alike."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_a_memory_is_found_by_its_own_words(
 
 
 async def test_a_stem_does_not_count_twice(store: MemoryStore) -> None:
-    """What holds the word as it is asked for holds its stem as well; two words are still more."""
+    """A memory with the word as asked holds its stem as well; two words still count more."""
     await fill_background(store)
     await fill(store, memory(1, "the deployments in autumn"), memory(2, "deploying the lighthouse"))
     assert await search(store, "deployments lighthouse") == ids(2, 1)

@@ -36,7 +36,7 @@ async def _patient(store: Store) -> None:
 
 
 class _At:
-    """A clock that stands still."""
+    """A clock that does not move."""
 
     def __init__(self, moment: datetime) -> None:
         self._moment = moment
@@ -49,7 +49,7 @@ def context(store: Store, now: datetime = MOMENT, actor: str | None = None) -> C
     return Context(store, store, _At(now), {"lexical": lexical_leg(store)}, actor=actor)
 
 
-async def shown(store: Store, now: datetime = MOMENT, **asked: Any) -> list[UUID]:
+async def recall_ids(store: Store, now: datetime = MOMENT, **asked: Any) -> list[UUID]:
     found = await recall(context(store, now), OWNER, RecallRequest("harbour", **asked))
     return sorted(hit.memory.id for hit in found.hits)
 
@@ -62,8 +62,10 @@ async def test_memories_outside_their_validity_are_listed_and_not_recalled(store
         memory(3, "the harbour opens", valid_from=TOMORROW),
         memory(4, "the harbour is busy", valid_from=YESTERDAY, valid_until=TOMORROW),
     )
-    assert await shown(store) == ids(1, 4)
-    assert await shown(store, TOMORROW) == ids(1, 3), "the end is excluded, the beginning is not"
+    assert await recall_ids(store) == ids(1, 4)
+    assert await recall_ids(store, TOMORROW) == ids(1, 3), (
+        "the end is excluded, the beginning is not"
+    )
     assert await listed(store) == ids(4, 3, 2, 1)
 
 
@@ -88,15 +90,15 @@ async def test_as_of_shows_what_was_valid_at_that_moment(store: Store) -> None:
     first = memory(1, "the harbour is closed", valid_until=MOMENT + timedelta(hours=1))
     await store.add(first)
     late = MOMENT + timedelta(days=9)
-    assert await shown(store, late) == []
-    assert await shown(store, late, as_of=MOMENT + timedelta(minutes=5)) == ids(1)
-    assert await shown(store, late, as_of=MOMENT + timedelta(hours=2)) == []
-    # What was valid then is decided by the version that was known then.
+    assert await recall_ids(store, late) == []
+    assert await recall_ids(store, late, as_of=MOMENT + timedelta(minutes=5)) == ids(1)
+    assert await recall_ids(store, late, as_of=MOMENT + timedelta(hours=2)) == []
+    # Validity at that time is decided by the version that was known then.
     moved = replace(first, version=2, updated_at=MOMENT + timedelta(days=2), valid_until=None)
     assert await store.replace(moved, based_on=1)
-    assert await shown(store, late) == ids(1)
-    assert await shown(store, late, as_of=MOMENT + timedelta(hours=2)) == []
-    assert await shown(store, late, as_of=MOMENT + timedelta(minutes=5)) == ids(1)
+    assert await recall_ids(store, late) == ids(1)
+    assert await recall_ids(store, late, as_of=MOMENT + timedelta(hours=2)) == []
+    assert await recall_ids(store, late, as_of=MOMENT + timedelta(minutes=5)) == ids(1)
 
 
 async def test_the_former_memory_is_recalled_again_when_its_successor_expires(store: Store) -> None:
@@ -105,8 +107,8 @@ async def test_the_former_memory_is_recalled_again_when_its_successor_expires(st
         memory(1, "the harbour is open"),
         memory(2, "harbour works", valid_until=TOMORROW, links=links(supersedes=1)),
     )
-    assert await shown(store) == ids(2)
-    assert await shown(store, TOMORROW) == ids(1)
+    assert await recall_ids(store) == ids(2)
+    assert await recall_ids(store, TOMORROW) == ids(1)
 
 
 async def test_why_names_the_end_of_a_lifetime(store: Store) -> None:
@@ -177,4 +179,4 @@ async def test_dates_in_the_text_are_not_a_lifetime(store: Store) -> None:
     text = "The harbour is closed until 2020-01-01."
     stored = await remember(context(store), OWNER, Draft(text))
     assert (stored.valid_from, stored.valid_until) == (None, None)
-    assert await shown(store, datetime(2026, 1, 1, tzinfo=UTC)) == [stored.id]
+    assert await recall_ids(store, datetime(2026, 1, 1, tzinfo=UTC)) == [stored.id]

@@ -22,7 +22,7 @@ async def numbers(store: Store, listing: Listing) -> list[int]:
     return [found.id.int for found in (await store.table(OWNER, listing)).memories]
 
 
-async def filled(store: Store) -> None:
+async def fill_store(store: Store) -> None:
     await fill(
         store,
         memory(1, "The harbour is 100% shallow", importance=0.2, project="shop"),
@@ -33,7 +33,7 @@ async def filled(store: Store) -> None:
 
 
 async def test_table_filters_by_words_in_any_case(store: Store) -> None:
-    await filled(store)
+    await fill_store(store)
     assert await numbers(store, Listing(words=("harbour",))) == [2, 1]
     assert await numbers(store, Listing(words=("HARBOUR", "six"))) == [2]
     assert await numbers(store, Listing(words=("über",))) == [3]
@@ -43,7 +43,7 @@ async def test_table_filters_by_words_in_any_case(store: Store) -> None:
 
 
 async def test_table_filters_by_scope_state_and_sensitivity(store: Store) -> None:
-    await filled(store)
+    await fill_store(store)
     assert await numbers(store, Listing(Scope(project="shop"))) == [1]
     assert await numbers(store, Listing(Scope(tags=("captured",)))) == [3]
     assert await numbers(store, Listing(is_sensitive=True)) == [2]
@@ -68,7 +68,7 @@ async def test_table_filters_by_when_a_memory_expires(store: Store) -> None:
 
 
 async def test_table_sorts_and_reads_from_any_row(store: Store) -> None:
-    await filled(store)
+    await fill_store(store)
     assert await numbers(store, Listing(sort_by="importance")) == [2, 3, 1]
     assert await numbers(store, Listing(sort_by="created", order="asc")) == [1, 2, 3]
     table = await store.table(OWNER, Listing(sort_by="updated", offset=1, limit=1))

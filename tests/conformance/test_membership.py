@@ -1,4 +1,4 @@
-"""What goes in comes out, until it is forgotten or erased."""
+"""What is stored is found, until it is forgotten or erased."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ async def test_the_same_id_under_two_owners_is_two_memories(store: MemoryStore) 
     assert await store.get(OWNER, UUID(int=1)) == mine
     assert await store.get("eve", UUID(int=1)) == changed
     assert [
-        one.id for one in await store.search_words("eve", EVERYWHERE, WordQuery("harbour"))
+        hit.id for hit in await store.search_words("eve", EVERYWHERE, WordQuery("harbour"))
     ] == []
     fetched = await store.fetch("eve", ids(1, 2))
     assert set(fetched.memories) == set(ids(1, 2))
-    assert not fetched.superseded  # what supersedes the other owner's memory is not theirs
+    assert not fetched.superseded  # a memory that supersedes the other owner's is not theirs
     assert await store.erase("eve", UUID(int=1))
     assert await store.get("eve", UUID(int=1)) is None
     assert await store.get(OWNER, UUID(int=1)) == mine
@@ -182,18 +182,18 @@ async def test_ids_by_prefix(store: MemoryStore) -> None:
     forgotten = UUID("0190abcd-0004-7000-8000-000000000000")
     await store.add(memory(1, id=forgotten, deleted_at=MOMENT))
 
-    async def starting(text: str, limit: int = 10, *, forgotten: bool = False) -> list[UUID]:
+    async def find_by_prefix(text: str, limit: int = 10, *, forgotten: bool = False) -> list[UUID]:
         prefix = IdPrefix.parse(text)
         return await store.ids_with_prefix(OWNER, prefix, limit, forgotten=forgotten)
 
-    assert await starting("0190ABCD") == sorted(alike)
-    assert await starting("0190abcd", limit=2) == sorted(alike)[:2]
-    assert await starting("0190abcd-0002") == [alike[2]]
-    assert await starting(str(alike[0])) == [alike[0]]
-    assert await starting("0190abcd-0004") == []
-    assert await starting("0190abcd-0004", forgotten=True) == [forgotten]
-    assert await starting("0190abcd-0009", forgotten=True) == []
-    assert await starting("ffff") == []
+    assert await find_by_prefix("0190ABCD") == sorted(alike)
+    assert await find_by_prefix("0190abcd", limit=2) == sorted(alike)[:2]
+    assert await find_by_prefix("0190abcd-0002") == [alike[2]]
+    assert await find_by_prefix(str(alike[0])) == [alike[0]]
+    assert await find_by_prefix("0190abcd-0004") == []
+    assert await find_by_prefix("0190abcd-0004", forgotten=True) == [forgotten]
+    assert await find_by_prefix("0190abcd-0009", forgotten=True) == []
+    assert await find_by_prefix("ffff") == []
 
 
 async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""A text that is stored again stays one memory, also when two writers store it at once."""
+"""A text that is stored again stays one memory, even when two writers store it at once."""
 
 from __future__ import annotations
 

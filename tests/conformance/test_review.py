@@ -1,11 +1,11 @@
-"""From a changed memory to a proposal, a decision, and back, on both stores that keep proposals."""
+"""From a changed memory to a proposal, a decision, and back, on both stores that have proposals."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from tests.conformance.curators import ADA, current, is_as_before, recalled, store, work
+from tests.conformance.curators import ADA, current, is_as_before, recall_contents, store, work
 
 from recollect.core.agents.capture import statements
 from recollect.core.curation.proposals import CURATOR
@@ -43,11 +43,11 @@ async def test_accepting_takes_the_other_out_of_recall_and_undo_brings_it_back(
     await work(curated)
     (found,) = await list_proposals(curated, ADA)
     entry = await accept(curated, ADA, str(found.id), by=ADA)
-    assert await recalled(curated, "API port") == [NEW]
+    assert await recall_contents(curated, "API port") == [NEW]
     assert (await current(curated, old)) == old
     undone = await undo(curated, ADA)
     assert (undone.id, undone.undone_at is not None) == (entry.id, True)
-    assert {*(await recalled(curated, "API port"))} == {OLD, NEW}
+    assert {*(await recall_contents(curated, "API port"))} == {OLD, NEW}
     assert is_as_before(await current(curated, new), new)
     with pytest.raises(NotFound, match="nothing to undo"):
         await undo(curated, ADA)
@@ -59,7 +59,7 @@ async def test_the_older_memory_can_be_kept_instead(curated: Context) -> None:
     (found,) = await list_proposals(curated, ADA)
     await accept(curated, ADA, str(found.id), keep="older", by=ADA)
     assert (await current(curated, old)).links == (Link("supersedes", new.id),)
-    assert await recalled(curated, "API port") == [OLD]
+    assert await recall_contents(curated, "API port") == [OLD]
 
 
 async def test_a_duplicate_gives_its_tags_keywords_and_importance(curated: Context) -> None:
@@ -185,11 +185,11 @@ async def test_recalled_text_that_comes_back_is_neither_stored_nor_proposed(
         for hit in hits:
             again = await service.remember(Draft(hit.memory.content))
             assert again.was_known
-            said = statements(hit.memory.content)
-            assert said
-            told = await capture(service, said, project=None, session="s", allowance=10)
-            assert not told.stored
-            assert not told.refined
+            found = statements(hit.memory.content)
+            assert found
+            captured = await capture(service, found, project=None, session="s", allowance=10)
+            assert not captured.stored
+            assert not captured.refined
         await work(curated)
     page = await service.page(EVERYWHERE, None, 100)
     assert {memory.id for memory in page.memories} == {memory.id for memory in stored}

@@ -98,7 +98,7 @@ async def test_excluded_memories_give_their_places_to_others(store: MemoryStore)
 
 
 async def test_pages_follow_each_other_without_gap_or_repeat(store: MemoryStore) -> None:
-    """Also through memories of the same moment, and while younger ones arrive."""
+    """Also across memories of the same moment, and while younger ones arrive."""
     same = [memory(number, created_at=MOMENT) for number in range(1, 12)]
     await fill(store, *same, memory(12, project="other"), memory(13))
     seen = []

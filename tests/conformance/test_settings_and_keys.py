@@ -1,4 +1,4 @@
-"""Run-time settings as rows, and the keys of the stores that keep them."""
+"""Runtime settings as rows, and the keys of the stores that have them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_setting_the_same_value_again_is_no_change(store: SettingsStore) -
 
 
 async def test_each_change_logs_the_value_it_really_replaced(store: SettingsStore) -> None:
-    """However many change the same setting at once, the log is one chain of values."""
+    """However many writers change the same setting at once, the log is one chain of values."""
     numbers = range(1, 9)
     writes = (store.write_settings({"rrf_k": n}, by=str(n), at=MOMENT) for n in numbers)
     await asyncio.gather(*writes)
@@ -81,8 +81,8 @@ async def test_each_change_logs_the_value_it_really_replaced(store: SettingsStor
 
 
 def key(number: int) -> Key:
-    made = MOMENT + timedelta(seconds=-number)
-    return Key(UUID(int=number), f"owner {number}", digest(f"rk_{number}"), "laptop ü", made)
+    created_at = MOMENT + timedelta(seconds=-number)
+    return Key(UUID(int=number), f"owner {number}", digest(f"rk_{number}"), "laptop ü", created_at)
 
 
 async def test_a_key_is_found_by_its_hash_alone(key_store: KeyStore) -> None:

@@ -1,4 +1,4 @@
-"""The lexical leg's order rules. They speak of places, never of raw scores."""
+"""The lexical leg's order rules. They state places, never raw scores."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_a_short_memory_is_before_a_long_one_with_the_same_word(store: Mem
     assert await search(store, "certificate") == ids(2, 1)
 
 
-async def test_equal_matches_stand_in_the_order_of_their_ids(store: MemoryStore) -> None:
+async def test_equal_matches_are_ordered_by_id(store: MemoryStore) -> None:
     await fill(store, *(memory(number, "the same harbour") for number in (3, 1, 2)))
     assert await search(store, "harbour") == ids(1, 2, 3)
     assert await search(store, "harbour", depth=2) == ids(1, 2)

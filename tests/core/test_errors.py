@@ -1,4 +1,4 @@
-"""The exception tree is the one its module draws, and every error names a remedy."""
+"""The exception tree is the one that its module draws, and every error has a remedy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from recollect.core import errors
 from recollect.core.errors import InvalidInput, NotFound, RecollectError
 
 
-def drawn_tree() -> dict[str, str]:
-    """Each class in the module's drawing with the one it hangs from; depth is the indentation."""
+def read_drawn_tree() -> dict[str, str]:
+    """Return the parent of each class in the module's drawing; indentation is depth."""
     branch = re.compile(r"^ {4}((?:[│ ] {3})*)(?:[├└]── )?(\w+)(?: {2,}\S.*)?$")
     above: list[str] = []
     tree: dict[str, str] = {}
@@ -31,7 +31,7 @@ def test_the_drawing_is_the_tree() -> None:
         for name, one in inspect.getmembers(errors, inspect.isclass)
         if one.__module__ == errors.__name__ and one.__base__ is not None
     }
-    assert drawn_tree() == classes
+    assert read_drawn_tree() == classes
 
 
 def test_an_error_says_what_went_wrong_and_what_to_do_next() -> None:
@@ -43,4 +43,4 @@ def test_an_error_says_what_went_wrong_and_what_to_do_next() -> None:
 
 def test_no_error_can_be_made_without_a_remedy() -> None:
     with pytest.raises(TypeError):
-        RecollectError("something went wrong")  # type: ignore[call-arg]  # what must not work
+        RecollectError("something went wrong")  # type: ignore[call-arg]  # must not work

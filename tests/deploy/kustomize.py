@@ -1,4 +1,4 @@
-"""As much of Kustomize as the manifests use: resources, and patches that are merged.
+"""The part of Kustomize that the manifests use: resources, and patches that are merged.
 
 The program itself is a binary that no Python package brings.
 """
@@ -25,13 +25,13 @@ def render(folder: Path) -> list[Manifest]:
         manifests += render(path) if path.is_dir() else _read(path)
     for patch in settings.get("patches", []):
         (change,) = _read(folder / patch["path"])
-        (target,) = [one for one in manifests if _identity(one) == _identity(change)]
+        (target,) = [manifest for manifest in manifests if _identity(manifest) == _identity(change)]
         _merge(target, change)
     return manifests
 
 
 def _read(path: Path) -> list[Manifest]:
-    return [one for one in yaml.safe_load_all(path.read_text()) if one is not None]
+    return [manifest for manifest in yaml.safe_load_all(path.read_text()) if manifest is not None]
 
 
 def _identity(manifest: Manifest) -> tuple[str, str, str | None]:

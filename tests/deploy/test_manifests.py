@@ -39,7 +39,7 @@ def test_the_image_has_the_extras_that_are_asked_for(extras: str, has_qdrant: bo
     lines = (DEPLOY / "Containerfile").read_text()
     assert "ARG EXTRAS=" in lines
     (pins,) = re.findall(r'-r ("requirements\$\S+")', lines)
-    told = subprocess.run(
+    selected = subprocess.run(
         ["sh", "-c", f"echo {pins}"],
         env={"EXTRAS": extras},
         capture_output=True,
@@ -47,9 +47,9 @@ def test_the_image_has_the_extras_that_are_asked_for(extras: str, has_qdrant: bo
         check=True,
     ).stdout.strip()
     (copied,) = re.findall(r"^COPY (requirements.*) \./$", lines, re.MULTILINE)
-    assert told in copied.split()
-    assert f"!{told}" in (ROOT / ".containerignore").read_text().splitlines()
-    assert ("qdrant-client==" in (ROOT / told).read_text()) == has_qdrant
+    assert selected in copied.split()
+    assert f"!{selected}" in (ROOT / ".containerignore").read_text().splitlines()
+    assert ("qdrant-client==" in (ROOT / selected).read_text()) == has_qdrant
 
 
 def rendered(*, api: str) -> list[Any]:
@@ -102,13 +102,17 @@ def unknown_fields(value: Any, schema: Any, where: str) -> Iterator[str]:
 
 def test_both_ways_to_pgvector_and_a_restore_are_rendered() -> None:
     (base, volume, restore) = (
-        next(one["spec"] for one in render(KUSTOMIZE / overlay) if one["kind"] == "Cluster")
+        next(
+            manifest["spec"]
+            for manifest in render(KUSTOMIZE / overlay)
+            if manifest["kind"] == "Cluster"
+        )
         for overlay in OVERLAYS
     )
     assert "extensions" not in base["postgresql"]
-    assert [one["name"] for one in volume["postgresql"]["extensions"]] == ["pgvector"]
+    assert [extension["name"] for extension in volume["postgresql"]["extensions"]] == ["pgvector"]
     assert "initdb" not in restore["bootstrap"]
-    sources = [one["name"] for one in restore["externalClusters"]]
+    sources = [cluster["name"] for cluster in restore["externalClusters"]]
     assert restore["bootstrap"]["recovery"]["source"] in sources
     backups = restore["backup"]["barmanObjectStore"]["destinationPath"]
     assert backups != base["backup"]["barmanObjectStore"]["destinationPath"]
@@ -116,10 +120,10 @@ def test_both_ways_to_pgvector_and_a_restore_are_rendered() -> None:
 
 @pytest.mark.parametrize("kind", ["Deployment"])
 def test_pods_run_without_privileges_and_stop_in_time(kind: str) -> None:
-    found = [one for one in render(KUSTOMIZE / "base") if one["kind"] == kind]
+    found = [manifest for manifest in render(KUSTOMIZE / "base") if manifest["kind"] == kind]
     assert len(found) == 2
-    for one in found:
-        pod = one["spec"]["template"]["spec"]
+    for manifest in found:
+        pod = manifest["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         assert pod["securityContext"]["runAsNonRoot"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -133,17 +137,17 @@ def test_pods_run_without_privileges_and_stop_in_time(kind: str) -> None:
 def test_policies_and_budgets_select_pods_that_exist() -> None:
     manifests = render(KUSTOMIZE / "base")
     labels = [
-        one["spec"]["template"]["metadata"]["labels"]
-        for one in manifests
-        if one["kind"] == "Deployment"
+        manifest["spec"]["template"]["metadata"]["labels"]
+        for manifest in manifests
+        if manifest["kind"] == "Deployment"
     ]
-    for one in manifests:
-        if one["kind"] == "NetworkPolicy":
-            assert one["spec"]["podSelector"]["matchLabels"] in labels
-        elif one["kind"] == "PodDisruptionBudget":
-            assert one["spec"]["selector"]["matchLabels"] in labels
-        elif one["kind"] == "Service":
-            assert one["spec"]["selector"] in labels
+    for manifest in manifests:
+        if manifest["kind"] == "NetworkPolicy":
+            assert manifest["spec"]["podSelector"]["matchLabels"] in labels
+        elif manifest["kind"] == "PodDisruptionBudget":
+            assert manifest["spec"]["selector"]["matchLabels"] in labels
+        elif manifest["kind"] == "Service":
+            assert manifest["spec"]["selector"] in labels
 
 
 def test_autoscaling_and_the_dashboard_use_metrics_that_exist() -> None:
@@ -152,9 +156,9 @@ def test_autoscaling_and_the_dashboard_use_metrics_that_exist() -> None:
     known |= {f"{name}_{end}" for name in known for end in ("bucket", "count", "sum")}
     scaled = [
         metric["external"]["metric"]["name"]
-        for one in render(KUSTOMIZE / "base")
-        if one["kind"] == "HorizontalPodAutoscaler"
-        for metric in one["spec"]["metrics"]
+        for manifest in render(KUSTOMIZE / "base")
+        if manifest["kind"] == "HorizontalPodAutoscaler"
+        for metric in manifest["spec"]["metrics"]
         if metric["type"] == "External"
     ]
     assert scaled == ["recollect_jobs"]
@@ -180,9 +184,11 @@ def test_compose_names_settings_files_and_services_that_exist() -> None:
         if name in {"server", "worker"}:
             assert set(service["environment"]) <= VARIABLES
             assert service["read_only"]
-    asked = set(re.findall(r"\$\{(\w+):\?", (folder / "compose.yaml").read_text()))
-    given = set(re.findall(r"^(\w+)=", (folder / ".env.example").read_text(), re.MULTILINE))
-    assert asked == given
+    required = set(re.findall(r"\$\{(\w+):\?", (folder / "compose.yaml").read_text()))
+    set_in_example = set(
+        re.findall(r"^(\w+)=", (folder / ".env.example").read_text(), re.MULTILINE)
+    )
+    assert required == set_in_example
     (job,) = yaml.safe_load((folder / "prometheus.yml").read_text())["scrape_configs"]
     assert job["metrics_path"] == "/api/v1/metrics"
 
@@ -227,7 +233,7 @@ def test_compose_checks_and_secrets_are_complete() -> None:
     assert public == {"80", "443"}
     assert "server:8420" in (folder / "Caddyfile").read_text()
     hosts = services["server"]["environment"]["RECOLLECT_ALLOWED_HOSTS"].split(",")
-    assert "server" in hosts  # Prometheus asks for it by this name
+    assert "server" in hosts  # Prometheus scrapes it by this name
     dashboards = yaml.safe_load(
         (folder / "grafana/provisioning/dashboards/recollect.yaml").read_text()
     )
@@ -250,9 +256,11 @@ def test_the_terraform_module_is_complete_and_names_what_is_there() -> None:
         assert f'"{overlay}"' in text
     # Patches by position: they must meet the entries they mean.
     (server,) = [
-        one
-        for one in render(KUSTOMIZE / "base")
-        if one["kind"] == "Deployment" and one["metadata"]["name"] == "recollect-server"
+        manifest
+        for manifest in render(KUSTOMIZE / "base")
+        if manifest["kind"] == "Deployment" and manifest["metadata"]["name"] == "recollect-server"
     ]
-    names = [one["name"] for one in server["spec"]["template"]["spec"]["containers"][0]["env"]]
+    names = [
+        variable["name"] for variable in server["spec"]["template"]["spec"]["containers"][0]["env"]
+    ]
     assert names[3:5] == ["RECOLLECT_ALLOWED_HOSTS", "RECOLLECT_TRUSTED_PROXIES"]

@@ -1,4 +1,4 @@
-"""The commands of the documents are run as they stand, against a real server, and with nothing set
+"""The commands of the documents run as written, against a real server, and with no variable set
 that they do not ask for.
 """
 
@@ -20,7 +20,7 @@ from tests.waiting import SECONDS
 from recollect_bench.cli.sync import temporary_server
 
 DOCS = Path(__file__).parents[2] / "docs"
-# What the settings default to; the person's home is another in every test.
+# The default of the settings, below a person's home that is new in every test.
 DATA = Path(".local", "share", "recollect")
 
 
@@ -45,20 +45,20 @@ def started(open_folder: Path) -> Iterator[Started]:
 def blocks(page: str, *, holding: str, language: str = "") -> list[str]:
     text = (DOCS / page).read_text()
     found = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return [one for one in found if holding in one]
+    return [block for block in found if holding in block]
 
 
 def run(script: str, person: Path, folder: Path, **variables: str) -> str:
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("RECOLLECT_", "XDG_", "PG"))
     }
-    path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+    path = f"{Path(sys.executable).parent}:{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
-        env={**kept, "PATH": path, "HOME": str(person), **variables},
+        env={**environment, "PATH": path, "HOME": str(person), **variables},
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -70,14 +70,14 @@ def run(script: str, person: Path, folder: Path, **variables: str) -> str:
 def test_the_quick_start_of_the_api_runs(started: Started, tmp_path: Path) -> None:
     steps = blocks("api.md", holding="", language="sh")
     assert len(steps) == 9
-    told = run(
+    output = run(
         "\n".join(f"{step}\necho" for step in steps),
         started.person,
         tmp_path,
         RECOLLECT_API_URL=started.url,
         RECOLLECT_API_KEY=started.key,
     )
-    answers = [json.loads(line) for line in told.splitlines() if line.strip()]
+    answers = [json.loads(line) for line in output.splitlines() if line.strip()]
     recalled, listed, changed, read, stats, forgotten, problem = answers
     assert [hit["memory"]["content"] for hit in recalled["hits"]] == [
         "The ledger is deployed on Fridays."
@@ -101,8 +101,8 @@ def test_a_backup_of_the_local_store_needs_no_variable(tmp_path: Path) -> None:
 
 def test_a_dump_of_the_embedded_postgres_needs_no_variable(started: Started) -> None:
     (step,) = blocks("backup.md", holding="PGPASSFILE")
-    told = run(f"{step}\npg_restore --list recollect.dump", started.person, started.person)
-    assert "TABLE DATA public memories" in told
+    output = run(f"{step}\npg_restore --list recollect.dump", started.person, started.person)
+    assert "TABLE DATA public memories" in output
 
 
 def test_a_dump_without_a_database_says_what_to_set(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.waiting import SECONDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CODE = "import sys; from pathlib import Path; from local import without_a_server as show; "
+CODE = "import sys; from pathlib import Path; from local import show_local_store as show; "
 CODE += "show(*map(Path, sys.argv[1:]))"
 
 

@@ -30,7 +30,7 @@ def named(paths: list[Path]) -> list[str]:
 
 
 def tables(text: str, first_header: str) -> dict[str, list[str]]:
-    """The Markdown tables whose first column has this header: first cell to the other cells."""
+    """Return the rows of the tables whose first column has this header, by their first cell."""
     rows: dict[str, list[str]] = {}
     for block in re.findall(
         rf"^\| {first_header} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE
@@ -105,7 +105,7 @@ def links(document: Path) -> list[str]:
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors that a forge makes of headings."""
+    """Return the anchors that a forge makes of headings."""
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", document.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -121,7 +121,7 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
 
 
 def glossary_places() -> list[tuple[str, str]]:
-    """(place, line) for every place in the last column of the glossary's tables."""
+    """Return (place, line) for every place in the last column of the glossary's tables."""
     lines = (DOCS / "CONTEXT.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| **")]
     return [
@@ -144,7 +144,7 @@ def test_every_word_lives_where_the_glossary_says(place: str, row: str) -> None:
     assert any(defined.search(file.read_text()) for file in SOURCE.rglob("*.py")), row
 
 
-def test_a_restore_beside_a_running_server_is_told_as_one_transaction() -> None:
+def test_a_restore_next_to_a_running_server_is_documented_as_one_transaction() -> None:
     """A worker writes into tables as soon as it sees them, and what is restored then clashes."""
     text = (DOCS / "backup.md").read_text()
     restores = re.findall(r"^pg_restore .*$", text, re.MULTILINE)

@@ -21,7 +21,7 @@ from recollect.core.recall.settings import WordQuery
 pytestmark = pytest.mark.anyio
 
 ADA, BOB = "ada's \\ laptop", "bob"
-# Their rows are not moved, or made again.
+# Their rows are not moved, or are created again.
 _OTHERS = {"embeddings", "embedding_context", "concept_vectors", "concepts"}
 _OWNED = """
 select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid

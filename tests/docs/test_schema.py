@@ -46,7 +46,7 @@ def catalog(database_url: str) -> tuple[list[Any], list[Any]]:
 
 
 def draw(columns: list[Any], references: list[Any]) -> str:
-    """The tables with the columns of their keys, and what refers to what."""
+    """Draw the tables with the columns of their keys, and the references between them."""
     used = {(table, name) for _, table, names in references for name in names.split(", ")}
     tables: dict[str, list[str]] = defaultdict(list)
     for table, kind, name, is_primary in columns:
@@ -75,7 +75,7 @@ def test_every_table_is_described(catalog: tuple[list[Any], list[Any]]) -> None:
 
 
 def test_every_key_begins_with_the_owner(catalog: tuple[list[Any], list[Any]]) -> None:
-    """But for the tables that the page says belong to the server."""
+    """Except for the tables that, by the page, belong to the server."""
     _, listed = PAGE.read_text().split("## Tables of the server")
     servers = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
     owned = {table for table, _, name, is_primary in catalog[0] if name == "owner" and is_primary}

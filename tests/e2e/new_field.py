@@ -27,7 +27,7 @@ OLD, NEW = ["Davos"], ["Zermatt", "Saas-Fee"]
 
 
 def use_rest(server: Running, key: str) -> dict[str, Any]:
-    """On Postgres: a memory, its change and what it was before."""
+    """On Postgres: store a memory, change it, and recall what it was before."""
     with server.client(key) as http:
 
         def recall(**options: str) -> Any:
@@ -65,14 +65,14 @@ async def use_mcp(server: Running, key: str) -> Any:
 
 
 async def use_sync(server: Running, key: str, home: Path, id: UUID) -> dict[str, Any]:
-    """On SQLite: what came from the server, a change on its way back, and a former version."""
-    async with Client(home / "one", server.url, key) as one:
-        await one.sync()
-        pulled = await one.store.get(OWNER, id)
+    """On SQLite: pull it from the server, send a change back, and read a former version."""
+    async with Client(home / "one", server.url, key) as client:
+        await client.sync()
+        pulled = await client.store.get(OWNER, id)
         assert pulled is not None
-        await one.service.update(str(id), {"places": (*OLD,)})  # type: ignore[typeddict-unknown-key]  # has it
-        await one.sync()
-        versions = await one.service.history(str(id))
+        await client.service.update(str(id), {"places": (*OLD,)})  # type: ignore[typeddict-unknown-key]  # has it
+        await client.sync()
+        versions = await client.service.history(str(id))
         line = to_line(versions[0])
     with server.client(key) as http:
         pushed = http.get(f"memories/{id}").json()["places"]
@@ -86,14 +86,14 @@ async def use_sync(server: Running, key: str, home: Path, id: UUID) -> dict[str,
 
 
 async def read_older(path: Path) -> Any:
-    """A store that was made without the field."""
+    """Read a store that was created without the field."""
     async with SqliteStore(path) as store:
         (memory,) = await store.page(OWNER, EVERYWHERE, None, 2)
         return getattr(memory, "places")  # noqa: B009  # only this Recollect has it
 
 
 def show(server: Running, key: str, id: str, chromium: str) -> str:
-    """What the page says about a memory."""
+    """Return what the page shows about a memory."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context()

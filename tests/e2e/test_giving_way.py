@@ -1,4 +1,4 @@
-"""A server's own work gives way to whoever it answers: embedding, and reading for the graph."""
+"""A server's background work, embedding and reading for the graph, gives way to requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_server_background_work_yields_to_callers(
         embedder = await server.embedding.embedders.embedder("minilm")
         with server.context.callers.answering():
             begun = clock()
-            # One after the other, each as long as it may be kept waiting.
+            # One after the other; each waits as long as it may.
             for text in TEXTS:
                 await embedder.embed_documents([text])
             embedded = clock()

@@ -29,10 +29,10 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+        inherited = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
         folder = str(self.path.parent)
         return {
-            **kept,
+            **inherited,
             "HOME": str(self.home),
             "PATH": f"{folder}:/usr/bin:/bin",
             "RECOLLECT_HOME": str(self.home / "memories"),
@@ -53,7 +53,11 @@ class Program:
 
 def _install(prefix: Path, *options: str) -> str:
     command = [sys.executable, str(ROOT / "tools" / "install.py"), "--prefix", str(prefix)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    # Uninstalling edits the agents' settings of this home.
+    env = {**os.environ, "HOME": str(prefix / "home")}
+    done = subprocess.run(
+        [*command, *options], env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -65,8 +69,14 @@ def program(open_folder: Path) -> Iterator[Program]:
     home = prefix / "home"
     home.mkdir(parents=True)
     _install(prefix)
-    yield Program(prefix / "bin" / "recollect", home)
-    assert "Removed" in _install(prefix, "--uninstall")
+    installed = Program(prefix / "bin" / "recollect", home)
+    yield installed
+    assert installed("install", "cursor", "--no-model").returncode == 0
+    entry = home / ".cursor" / "mcp.json"
+    assert str(installed.path) in entry.read_text()
+    removed = _install(prefix, "--uninstall")
+    assert "Removed" in removed
+    assert not entry.exists()
     assert not list((prefix / "bin").iterdir())
 
 

@@ -88,7 +88,7 @@ def test_doctor_and_status_say_that_the_model_does_not_cover_a_language(cli: Cli
 
 
 def test_the_active_space_decides_which_model_recalls(cli: Cli, models_folder: Path) -> None:
-    """The default model is not on the machine, and what was switched to is."""
+    """The default model is not on the machine; the one that was switched to is."""
     named = f"folder:{model_folder(MINILM, models_folder)}"
     other = Cli(cli.home, {"RECOLLECT_MODELS": str(cli.home / "empty")})
     other("remember", CAR)
@@ -110,7 +110,7 @@ def test_the_active_space_decides_which_model_recalls(cli: Cli, models_folder: P
 
 
 @pytest.mark.slow
-def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
+def test_a_long_memory_does_not_keep_others_from_being_embedded(cli: Cli) -> None:
     """It is left to a worker, which the recall names."""
     cli("remember", "-", input="The harbour master keeps the tide tables. " * 2_300)
     for text in (CAR, "Anna Berg works at Initech"):
@@ -129,7 +129,7 @@ def test_a_long_memory_keeps_no_other_from_being_embedded(cli: Cli) -> None:
 
 
 def notes(numbers: range) -> str:
-    """What an export of another program may hold, one memory a line."""
+    """Return what another program may export, one memory per line."""
     lines = (json.dumps({"content": f"Crate {number} is at the harbour"}) for number in numbers)
     return "\n".join(lines)
 
@@ -164,7 +164,7 @@ def test_words_find_what_a_large_import_has_stored_so_far(cli: Cli, tmp_path: Pa
 
 
 def read_all(terminal: int) -> str:
-    """What a process wrote to its terminal until it ended."""
+    """Return what a process wrote to its terminal until it ended."""
     read = b""
     with suppress(OSError):  # the other end is closed
         while part := os.read(terminal, 65_536):
@@ -178,8 +178,8 @@ def test_what_is_missing_is_the_model_of_the_active_space(cli: Cli) -> None:
     cli("worker", "--local", "--once")
     other = Cli(cli.home, {"RECOLLECT_EMBEDDER": "mpnet"})
     assert texts(other.json("recall", QUERY)) == [CAR]
-    gone = {"RECOLLECT_EMBEDDER": "mpnet", "RECOLLECT_MODELS": str(cli.home / "empty")}
-    without = Cli(cli.home, gone)
+    unavailable = {"RECOLLECT_EMBEDDER": "mpnet", "RECOLLECT_MODELS": str(cli.home / "empty")}
+    without = Cli(cli.home, unavailable)
     assert without.json("recall", "automobile")["hint"] == WORDS_ONLY
     assert without.json("status")["stats"]["embedding"]["embedder"] == "minilm"
     (check,) = (each for each in without.json("doctor")["checks"] if each["name"] == "recall")
@@ -191,7 +191,7 @@ def test_what_is_missing_is_the_model_of_the_active_space(cli: Cli) -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "partial", "corrupt"])
 def test_without_a_whole_model_words_answer(cli: Cli, tmp_path: Path, damage: str) -> None:
-    """In an order that is exactly that of the words."""
+    """In exactly the order of a search by words."""
     for text in (CAR, "The car is red", "A red violin"):
         cli("remember", text)
     expected = texts(cli.json("recall", "red car", "--no-dense"))

@@ -12,6 +12,7 @@ import httpx
 import psycopg
 import pytest
 from tests.serving import Running, running
+from tests.waiting import wait_until
 
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
@@ -31,7 +32,7 @@ BACKGROUND = (
     "The violin hangs in the study",
     "Our lease for the flat ends in March",
 )
-# No word of it, nor a form of one, stands in any of the memories.
+# None of its words, in any form, is in any of the memories.
 QUERY = "Has a mechanic fixed her car?"
 NEW = "The accountant needs every invoice before Easter"
 NEW_QUERY = "when do bookkeeping documents go out"
@@ -44,12 +45,12 @@ def server(database_url: str, home_with_model: Path) -> Iterator[Running]:
 
 
 def work_off(server: Running) -> None:
-    """What the worker does, until nothing waits."""
+    """Do what the worker does, until nothing waits."""
     work = Worker(EmbeddingStep(require_embedding(server.server))).work_off()
     asyncio.run_coroutine_threadsafe(work, server.loop).result(timeout=120)
 
 
-def recalled(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+def recall(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
     # The model is read from the disk at its first use, which may take longer than a recall may.
     answer = client.post("recall", json={"query": query, **fields})
     assert answer.status_code == 200, answer.text
@@ -65,7 +66,7 @@ def store(client: httpx.Client, content: str, **fields: Any) -> str:
 
 
 def park(database_url: str, until: str) -> None:
-    """What the queue does with a text that has failed too often."""
+    """Park the text, as the queue does with one that has failed too often."""
     with psycopg.connect(database_url) as connection:
         connection.execute(
             "update embeddings set due_at = %s, last_error = 'it choked' where vector is null",
@@ -78,7 +79,7 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
 ) -> None:
     with server.client() as mine:
         mine.patch("settings", json={"deadline_ms": 60_000, "min_relevance": 0})
-        assert recalled(mine, QUERY)["legs"]["dense"]["status"] == "absent"
+        assert recall(mine, QUERY)["legs"]["dense"]["status"] == "absent"
         id = store(mine, CAR)
         for content in BACKGROUND:
             store(mine, content)
@@ -87,7 +88,7 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         work_off(server)
 
         # Found by meaning alone, and the explanation says so.
-        answer = recalled(mine, QUERY)
+        answer = recall(mine, QUERY)
         first = answer["hits"][0]
         assert first["memory"]["id"] == id
         assert list(first["explanation"]["legs"]) == ["dense"]
@@ -114,23 +115,39 @@ def test_a_paraphrase_with_no_shared_word_is_found_until_the_text_says_something
         # An edit makes the vector stale at once: the old meaning finds nothing, nor does the new.
         assert mine.patch(f"memories/{id}", json={"content": NEW}).status_code == 200
         for query in (QUERY, NEW_QUERY):
-            assert id not in [hit["memory"]["id"] for hit in recalled(mine, query)["hits"]]
+            assert id not in [hit["memory"]["id"] for hit in recall(mine, query)["hits"]]
         stale = mine.post("why", json={"id": id, "query": QUERY}).json()
         assert [reason["kind"] for reason in stale["kept_out"] if reason["leg"] == "dense"] == [
             "not_embedded"
         ]
         park(database_url, "infinity")
         parked = mine.post("why", json={"id": id, "query": QUERY}).json()
-        (told,) = (reason for reason in parked["kept_out"] if reason["leg"] == "dense")
-        assert (told["kind"], parked["legs"]["dense"]["parked"]) == ("parked", "it choked")
-        assert "it choked" in told["what"]
+        (dense,) = (reason for reason in parked["kept_out"] if reason["leg"] == "dense")
+        assert (dense["kind"], parked["legs"]["dense"]["parked"]) == ("parked", "it choked")
+        assert "it choked" in dense["what"]
         park(database_url, "now")
 
-        # Once the worker has been there, the new meaning does.
+        # Once the worker has run, the new meaning does.
         work_off(server)
-        assert recalled(mine, NEW_QUERY)["hits"][0]["memory"]["id"] == id
+        assert recall(mine, NEW_QUERY)["hits"][0]["memory"]["id"] == id
         old = mine.post("why", json={"id": id, "query": QUERY}).json()
         assert old["legs"]["dense"]["rank"] > 1
+
+
+@pytest.mark.parametrize("where", ["inside", "off"])
+def test_a_server_prepares_the_first_recall_when_it_starts(
+    database_url: str, home_with_model: Path, where: str
+) -> None:
+    def prepared() -> list[Path]:
+        return list(home_with_model.glob("background/*.f32"))
+
+    if where == "off":
+        with running(database_url, home_with_model) as first, first.client() as mine:
+            store(mine, CAR)
+            work_off(first)
+        assert not prepared()  # it had no vectors when it started
+    with running(database_url, home_with_model, worker=where):
+        assert wait_until(prepared)
 
 
 def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Running) -> None:
@@ -140,12 +157,12 @@ def test_sensitive_memories_and_other_owners_are_not_found_by_meaning(server: Ru
         store(theirs, CAR)
         store(mine, BACKGROUND[0])
         work_off(server)
-        assert id not in [hit["memory"]["id"] for hit in recalled(mine, QUERY)["hits"]]
+        assert id not in [hit["memory"]["id"] for hit in recall(mine, QUERY)["hits"]]
         why = mine.post("why", json={"id": id, "query": QUERY}).json()
         assert [reason["kind"] for reason in why["kept_out"] if reason["leg"] == "dense"] == [
             "sensitive"
         ]
-        assert recalled(mine, "automobile")["hits"][0]["memory"]["id"] == id
+        assert recall(mine, "automobile")["hits"][0]["memory"]["id"] == id
 
 
 def test_excluded_memories_take_no_place_and_weight_0_skips_a_leg(server: Running) -> None:
@@ -155,10 +172,10 @@ def test_excluded_memories_take_no_place_and_weight_0_skips_a_leg(server: Runnin
         second = store(mine, "The vehicle stands in the garage")
         work_off(server)
         only_meaning = {"weights": {"lexical": 0}, "limit": 1}
-        assert recalled(mine, QUERY, **only_meaning)["hits"][0]["memory"]["id"] == best
-        left = recalled(mine, QUERY, exclude=[best], **only_meaning)
+        assert recall(mine, QUERY, **only_meaning)["hits"][0]["memory"]["id"] == best
+        left = recall(mine, QUERY, exclude=[best], **only_meaning)
         assert [hit["memory"]["id"] for hit in left["hits"]] == [second]
-        skipped = recalled(mine, QUERY, weights={"dense": 0})
+        skipped = recall(mine, QUERY, weights={"dense": 0})
         assert (skipped["hits"], skipped["legs"]["dense"]["status"]) == ([], "skipped")
 
 

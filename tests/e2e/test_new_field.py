@@ -1,4 +1,4 @@
-"""A memory is defined once: what a new field takes, and where it is then found.
+"""A memory is defined once: what a new field needs, and where it then appears.
 
 The edits below are all that a copy of the sources gets: a line in the table of fields, and one in
 each place that decides something. The copy then runs both stores, REST, MCP, sync and exports.
@@ -44,7 +44,7 @@ EDITS: Final = (
     # What the page calls it.
     (NAMES, "  tags:", '  places: "Places",\n  tags:'),
 )
-# What a version of Postgres's schema takes besides: the view and the trigger name their columns.
+# What a migration of Postgres also needs: the view and the trigger name their columns.
 MIGRATION: Final = """
 alter table memories add column places text[] not null default '{}';
 alter table memory_versions add column places text[] not null default '{}';
@@ -70,7 +70,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def trigger(script: Path) -> str:
-    """The function that keeps versions, with the new column."""
+    """Return the function that stores versions, with the new column."""
     text = script.read_text()
     function = text[text.index(FUNCTION) :].partition("$$;")[0] + "$$;"
     return (

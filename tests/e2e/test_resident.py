@@ -72,7 +72,7 @@ class Session:
 
 @contextmanager
 def session(home: Path, **settings: str) -> Iterator[Session]:
-    """Nothing may be said on stderr."""
+    """Run a session, which must print nothing to stderr."""
     variables = {"RECOLLECT_WORKER": "inside", **UNHURRIED, **settings}
     process = subprocess.Popen(
         [*COMMAND, "mcp"],
@@ -98,7 +98,7 @@ def is_listening(home: Path) -> bool:
         return connection.connect_ex(socket_path(str(home))) == 0
 
 
-def embedded(home: Path) -> int:
+def count_embedded(home: Path) -> int:
     with closing(sqlite3.connect(home / "memories.db")) as connection:
         count = "SELECT count(*) FROM embeddings WHERE vector IS NOT NULL"
         (found,) = connection.execute(count).fetchone()
@@ -107,7 +107,7 @@ def embedded(home: Path) -> int:
 
 def wait_for_model(home: Path, memories: int) -> None:
     wait_until(lambda: is_listening(home))
-    wait_until(lambda: embedded(home) == memories)
+    wait_until(lambda: count_embedded(home) == memories)
 
 
 def hook(
@@ -118,7 +118,7 @@ def hook(
     called_in: str | None = None,
     **settings: str,
 ) -> str:
-    """What the hook prints, called in a folder with what else its event says."""
+    """Run the hook in a folder and return what it prints."""
     event = {"prompt": prompt, "cwd": cwd, "session_id": session_id}
     done = subprocess.run(
         [*COMMAND, "hook", "recall", "--text"],
@@ -132,8 +132,8 @@ def hook(
     return done.stdout.decode()
 
 
-def started_hook(home: Path, prompt: str, **settings: str) -> subprocess.Popen[bytes]:
-    """A hook that is watched while it runs."""
+def start_hook(home: Path, prompt: str, **settings: str) -> subprocess.Popen[bytes]:
+    """Start a hook that is watched while it runs."""
     process = subprocess.Popen(
         [*COMMAND, "hook", "recall", "--text"],
         stdin=subprocess.PIPE,
@@ -151,7 +151,7 @@ def last_log(home: Path) -> str:
 
 
 def processes_of(home: Path) -> list[int]:
-    """Every process that was started for this home, by its environment."""
+    """Return every process that was started for this home, by its environment."""
     mark = f"RECOLLECT_HOME={home}".encode()
     found = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -236,7 +236,7 @@ def test_another_session_takes_over_from_one_that_was_killed(home: Path) -> None
         first = stack.enter_context(session(home))
         wait_for_model(home, 3)
         second = stack.enter_context(session(home))
-        # The second asks the first, and holds nothing itself.
+        # The second asks the first, and loads no model itself.
         assert second.call("memory_recall", query=QUERY)["hits"][0]["memory"]["content"] == CAR
         assert "onnxruntime" not in Path(f"/proc/{second.process.pid}/maps").read_text()
         first.process.send_signal(signal.SIGKILL)
@@ -244,12 +244,12 @@ def test_another_session_takes_over_from_one_that_was_killed(home: Path) -> None
         wait_until(lambda: is_listening(home))
         assert CAR in hook(home)
         second.call("memory_store", content="The bicycle has a flat tyre")
-        wait_until(lambda: embedded(home) == 4)
+        wait_until(lambda: count_embedded(home) == 4)
 
 
 def test_the_socket_of_a_process_that_was_killed_is_replaced(home: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as gone:
-        gone.bind(socket_path(str(home)))
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(socket_path(str(home)))
     assert VIOLIN in hook(home, "Where is the violin in the study?")
     assert "by words" in last_log(home)
     with session(home):
@@ -263,7 +263,7 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
     with session(home) as mcp:
         wait_for_model(home, 3)
         mcp.process.send_signal(signal.SIGSTOP)
-        with started_hook(home, "Where is the violin in the study?", **UNHURRIED) as asking:
+        with start_hook(home, "Where is the violin in the study?", **UNHURRIED) as asking:
             wait_until(lambda: has_socket(asking.pid))
             mcp.process.kill()
             assert asking.stdout is not None
@@ -273,7 +273,7 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
 
 
 def has_socket(pid: int) -> bool:
-    """Whether a process has opened a socket; it can only be the question's."""
+    """Whether a process has opened a socket; it can only be that of the query."""
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # it was just closed
             if str(link.readlink()).startswith("socket:"):
@@ -353,7 +353,7 @@ def test_an_answer_that_comes_while_the_hook_searches_by_words_is_printed(home: 
     with session(home) as mcp:
         wait_for_model(home, 3)
         mcp.process.send_signal(signal.SIGSTOP)
-        with started_hook(home, QUERY, RECOLLECT_HOOK_BUDGET_MS="20000") as asking:
+        with start_hook(home, QUERY, RECOLLECT_HOOK_BUDGET_MS="20000") as asking:
             wait_until(lambda: "_sqlite3" in Path(f"/proc/{asking.pid}/maps").read_text())
             mcp.process.send_signal(signal.SIGCONT)
             assert asking.stdout is not None
@@ -404,16 +404,16 @@ def test_a_relative_folder_is_that_of_the_hook_not_of_the_session(
 
 @pytest.mark.slow
 def test_a_hook_in_a_folder_that_was_removed_is_answered(home: Path, tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
+    folder = tmp_path / "gone"
+    folder.mkdir()
     with session(home):
         wait_for_model(home, 3)
-        script = f'rmdir "{gone}"; exec "$@"'
+        script = f'rmdir "{folder}"; exec "$@"'
         done = subprocess.run(
             ["sh", "-c", script, "sh", *COMMAND, "hook", "recall", "--text"],
             input=json.dumps({"prompt": QUERY, "cwd": str(tmp_path)}).encode(),
             capture_output=True,
-            cwd=gone,
+            cwd=folder,
             env=environment(RECOLLECT_HOME=str(home), **UNHURRIED),
             check=True,
         )
@@ -436,7 +436,7 @@ def test_hostile_events_do_not_hold_up_the_session(home: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("reply", sample([b"\n", b'{"hits": []}\n', b"cut off"]))
-def test_an_answer_that_is_none_leaves_words(home: Path, reply: bytes) -> None:
+def test_an_invalid_answer_leaves_words(home: Path, reply: bytes) -> None:
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(socket_path(str(home)))
         other.listen()
@@ -512,7 +512,7 @@ def test_a_session_holds_the_model_without_a_call_once_there_is_a_store(
 
 
 @pytest.mark.slow
-def test_no_embedder_keeps_to_words_beside_a_process_that_holds_a_model(home: Path) -> None:
+def test_no_embedder_keeps_to_words_next_to_a_process_that_holds_a_model(home: Path) -> None:
     words = Cli(home, {"RECOLLECT_EMBEDDER": "none"})
     question = "is the violin or the soup in the study at noon?"
     expected = [hit["memory"]["id"] for hit in words.json("recall", question)["hits"]]
@@ -534,7 +534,7 @@ def test_two_sessions_and_a_worker_embed_every_memory(home: Path) -> None:
     with session(home), session(home):
         Cli(home)("import", "-", input="\n".join(lines))
         Cli(home).process("worker", "--local", "--once")
-        wait_until(lambda: embedded(home) == 63)
+        wait_until(lambda: count_embedded(home) == 63)
 
 
 def test_a_store_from_before_is_embedded_in_the_background(home_with_model: Path) -> None:
@@ -573,7 +573,7 @@ def test_without_its_server_a_client_answers_by_meaning(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_home_that_takes_no_lock_and_no_socket(home: Path) -> None:
+def test_a_session_works_in_a_home_without_lock_and_socket(home: Path) -> None:
     """As one that cannot be written: the session recalls by meaning for itself."""
     (home / "recall.lock").mkdir()
     Path(socket_path(str(home))).mkdir()

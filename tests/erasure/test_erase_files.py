@@ -1,4 +1,4 @@
-"""On a Postgres of our own the bytes go, too; on another one it is said that they stay."""
+"""On our own Postgres the bytes are erased, too; for an external one the report says they stay."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def embedded(installation: Path, open_folder: Path) -> Iterator[EmbeddedPostgres
     shutil.rmtree(home)
 
 
-def holding(folder: Path) -> set[bytes]:
-    """Which of the words stand anywhere in the files below a folder."""
+def find_words(folder: Path) -> set[bytes]:
+    """Return the words that occur anywhere in the files below a folder."""
     files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
     return {word for word in WORDS if any(word in data for data in files)}
 
@@ -52,11 +52,11 @@ async def test_no_file_of_our_own_cluster_holds_the_text(embedded: EmbeddedPostg
         await store.replace(memory(1, "the cormorant " * 20, version=2), based_on=edited.version)
         with psycopg.connect(embedded.start(), autocommit=True) as other:
             other.execute("analyze")
-        assert holding(data) == set(WORDS)
+        assert find_words(data) == set(WORDS)
         report = await erase_owner(store, store.eraser, OWNER)
         assert (report.remains, report.unsearched) == ((), "")
         assert "the files of the cluster" in report.searched
-        assert holding(data) == set()
+        assert find_words(data) == set()
         assert await store.get("bob", memory(99).id) is not None
 
 
@@ -73,9 +73,9 @@ async def test_an_owner_leaves_the_files_to_the_operator(embedded: EmbeddedPostg
             assert other.execute(written).fetchone() == before
         assert (report.erased.memories, report.remains) == (len(TEXTS), ())
         assert "recollect erase --server" in report.unsearched
-        assert holding(data) == {b"elderflower"}
+        assert find_words(data) == {b"elderflower"}
         await erase_owner(store, store.eraser, OWNER)
-        assert holding(data) == set()
+        assert find_words(data) == set()
 
 
 def back_up(embedded: EmbeddedPostgres, folder: Path) -> Backup:
@@ -94,7 +94,7 @@ def open_store(embedded: EmbeddedPostgres) -> PostgresStore:
 
 
 async def fill_and_erase(store: PostgresStore, embedded: EmbeddedPostgres, folder: Path) -> Backup:
-    """Erased after the backup was made: all that have one of the words."""
+    """Back up, then erase every memory that has one of the words."""
     kept = memory(99, "an abandoned windjammer", owner="bob")
     await fill(store, *(memory(n, text) for n, text in enumerate(TEXTS, 1)), kept)
     backup = await asyncio.to_thread(back_up, embedded, folder)
@@ -111,25 +111,25 @@ async def test_what_a_restore_brings_back_leaves_the_files_again(
     *,
     is_running: bool,
 ) -> None:
-    """Before a running server answers the next request, and else before it starts."""
+    """Before a running server answers the next request, or before it starts."""
     data = embedded.folder / "data"
     async with open_store(embedded) as store:
         backup = await fill_and_erase(store, embedded, tmp_path)
         if is_running:
             await asyncio.to_thread(restore, embedded, backup)
-            assert holding(data) == {b"elderflower"}
+            assert find_words(data) == {b"elderflower"}
             assert await store.keys.find_key(b"no key") is None
-            assert holding(data) == set()
+            assert find_words(data) == set()
             assert "40 memories erased since the backup were erased again" in caplog.text
     if not is_running:
         await asyncio.to_thread(restore, embedded, backup)
-        assert holding(data) == {b"elderflower"}
+        assert find_words(data) == {b"elderflower"}
         async with open_store(embedded) as store:
             assert str(store.reapplied) == (
                 "the database is a restored backup: 40 memories erased since the backup were "
                 "erased again; the text of these memories was removed from the database's files"
             )
-            assert holding(data) == set()
+            assert find_words(data) == set()
     async with open_store(embedded) as store:
         assert store.reapplied is None
         assert await listed(store) == []
@@ -158,9 +158,9 @@ async def test_cleaning_that_is_interrupted_is_done_with_the_next_start(
             asking = asyncio.create_task(store.keys.find_key(b"no key"))
             await wait_until_async(is_waiting)
             assert asking.cancel()
-    assert holding(data) == {b"elderflower"}
+    assert find_words(data) == {b"elderflower"}
     async with open_store(embedded):
-        assert holding(data) == set()
+        assert find_words(data) == set()
 
 
 async def test_restore_says_what_it_removed(embedded: EmbeddedPostgres, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_restore_says_what_it_removed(embedded: EmbeddedPostgres, tmp_path
     done = await asyncio.to_thread(operator.json, "restore", str(tmp_path), "--replace")
     assert "40 memories erased since the backup were erased again" in done["notes"][0]
     assert "was removed from the database's files" in done["notes"][0]
-    assert holding(embedded.folder / "data") == set()
+    assert find_words(embedded.folder / "data") == set()
 
 
 async def test_a_text_left_in_a_file_is_found(embedded: EmbeddedPostgres) -> None:
@@ -189,6 +189,6 @@ def test_erase_on_external_postgres_reports_what_stays(tmp_path: Path, database_
     shown = operator("erase", "--owner", "ada", "--server", "--yes")
     assert shown.exit_code == 0
     last = shown.stdout.splitlines()[-1]
-    for told in ("still hold the bytes", "vacuum full", "pg_switch_wal()", "backups"):
-        assert told in last
+    for part in ("still hold the bytes", "vacuum full", "pg_switch_wal()", "backups"):
+        assert part in last
     assert operator.json("erase", "--owner", "ada", "--server", "--yes")["unsearched"] in last

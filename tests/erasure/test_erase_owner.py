@@ -1,4 +1,4 @@
-"""Everything of an owner goes, nothing of another does, and the search would have found it."""
+"""Everything of an owner is erased, nothing of another, and the search would find leftovers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ THEIRS = memory(50, "harbour fees rose in September", owner="bob")
 
 
 @asynccontextmanager
-async def opened(
+async def open_store(
     kind: str, tmp_path: Path, url: str
 ) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
     if kind == "sqlite":
@@ -60,7 +60,7 @@ kinds = pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 async def test_erase_owner_removes_everything(
     kind: str, tmp_path: Path, database_url: str, *, with_another: bool
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE, *([THEIRS] if with_another else []))
         would = await erase_owner(store, eraser, OWNER, dry_run=True)
         assert would.erased.memories == 4
@@ -81,11 +81,11 @@ async def test_erase_owner_removes_everything(
 async def test_the_search_finds_what_was_not_erased(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE)
         marks = marks_of(MINE)
         _, remains = await eraser.remains(marks)
-        # Live memories are not an owner's remains, so texts of theirs are nobody's business.
+        # Live memories are not an owner's remains, so their texts must not be reported.
         assert {remain.where for remain in remains} >= {"memories.id"}
 
 
@@ -93,7 +93,7 @@ async def test_the_search_finds_what_was_not_erased(
 async def test_erasure_search_covers_unknown_tables(
     kind: str, tmp_path: Path, database_url: str
 ) -> None:
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, *MINE)
         values = (str(MINE[0].id), json.dumps({"said": MINE[1].content}))
         if kind == "sqlite":
@@ -114,10 +114,10 @@ async def test_erasure_search_covers_unknown_tables(
 async def test_former_texts_links_and_concepts_go_too(
     kind: str, way: str, tmp_path: Path, database_url: str
 ) -> None:
-    """What was said before an edit, what was linked, and what was mended by hand in the graph."""
+    """The text before an edit, links, and manual corrections of the graph."""
     first = memory(1, "the lighthouse keeper Zebulon Quill drinks elderflower")
     second = memory(2, "Zeb Quill moved to Marblehead", links=(Link("supersedes", first.id),))
-    async with opened(kind, tmp_path, database_url) as (store, eraser):
+    async with open_store(kind, tmp_path, database_url) as (store, eraser):
         await fill(store, first, second)
         if isinstance(store, PostgresStore):
             await read_all(store)
@@ -135,14 +135,14 @@ async def test_former_texts_links_and_concepts_go_too(
         if kind == "postgres":
             assert {"concept_names.name", "concepts.name", "memory_concepts.memory_id"} <= before
         if way == "each":
-            for one in (first, second):
-                await store.erase(OWNER, one.id)
+            for each in (first, second):
+                await store.erase(OWNER, each.id)
         assert (await erase_owner(store, eraser, OWNER)).remains == ()
         assert (await eraser.remains(marks))[1] == []
 
 
 async def test_words_left_in_the_index_are_found(tmp_path: Path) -> None:
-    async with opened("sqlite", tmp_path, "") as (store, eraser):
+    async with open_store("sqlite", tmp_path, "") as (store, eraser):
         await fill(store, *MINE)
         with closing(sqlite3.connect(tmp_path / "memories.db")) as other, other:
             other.execute("DROP TRIGGER unindex_erased")
@@ -228,7 +228,7 @@ def test_owner_erases_own_memories_over_the_api(tmp_path: Path, database_url: st
 
 
 def test_a_guess_finds_nothing_of_another_owner(tmp_path: Path, database_url: str) -> None:
-    """Neither in his former versions, nor in the values that the planner keeps of them."""
+    """Neither in their former versions, nor in the values that the planner keeps of them."""
     text = "the vault opens with xylophone"
     with (
         running(database_url, tmp_path / "server") as server,

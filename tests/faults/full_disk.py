@@ -1,7 +1,7 @@
-"""A store on a file system without room: run by `test_sqlite_full.py` in a process of its own,
-which alone sees the file system.
+"""A store on a full file system: `test_sqlite_full.py` runs this in a process of its own, which
+alone sees the file system.
 
-The store is large enough that SQLite's cache (2 MB) does not hold what an erasure changes.
+The store is so large that what an erasure changes does not fit into SQLite's cache (2 MB).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def erase_all(path: Path) -> dict[str, Any]:
     return {"erased": done.memories}
 
 
-async def erase_beside_another(path: Path) -> dict[str, Any]:
+async def erase_while_shared(path: Path) -> dict[str, Any]:
     with closing(sqlite3.connect(path)) as other:
         other.execute("SELECT 1 FROM memories").fetchone()
         fill_disk(path)
@@ -144,7 +144,7 @@ async def erase_into_the_log(path: Path) -> dict[str, Any]:
 
 
 def _grow_log(writer: sqlite3.Connection) -> None:
-    """As large as the file, which then has no free page."""
+    """Grow the log to the size of the file, which then has no free page."""
     writer.execute("VACUUM")
     writer.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
 
@@ -174,8 +174,8 @@ def holds(path: Path) -> bool:
     return path.exists() and RARE.encode() in path.read_bytes()
 
 
-def look(path: Path) -> dict[str, Any]:
-    """What is in the file, read without the program."""
+def read_directly(path: Path) -> dict[str, Any]:
+    """Report what is in the file, read without Recollect."""
     with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as reader:
         (memories,) = reader.execute("SELECT count(*) FROM memories").fetchone()
         (sound,) = reader.execute("PRAGMA integrity_check").fetchone()
@@ -186,7 +186,7 @@ CASES: Final = (
     erase_at_once,
     erase_while_open,
     erase_all,
-    erase_beside_another,
+    erase_while_shared,
     erase_with_failing_writes,
     erase_into_the_log,
     erase_until_killed,
@@ -206,7 +206,7 @@ def main(store: str, folder: str, name: str, *arguments: str) -> None:
     }
     done = asyncio.run(cases[name](path, *arguments))
     sizes = {"before": size_of(Path(store)), "after": size_of(path)}
-    sys.stdout.write(json.dumps({**look(path), **sizes, **done}))
+    sys.stdout.write(json.dumps({**read_directly(path), **sizes, **done}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Interrupts the vectors' methods at a step, in a worker or a command that is to fail there."""
+"""Interrupt methods of the vectors at a step, in a worker or command that is to fail there."""
 
 from __future__ import annotations
 

@@ -27,19 +27,19 @@ def configure_stores() -> None:
     def configured(self: PostgresStore, url: str, **options: Any) -> None:
         real(self, url, **{**options, "timeouts": timeouts, "limits": limits})
 
-    PostgresStore.__init__ = configured  # type: ignore[method-assign]  # the command makes its own
+    PostgresStore.__init__ = configured  # type: ignore[method-assign]  # the command creates its own
 
 
 def run(step: tuple[str, str] | None, *arguments: str) -> None:
-    """Run a command. What it prints goes to stderr, and that it has come to the step to stdout."""
+    """Run a command. Its output goes to stderr; stdout announces that it reached the step."""
     answers = os.dup(1)
     os.dup2(2, 1)
     configure_stores()
     if step is not None:
 
-        def tell() -> None:
+        def announce() -> None:
             os.write(answers, json.dumps(step[0]).encode() + b"\n")
 
-        stop_at(*step, tell)
+        stop_at(*step, announce)
     sys.argv = ["recollect", *arguments]
     main()

@@ -95,8 +95,8 @@ def test_a_locked_database(cli: Cli) -> None:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Root may write anything: for a while this process is somebody else. That one may be unable to
-    read the Python itself, so whatever runs here has run before, and has nothing left to import.
+    """Run as another user for a while, since root may write anything. That user may be unable to
+    read Python's own files, so whatever runs here must have run before, with nothing to import.
     """
     if os.geteuid() != 0:
         yield
@@ -127,7 +127,7 @@ def test_a_read_only_database(open_folder: Path, mode: int) -> None:
     assert "RECOLLECT_HOME" in error["remedy"]
 
 
-def test_doctor_on_a_database_that_cannot_be_opened_tells_nobody_to_replace_it(
+def test_doctor_does_not_advise_to_replace_a_database_that_cannot_be_opened(
     open_folder: Path,
 ) -> None:
     cli = Cli(open_folder / "closed-cli")
@@ -136,8 +136,8 @@ def test_doctor_on_a_database_that_cannot_be_opened_tells_nobody_to_replace_it(
     (cli.home / "memories.db").chmod(0o000)
     cli.home.chmod(0o755)
     with ordinary_user():
-        told = cli("doctor", "--json")
-    checks = {check["name"]: check for check in json.loads(told.stdout)["checks"]}
+        result = cli("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["local store"]["status"] == "fail"
     assert "cannot be opened" in checks["local store"]["detail"]
     assert "backup" not in checks["local store"]["remedy"]

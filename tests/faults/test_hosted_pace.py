@@ -1,6 +1,6 @@
-"""A hosted model that is slow gets its work done, and one that is busy is left alone.
+"""A slow hosted model gets its work done, and a busy one is left alone.
 
-The HTTP server is real, its time is the test's own: it says how long it takes.
+The HTTP server is real, the time is simulated: the server sets how long a request takes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from recollect.usecases.workers.embed import Embedded, EmbeddingContext, OnEmbed
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
 
-FINE = Spoiled()  # by nothing
+FINE = Spoiled()  # a correct answer
 TEXTS = {UUID(int=place): f"text {place}" for place in range(50)}
 
 
 @dataclass
 class Timed(InMemoryQueue):
-    """A queue that knows how long what was claimed is in hand; waiting for work passes time."""
+    """A queue that knows how long claims are held; waiting for work advances the time."""
 
     loop: AdvancingClock = field(default_factory=AdvancingClock)
     claimed_at: float = 0.0
@@ -71,8 +71,8 @@ class Timed(InMemoryQueue):
 
 
 @dataclass
-class One:
-    """Implements `Embedders`, of which there is one."""
+class SingleEmbedder:
+    """Implements `Embedders` with a single model."""
 
     model: HostedEmbedder
 
@@ -88,7 +88,7 @@ async def working(
         COMPATIBLE, egress="local", model="x", dimension=8, base_url=server.base_url
     ) as model:
         queue = Timed(dict(TEXTS), loop=loop)
-        context = EmbeddingContext(queue, One(model), "x")
+        context = EmbeddingContext(queue, SingleEmbedder(model), "x")
         yield queue, Worker(EmbeddingStep(context, tell), sleep=queue.pass_by, now=loop.time), model
 
 
@@ -102,7 +102,7 @@ async def working(
     ],
 )
 def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) -> None:
-    """It takes these seconds for each text; requests of those sizes were given up."""
+    """It takes `seconds` per text; requests of the sizes `in_vain` time out."""
     gave_up: list[int] = []
 
     async def run(loop: AdvancingClock) -> list[float]:
@@ -124,35 +124,37 @@ def test_a_slow_server_gets_its_work_done(seconds: float, in_vain: list[int]) ->
         in_hand = run_advancing(run)
     assert gave_up == in_vain
     assert max(in_hand) <= Timeouts().lease - 10.0
-    sent = [text for one in server.requests for text in one.body["input"] if text != "recollect"]
+    sent = [
+        text for request in server.requests for text in request.body["input"] if text != "recollect"
+    ]
     assert len(sent) == len(TEXTS) + sum(in_vain)
 
 
 def test_a_service_that_asks_to_be_left_alone_is_left_alone() -> None:
-    """By the next round, by the probe and by queries; and afterwards the work goes on."""
+    """By the next round, by the probe and by queries; afterwards the work continues."""
     troubles: list[BackoffEvent] = []
-    came: list[float] = []
+    arrivals: list[float] = []
 
     async def run(loop: AdvancingClock) -> None:
         in_trouble, all_kept = asyncio.Event(), asyncio.Event()
-        kept = 0
+        embedded = 0
 
         def tell(note: Embedded | BackoffEvent) -> None:
-            nonlocal kept
+            nonlocal embedded
             if isinstance(note, BackoffEvent):
                 troubles.append(note)
                 in_trouble.set()
             else:
-                kept += note.kept
-                if kept == len(TEXTS):
+                embedded += note.kept
+                if embedded == len(TEXTS):
                     all_kept.set()
 
         def busy(_: Request) -> Fault:
-            came.append(loop.time())
+            arrivals.append(loop.time())
             return Status(429, (("Retry-After", "600"),))
 
         def ready(_: Request) -> Fault:
-            came.append(loop.time())
+            arrivals.append(loop.time())
             return FINE
 
         server.misbehave(ready, busy, *[ready] * 100)
@@ -169,4 +171,4 @@ def test_a_service_that_asks_to_be_left_alone_is_left_alone() -> None:
     with Loopback("compatible") as server:
         run_advancing(run)
     assert [trouble.seconds for trouble in troubles] == [600]
-    assert came[2] - came[1] >= 600
+    assert arrivals[2] - arrivals[1] >= 600

@@ -1,4 +1,4 @@
-"""Recall by a whole server whose hosted model is away: it answers by words, and says what is
+"""Recall on a complete server whose hosted model is down: it answers by words, and says what is
 missing and why.
 
 The HTTP servers, Postgres and the time that a query waits are real.
@@ -21,7 +21,7 @@ DEADLINE_MS = 60_000  # on a busy machine no other leg may be late
 FACT = "sparrows build their nests in May"
 
 
-def recalled(client: httpx.Client) -> dict[str, Any]:
+def recall(client: httpx.Client) -> dict[str, Any]:
     answer = client.post("recall", json={"query": "sparrows", "explain": True})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -30,21 +30,21 @@ def recalled(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def told(client: httpx.Client, reason: str) -> dict[str, Any]:
-    """The first recall that says so: on a busy machine a query may be given up before that."""
+def wait_for_reason(client: httpx.Client, reason: str) -> dict[str, Any]:
+    """Return the first recall with this reason: on a busy machine a query may time out earlier."""
 
-    def found() -> dict[str, Any] | None:
-        one = recalled(client)
-        return one if reason in (one["legs"]["dense"]["note"] or "") else None
+    def recall_with_reason() -> dict[str, Any] | None:
+        answer = recall(client)
+        return answer if reason in (answer["legs"]["dense"]["note"] or "") else None
 
-    one = wait_until(found)
-    assert one is not None
-    return one
+    answer = wait_until(recall_with_reason)
+    assert answer is not None
+    return answer
 
 
 @contextmanager
 def served(database_url: str, home: Path) -> Iterator[tuple[Loopback, httpx.Client]]:
-    """A hosted model, and a client of a server that has embedded a memory with it."""
+    """Start a hosted model, and a client of a server that has embedded a memory with it."""
     with Loopback("compatible") as hosted:
         options: dict[str, Any] = {
             "embedder": "compatible/x@8",
@@ -72,22 +72,20 @@ def test_recall_answers_by_words_and_says_what_is_missing(
 ) -> None:
     with served(database_url, tmp_path) as (hosted, client):
         hosted.misbehave(*[fault] * 100)
-        found = told(client, reason)
+        found = wait_for_reason(client, reason)
         assert found["degraded"] == ["dense"]
         assert found["legs"]["dense"]["status"] == "failed"
 
 
-def test_a_service_that_asks_for_silence_is_sent_no_query(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_a_service_that_asks_to_wait_is_sent_no_query(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as (hosted, client):
         hosted.misbehave(*[Status(429, (("Retry-After", "9999"),))] * 100)
-        told(client, "status 429")
+        wait_for_reason(client, "status 429")
         sent = len(hosted.requests)
-        found = recalled(client)
+        found = recall(client)
         assert found["degraded"] == ["dense"]
         assert "asked to wait another" in found["legs"]["dense"]["note"]
-        # Nor is it sent a memory; it waits, and the figures say for what.
+        # It is sent no memory either: the memory waits, and the figures say for what.
         assert client.post("memories", json={"content": "a new one"}).is_success
         wait_until(lambda: client.get("stats").json()["embedding"]["last_error"])
         assert len(hosted.requests) == sent

@@ -22,7 +22,7 @@ from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
-# Searches, then tries to embed what waits, as somebody who may only read.
+# Searches, then tries to embed what waits, as a user who may only read.
 READER = """
 import asyncio, os, sys
 from pathlib import Path
@@ -62,7 +62,7 @@ async def test_a_full_disk_keeps_vectors_out_and_loses_nothing(tmp_path: Path) -
         await limit_pages(store, 2)
         with pytest.raises(StoreFull):
             await Worker(step).work_off()
-        await catch_up([step])  # nor does a command fail for it
+        await catch_up([step])  # a command does not fail because of it
         assert len(await search(store, "harbour")) == 30
 
         def allow(writer: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Long texts are bounded or analyzed in threads: the event loop goes on to answer everyone else."""
+"""Long texts are bounded or analyzed in threads: the event loop keeps answering other requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.core.sync.model import PROTOCOL
 
 WORDS = 10_000
 LONG = " ".join(f"word{number}" for number in range(WORDS))
-# A short text takes a few hundred; each word of a long one, several.
+# A short text takes a few hundred calls; a long one, several per word.
 MAX_CALLS = 5_000
 _ANALYSIS = ("/core/text/", "/core/privacy/", "/core/recall/", "/core/graph/")
 
@@ -31,7 +31,7 @@ def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="module")
 def client(server: Running) -> Iterator[httpx.Client]:
-    """Of an owner who has long memories."""
+    """Return a client of an owner with long memories."""
     with server.client() as client:
         for number in range(3):
             stored = client.post("memories", json={"content": f"{number} {LONG}"})
@@ -40,8 +40,8 @@ def client(server: Running) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def counted_calls(server: Running) -> Iterator[Counter[str]]:
-    """How often functions that analyze texts are called by the event loop itself."""
+def count_calls(server: Running) -> Iterator[Counter[str]]:
+    """Count the calls of functions that analyze texts, on the thread of the event loop."""
     calls: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _: Any) -> None:
@@ -133,7 +133,7 @@ def push(client: httpx.Client) -> httpx.Response:
 def test_the_event_loop_does_not_analyze_long_texts(
     server: Running, client: httpx.Client, ask: Callable[[httpx.Client], httpx.Response]
 ) -> None:
-    with counted_calls(server) as calls:
+    with count_calls(server) as calls:
         answer = ask(client)
     assert answer.is_success, answer.text
     assert calls.total() < MAX_CALLS, calls.most_common(5)

@@ -28,7 +28,7 @@ from recollect.core.memory.memory import Scope
 
 pytestmark = pytest.mark.anyio
 
-# Does one thing, stops at a step, says so, and waits to be killed.
+# Does one thing, stops at a step, reports it, and waits to be killed.
 CHILD = """
 import asyncio, sys
 from dataclasses import replace
@@ -252,7 +252,9 @@ async def test_writes_are_kept_while_qdrant_fails(
             await vectors.drain()
         assert await vectors.unsent() == await vectors.unsent(OWNER) == 2
         qdrant.is_failing = False
-        assert await nearest(vectors, space) == ids(1, 2), "what is not sent yet is compared"
+        assert await nearest(vectors, space) == ids(1, 2), (
+            "vectors that are not sent yet are compared"
+        )
         await drain(vectors)
         assert known_to(qdrant) == ids(1, 2)
         assert "has 2 vectors" in await vectors.describe()
@@ -260,7 +262,7 @@ async def test_writes_are_kept_while_qdrant_fails(
         await connect("http://127.0.0.1:9", None).version()
 
 
-async def test_hits_that_postgres_does_not_confirm_are_made_up_for(
+async def test_hits_that_postgres_does_not_confirm_are_replaced(
     database_url: str, qdrant: QdrantServer, engine: Qdrant
 ) -> None:
     """Qdrant still has vectors of memories that are gone, and more than were fetched at first."""

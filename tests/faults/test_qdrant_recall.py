@@ -1,4 +1,4 @@
-"""Recall by a whole server that searches its vectors in Qdrant, with and without it."""
+"""Recall on a complete server that searches its vectors in Qdrant, while Qdrant is up or down."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def qdrant(tmp_path: Path) -> Iterator[QdrantServer]:
 
 @pytest.fixture
 def options(qdrant: QdrantServer) -> Iterator[dict[str, Any]]:
-    """What a server needs to search in this Qdrant."""
+    """Return the options of a server that searches in this Qdrant."""
     with Loopback("compatible") as hosted:
         yield {
             "embedder": "compatible/x@8",

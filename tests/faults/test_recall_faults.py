@@ -1,4 +1,4 @@
-"""What a whole server answers to recalls when Postgres goes away under them, or has no pgvector."""
+"""Recalls on a complete server while Postgres goes away, or without pgvector."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from recollect.core.recall.request import LEGS
 
 TEXTS = {f"sparrows fly by day {number}" for number in range(5)}
 QUERY = {"query": "sparrows"}
-# Generous, for a busy machine; what matters is that it is kept when nobody answers any more.
+# Generous, for a busy machine; what matters is that it holds when Postgres no longer answers.
 DEADLINE = 30.0
-# Together they need fewer connections than the server has, so that none is turned away as too many.
-ASKING = 3
+# Together they need fewer connections than the server has, so that none is refused.
+CLIENTS = 3
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def serving_both_legs(url: str, home: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-def is_whole(answer: httpx.Response) -> bool:
+def is_complete(answer: httpx.Response) -> bool:
     found = answer.json()
     if not answer.is_success or found["degraded"]:
         return False
@@ -63,11 +63,11 @@ def is_whole(answer: httpx.Response) -> bool:
 
 
 def wait_for_all(client: httpx.Client) -> None:
-    wait_until(lambda: is_whole(client.post("recall", json=QUERY)))
+    wait_until(lambda: is_complete(client.post("recall", json=QUERY)))
 
 
 def check_honest(answer: httpx.Response) -> None:
-    """A whole answer, one that names the legs it lacks, or the advice to try again."""
+    """Accept a complete answer, one that names the legs it lacks, or the advice to try again."""
     if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
         assert int(answer.headers["Retry-After"]) > 0
         assert answer.json()["remedy"]
@@ -77,13 +77,13 @@ def check_honest(answer: httpx.Response) -> None:
         assert {*found["degraded"]} < {*LEGS}
         assert {hit["memory"]["content"] for hit in found["hits"]} <= TEXTS
     else:
-        assert is_whole(answer)
+        assert is_complete(answer)
 
 
-def recalled_during(
+def recall_during(
     client: httpx.Client, disturb: Callable[[], None]
 ) -> list[tuple[httpx.Response, float]]:
-    """The answers to recalls that were under way, and how long each took."""
+    """Return the answers to recalls that were under way, and how long each took."""
     over = Event()
 
     def recall_on() -> list[tuple[httpx.Response, float]]:
@@ -93,13 +93,13 @@ def recalled_during(
             answers.append((client.post("recall", json=QUERY), time.monotonic() - asked))
         return answers
 
-    with ThreadPoolExecutor(ASKING) as pool:
-        asking = [pool.submit(recall_on) for _ in range(ASKING)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        asking = [pool.submit(recall_on) for _ in range(CLIENTS)]
         try:
             disturb()
         finally:
             over.set()
-    return [answer for one in asking for answer in one.result()]
+    return [answer for future in asking for answer in future.result()]
 
 
 def check_all(answers: list[tuple[httpx.Response, float]]) -> None:
@@ -109,7 +109,7 @@ def check_all(answers: list[tuple[httpx.Response, float]]) -> None:
         assert took < DEADLINE + Timeouts().acquire
 
 
-def test_recalls_survive_that_their_backends_are_ended(
+def test_recalls_survive_terminated_backends(
     database_url: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
@@ -124,7 +124,7 @@ def test_recalls_survive_that_their_backends_are_ended(
                 )
 
     with serving_both_legs(database_url, tmp_path) as client:
-        check_all(recalled_during(client, end_all))
+        check_all(recall_during(client, end_all))
         wait_for_all(client)
 
 
@@ -140,7 +140,7 @@ def test_recalls_survive_a_restart_of_postgres(open_folder: Path) -> None:
                 check_unavailable(client.post("recall", json=QUERY))
                 assert embedded.start() == url
 
-            check_all(recalled_during(client, restart))
+            check_all(recall_during(client, restart))
             wait_for_all(client)
     finally:
         embedded.stop()
@@ -154,7 +154,7 @@ def test_without_pgvector_recall_goes_by_words_and_says_what_is_missing(
     embedder: str,
     degraded: list[str],
 ) -> None:
-    """`none` says that recall by meaning is not wanted: then nothing is missing."""
+    """`none` means that recall by meaning is switched off: then nothing is missing."""
     cluster.without_vectors(empty_database_url)
     with (
         structlog.testing.capture_logs() as lines,
@@ -165,15 +165,15 @@ def test_without_pgvector_recall_goes_by_words_and_says_what_is_missing(
         found = client.post("recall", json=QUERY).json()
         assert [hit["memory"]["content"] for hit in found["hits"]] == ["sparrows fly"]
         assert found["degraded"] == degraded
-        told = client.post("recall", json={**QUERY, "explain": True}).json()["legs"]["dense"]
-        assert told["status"] == ("failed" if degraded else "absent")
-        assert ("create extension vector" in (told["note"] or "")) == bool(degraded)
+        leg = client.post("recall", json={**QUERY, "explain": True}).json()["legs"]["dense"]
+        assert leg["status"] == ("failed" if degraded else "absent")
+        assert ("create extension vector" in (leg["note"] or "")) == bool(degraded)
         then = {**QUERY, "as_of": "2100-01-01T00:00:00Z"}
         assert client.post("recall", json=then).json()["degraded"] == []
         # By meaning alone there is no answer, and an empty one would say that nothing is known.
         alone = client.post("recall", json={**QUERY, "weights": {"lexical": 0}})
         assert not alone.is_success
         assert alone.json()["remedy"]
-    # The worker that fills the concept graph runs all the same: nobody is told that there is none.
-    said = [line["event"] for line in lines if "pgvector" in line.get("reason", "")]
-    assert said == (["no recall by meaning"] if degraded else [])
+    # The worker that fills the concept graph runs all the same, and the log reports none missing.
+    events = [line["event"] for line in lines if "pgvector" in line.get("reason", "")]
+    assert events == (["no recall by meaning"] if degraded else [])

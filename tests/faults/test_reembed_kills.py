@@ -42,7 +42,7 @@ pytestmark = pytest.mark.anyio
 A, B, C = (f"compatible/{letter}@8" for letter in "abc")
 COUNT = BATCH + 8  # two batches: a space can be half full
 
-# A method of the vectors, and whether it is killed before, after or inside the transaction of it.
+# A method of the vectors, and whether the kill is before it, after it or inside its transaction.
 Step = tuple[str, str]
 BEFORE_THE_SWITCH: dict[str, Step] = {
     "switching": ("activate", "inside"),
@@ -67,7 +67,7 @@ run(json.loads(sys.argv[1]), *sys.argv[2:])
 
 @dataclass(frozen=True)
 class Commands:
-    """Runs the command on a database in processes that stop where they are told to."""
+    """Runs the command on a database in processes that stop at a given step."""
 
     settings: dict[str, str]
 
@@ -79,7 +79,7 @@ class Commands:
 
     @contextmanager
     def killing(self, *run: str, step: Step | None = None) -> Iterator[subprocess.Popen[bytes]]:
-        """A command that is killed when this is left."""
+        """Run a command that is killed on leaving the context."""
         with subprocess.Popen(
             program(STOPPING, json.dumps(step), *run),
             stdout=subprocess.PIPE,
@@ -110,15 +110,15 @@ def commands(database_url: str, server: Loopback, tmp_path: Path) -> Commands:
 
 @dataclass(frozen=True)
 class House:
-    """A database on which the model was changed once already: from A to B."""
+    """A database on which the model was changed once, from A to B."""
 
     database_url: str
     server: Loopback
     context: EmbeddingContext
     store: PostgresStore
 
-    def standing(self) -> dict[str, str]:
-        """How each space stands; of no other is anything left."""
+    def space_states(self) -> dict[str, str]:
+        """Return the state of each space, after checking that nothing is left of others."""
         with psycopg.connect(self.database_url) as connection:
             found = connection.execute(
                 "select embedder, case when is_former then 'former' else state end, id from spaces"
@@ -132,9 +132,9 @@ class House:
         assert {int(name.split("_")[2]) for (name,) in indexes} <= known
         return {embedder: state for embedder, state, _ in found}
 
-    async def recalled_by(self) -> str:
-        """The one model that a recall asked; it must have found every memory."""
-        # A leg of its own, as in a new process: it has not guessed yet which model it will be.
+    async def recall_model(self) -> str:
+        """Return the one model that a recall used; the recall must find every memory."""
+        # A new leg, as in a new process: it has not chosen its model yet.
         assert self.store.vectors is not None
         leg = dense_leg(self.store.vectors, self.context.embedders)
         legs: dict[LegName, Leg] = {"dense": leg}
@@ -165,7 +165,7 @@ async def changed_once(database_url: str, server: Loopback) -> AsyncIterator[Hou
         await Worker(EmbeddingStep(context)).work_off()
         await reembed.reembed(context, B)
         house = House(database_url, server, context, store)
-        assert house.standing() == {A: "former", B: "active"}
+        assert house.space_states() == {A: "former", B: "active"}
         yield house
 
 
@@ -183,7 +183,7 @@ async def test_a_killed_change_is_finished_by_the_same_command(
 ) -> None:
     async def test(house: House) -> None:
         commands.kill("reembed", "--model", C, step={**BEFORE_THE_SWITCH, **AFTER_THE_SWITCH}[step])
-        assert await house.recalled_by() == (B if step in BEFORE_THE_SWITCH else C)
+        assert await house.recall_model() == (B if step in BEFORE_THE_SWITCH else C)
         await finish(house)
 
     await in_a_house(database_url, server, test)
@@ -191,17 +191,17 @@ async def test_a_killed_change_is_finished_by_the_same_command(
 
 async def finish(house: House) -> None:
     await reembed.reembed(house.context, C)
-    assert house.standing() == {B: "former", C: "active"}
-    assert await house.recalled_by() == C
+    assert house.space_states() == {B: "former", C: "active"}
+    assert await house.recall_model() == C
     await reembed.rollback(house.context)
-    assert house.standing() == {B: "active", C: "former"}
-    assert await house.recalled_by() == B
+    assert house.space_states() == {B: "active", C: "former"}
+    assert await house.recall_model() == B
 
 
 async def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_command(
     database_url: str, server: Loopback, commands: Commands
 ) -> None:
-    """A writer that does not end holds up the build, which outlives the command."""
+    """An open write transaction blocks the build, which outlives the command."""
 
     async def test(house: House) -> None:
         with psycopg.connect(database_url) as writer:
@@ -215,8 +215,8 @@ async def test_a_change_killed_while_its_index_is_built_is_finished_by_the_same_
                     " where datname = current_database() and index_relid <> 0"
                 )
                 wait_until(lambda: looking.execute(building).fetchone() is not None)
-            assert house.standing() == {A: "former", B: "active", C: "filling"}
-            assert await house.recalled_by() == B
+            assert house.space_states() == {A: "former", B: "active", C: "filling"}
+            assert await house.recall_model() == B
         await finish(house)
 
     await in_a_house(database_url, server, test)
@@ -231,11 +231,11 @@ async def test_a_change_killed_before_its_switch_is_cancelled_and_the_way_back_i
         with pytest.raises(Conflict, match="is under way"):
             await reembed.rollback(house.context)
         commands.kill("reembed", "--cancel", step=("drop_indexes", "before"))
-        assert house.standing() == {A: "former", B: "active", C: "retired"}
-        assert await house.recalled_by() == B
+        assert house.space_states() == {A: "former", B: "active", C: "retired"}
+        assert await house.recall_model() == B
         await reembed.rollback(house.context)
-        assert house.standing() == {A: "active", B: "former"}
-        assert await house.recalled_by() == A
+        assert house.space_states() == {A: "active", B: "former"}
+        assert await house.recall_model() == A
 
     await in_a_house(database_url, server, test)
 
@@ -246,10 +246,10 @@ async def test_a_change_killed_after_its_switch_leads_back_to_the_model_before(
 ) -> None:
     async def test(house: House) -> None:
         commands.kill("reembed", "--model", C, step=AFTER_THE_SWITCH[step])
-        assert house.standing() == {A: "retired", B: "former", C: "active"}
+        assert house.space_states() == {A: "retired", B: "former", C: "active"}
         await reembed.rollback(house.context)
-        assert house.standing() == {B: "active", C: "former"}
-        assert await house.recalled_by() == B
+        assert house.space_states() == {B: "active", C: "former"}
+        assert await house.recall_model() == B
 
     await in_a_house(database_url, server, test)
 
@@ -260,12 +260,12 @@ async def test_a_killed_way_back_is_finished_by_the_same_command_or_cancelled(
 ) -> None:
     async def test(house: House) -> None:
         commands.kill("reembed", "--rollback", step=BEFORE_THE_SWITCH[step])
-        assert await house.recalled_by() == B
+        assert await house.recall_model() == B
         if step == "opened":
             await reembed.cancel(house.context)
-            assert house.standing() == {A: "former", B: "active"}
+            assert house.space_states() == {A: "former", B: "active"}
         await reembed.rollback(house.context)
-        assert house.standing() == {A: "active", B: "former"}
-        assert await house.recalled_by() == A
+        assert house.space_states() == {A: "active", B: "former"}
+        assert await house.recall_model() == A
 
     await in_a_house(database_url, server, test)

@@ -40,9 +40,9 @@ class Balancer:
                     if client.get("health/ready").status_code != 200:
                         continue
                 except httpx.TransportError:
-                    continue  # it has ended: its turn in the list is over
+                    continue  # it has ended, and is still in the list
                 # On a busy machine it may have ended since. Nothing was sent then, and the next
-                # one is asked, as by any balancer.
+                # server is tried, as any balancer does.
                 with suppress(httpx.ConnectError):
                     return client.request(method, path, json=body).status_code
         return 0
@@ -106,8 +106,8 @@ def test_servers_are_replaced_without_a_failed_request(database_url: str, tmp_pa
                     done = len(statuses)
                     wait_until(lambda: len(statuses) > done + 20)
                     is_over.set()
-                    for one in working:
-                        one.result()
+                    for future in working:
+                        future.result()
         finally:
             is_over.set()
     assert set(statuses) == {200, 201}
@@ -120,10 +120,10 @@ def test_servers_are_replaced_without_a_failed_request(database_url: str, tmp_pa
 
 
 def test_a_migration_does_not_queue_others_behind_it(empty_database_url: str) -> None:
-    """It waits for a table that is in use, gives way, and is done once the table is free."""
+    """It waits for a table that is in use, gives way, and completes once the table is free."""
     migrate(empty_database_url)
     with psycopg.connect(empty_database_url) as reader, ThreadPoolExecutor(1) as pool:
-        # What a later migration would alter; here the table that says which one is next.
+        # A table that a later migration would alter; here the one with the schema version.
         reader.execute("delete from schema_revisions where revision = '0001v'")
         reader.execute("lock table schema_revisions in access exclusive mode")
         migrating = pool.submit(migrate, empty_database_url)

@@ -33,11 +33,11 @@ SERVE = (*COMMAND, "serve")
 END = "Stop with Ctrl-C.\n"
 
 
-def test_postgres_gone_in_the_middle_of_requests_is_told_and_survived(
+def test_postgres_gone_in_the_middle_of_requests_is_reported_and_survived(
     database_url: str, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Every backend is ended again and again while requests run: each is answered, an
-    acknowledged memory is there afterwards, and no restart is needed.
+    """Every backend is terminated again and again while requests run: each request is answered,
+    acknowledged memories exist afterwards, and no restart is needed.
     """
     with running(database_url, tmp_path) as up, up.client() as client:
         name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
@@ -45,7 +45,7 @@ def test_postgres_gone_in_the_middle_of_requests_is_told_and_survived(
         def end_all() -> None:
             with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
                 # Waits, up to a minute, until each is gone: the last ones must not end later, in
-                # the middle of what is asked below.
+                # the middle of the requests below.
                 admin.execute(
                     "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
                     " where datname = %s",
@@ -59,14 +59,14 @@ def test_postgres_gone_in_the_middle_of_requests_is_told_and_survived(
             writing = [pool.submit(remember, number) for number in range(60)]
             for _ in range(6):
                 end_all()
-            answers = [one.result() for one in writing]
+            answers = [future.result() for future in writing]
         for answer in answers:
             assert answer.status_code in (201, 503), answer.text
             if answer.status_code == 503:
                 check_unavailable(answer)
-        acknowledged = {one.json()["content"] for one in answers if one.status_code == 201}
-        kept = client.get("memories", params={"limit": 100}).json()["memories"]
-        assert acknowledged <= {memory["content"] for memory in kept}
+        acknowledged = {answer.json()["content"] for answer in answers if answer.status_code == 201}
+        stored = client.get("memories", params={"limit": 100}).json()["memories"]
+        assert acknowledged <= {memory["content"] for memory in stored}
         assert remember(99).status_code == 201
 
 
@@ -75,7 +75,7 @@ def postmaster(home: Path) -> int | None:
 
 
 def was_stopped(home: Path) -> bool:
-    """A server that crashed leaves its pid file."""
+    """Return whether it stopped cleanly: a server that crashed leaves its pid file."""
     return (home / "postgres" / "data").exists() and not (
         home / "postgres" / "data" / "postmaster.pid"
     ).exists()
@@ -106,8 +106,8 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(open_folder: Path
                 ("POST", "recall", {"query": "harbour"}),
             ]
             with ThreadPoolExecutor(len(asked)) as pool:
-                refused = [pool.submit(client.request, *one[:2], json=one[2]) for one in asked]
-            for answer in (one.result() for one in refused):
+                refused = [pool.submit(client.request, *call[:2], json=call[2]) for call in asked]
+            for answer in (future.result() for future in refused):
                 assert answer.status_code == 503, answer.text
                 check_unavailable(answer)
             assert client.get("health/live").status_code == 200
@@ -120,10 +120,10 @@ def test_a_postgres_that_stops_and_comes_back_needs_no_restart(open_folder: Path
         embedded.stop()
 
 
-def test_a_fault_of_our_own_is_answered_without_its_text(
+def test_an_internal_error_is_answered_without_its_text(
     database_url: str, tmp_path: Path, log_shown: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler that raises what nobody expected, on the real app."""
+    """A handler of the real app raises an unexpected error."""
     from recollect.shells.api.app import create_app
 
     with running(database_url, tmp_path) as up:
@@ -160,8 +160,8 @@ def log_of(ready_file: Path) -> Path:
 def serving(
     database_url: str | None, home: Path, ready_file: Path, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """`recollect serve` as a process, when it says that it is ready. Its log goes to a file: a pipe
-    that nobody reads is full after some hundred requests, and would stop it.
+    """Run `recollect serve` as a process, and wait until it is ready. Its log goes to a file: an
+    unread pipe is full after some hundred requests, and would block it.
     """
     variables = os.environ | {
         "RECOLLECT_HOME": str(home),
@@ -274,7 +274,7 @@ def test_serve_stops_its_embedded_postgres_with_itself(open_folder: Path) -> Non
     assert process.returncode == 0
     assert was_stopped(home)
 
-    # A signal that comes while it still starts is obeyed when nothing can be left behind.
+    # A signal during the start takes effect once nothing can be left behind.
     variables = os.environ | {"RECOLLECT_HOME": str(home), "RECOLLECT_PORT": "0"}
     early = subprocess.Popen(
         SERVE, env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -299,9 +299,9 @@ def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path)
     ):
         acknowledged = []
         for number in range(2):
-            kept = client.post("memories", json={"content": f"before {number}"})
-            assert kept.status_code == 201
-            acknowledged.append(kept.json()["id"])
+            stored = client.post("memories", json={"content": f"before {number}"})
+            assert stored.status_code == 201
+            acknowledged.append(stored.json()["id"])
             killed = postmaster(home)
             assert killed is not None
             os.kill(killed, signal.SIGKILL)
@@ -309,10 +309,10 @@ def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path)
             until = time.monotonic() + SECONDS
             while not restarted:
                 assert time.monotonic() < until, "it was not started again"
-                # Asked before the request: an orphan of the killed server may answer one, too.
+                # Checked before the request: an orphan of the killed server may still answer it.
                 restarted = postmaster(home) not in (killed, None)
                 answer = client.post("memories", json={"content": f"after {number}"})
-                if answer.status_code in (200, 201):  # again, where an answer was lost
+                if answer.status_code in (200, 201):  # 200 repeats a write whose answer was lost
                     acknowledged.append(answer.json()["id"])
                 else:
                     assert answer.status_code == 503
@@ -327,8 +327,8 @@ def test_an_embedded_postgres_that_is_killed_is_started_again(open_folder: Path)
 
 
 def test_serve_names_a_port_in_use_with_a_remedy(database_url: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
         variables = os.environ | {
             "RECOLLECT_HOME": str(tmp_path),
             "RECOLLECT_PORT": port,
@@ -336,13 +336,13 @@ def test_serve_names_a_port_in_use_with_a_remedy(database_url: str, tmp_path: Pa
         }
         run = subprocess.run(SERVE, env=variables, capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode != 0
-    told = " ".join(run.stderr.split())
-    assert f"port {port} of 127.0.0.1 is in use by another program" in told
-    assert "RECOLLECT_PORT" in told
+    message = " ".join(run.stderr.split())
+    assert f"port {port} of 127.0.0.1 is in use by another program" in message
+    assert "RECOLLECT_PORT" in message
     assert "Traceback" not in run.stderr
 
 
-def test_a_ready_file_that_cannot_be_written_is_told_with_its_remedy(
+def test_a_ready_file_that_cannot_be_written_is_reported_with_its_remedy(
     database_url: str, tmp_path: Path
 ) -> None:
     variables = os.environ | {
@@ -362,7 +362,7 @@ def test_a_ready_file_that_cannot_be_written_is_told_with_its_remedy(
     assert "→ Name a file in a folder that exists" in run.stderr
 
 
-def test_what_a_killed_server_left_of_its_ready_file_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_partial_ready_file_of_a_killed_server_is_replaced(tmp_path: Path) -> None:
     """In a container the next server often has the same process id."""
     (tmp_path / f".ready.json.{os.getpid()}").write_text("half a fi")
     write_private(tmp_path / "ready.json", "{}")

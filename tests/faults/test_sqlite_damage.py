@@ -53,7 +53,7 @@ async def test_a_damaged_file(tmp_path: Path) -> None:
 
 
 async def test_a_zeroed_page_is_refused_wherever_it_is(tmp_path: Path) -> None:
-    """Also where nothing reads it now; a page that holds nothing may be zeros."""
+    """Even where nothing reads it now; a page without content may be zeros."""
     path = tmp_path / "memories.db"
     texts = ["the harbour " + "x" * 7000, *(f"the harbour {number}" for number in range(60))]
     async with SqliteStore(path) as store:
@@ -74,9 +74,9 @@ async def test_a_zeroed_page_is_refused_wherever_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         overwrite(path, sound)
         (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-    # Beside free pages, those of the reserve hold nothing but zeros.
+    # Apart from free pages, only those of the reserve may be zeros.
     assert len(refusals) >= pages - free - 8
-    assert all("damaged" in str(one) and ".recover" in one.remedy for one in refusals)
+    assert all("damaged" in str(error) and ".recover" in error.remedy for error in refusals)
 
 
 async def _contents(store: SqliteStore) -> object:

@@ -23,7 +23,7 @@ from recollect.core.errors import StoreBusy, StoreFull, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
-# Stores `count` memories and says each one's id as soon as it is acknowledged.
+# Stores `count` memories and prints each id as soon as it is acknowledged.
 WRITER = """
 import asyncio, os, sys
 from datetime import UTC, datetime
@@ -46,8 +46,8 @@ async def main(path, count):
 asyncio.run(main(*sys.argv[1:]))
 """
 
-# Reads, then tries to write, as somebody who may not: root first becomes nobody, for permissions
-# do not bind root.
+# Reads, then tries to write without permission. Permissions do not bind root, so root first
+# becomes the user `nobody`.
 READER = """
 import asyncio, os, sys
 from datetime import UTC, datetime
@@ -146,7 +146,7 @@ async def test_a_file_that_may_only_be_read(open_folder: Path) -> None:
 
 
 async def limit_pages(store: SqliteStore, more: int) -> None:
-    """Let the file grow by so many pages."""
+    """Let the file grow by `more` pages."""
 
     def work(writer: sqlite3.Connection) -> None:
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
@@ -166,7 +166,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         assert {type(outcome) for outcome in refused} == {StoreFull}
         assert isinstance(refused[0], StoreFull)
         assert str(tmp_path) in refused[0].remedy
-        stored = [one.id for one, outcome in zip(long, outcomes, strict=True) if outcome is None]
+        stored = [text.id for text, outcome in zip(long, outcomes, strict=True) if outcome is None]
         assert stored
         assert set(await listed(store)) == {UUID(int=1), *stored}
         await store.erase(OWNER, UUID(int=2))
@@ -182,7 +182,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
 async def test_erasing_needs_no_room(
     tmp_path: Path, room: int, text: str, *, is_synced: bool
 ) -> None:
-    """Whatever the limit, the file is filled to it, and then emptied memory by memory."""
+    """Whatever the limit, the file is filled up to it, and then emptied memory by memory."""
     path = tmp_path / "memories.db"
     stored: list[UUID] = []
     async with SqliteStore(path) as store:
@@ -195,7 +195,7 @@ async def test_erasing_needs_no_room(
             stored.append(UUID(int=number))
         assert 0 < len(stored) < 1999
         if is_synced:
-            await store.threads.writer.run(_forget_what_waits)
+            await store.threads.writer.run(_mark_all_synced)
         for place, id in enumerate(stored):
             await limit_pages(store, 0)
             assert await store.erase(OWNER, id), f"{place} of {len(stored)}"
@@ -207,8 +207,8 @@ async def test_erasing_needs_no_room(
     assert b"ighthouse" not in path.read_bytes()
 
 
-def _forget_what_waits(writer: sqlite3.Connection) -> None:
-    """As if the server had everything: each erasure then leaves a row in the outbox."""
+def _mark_all_synced(writer: sqlite3.Connection) -> None:
+    """Mark everything as synced: each erasure then leaves a row in the outbox."""
     (most,) = writer.execute("PRAGMA max_page_count").fetchone()
     writer.execute("PRAGMA max_page_count = 100000").fetchone()
     writer.execute(
@@ -242,8 +242,8 @@ def remove(path: Path) -> None:
         file.unlink()
 
 
-async def test_a_file_removed_while_in_use_is_made_again(tmp_path: Path) -> None:
-    """What is acknowledged afterwards is on the disk, not in a file that has no name any more."""
+async def test_a_file_removed_while_in_use_is_created_again(tmp_path: Path) -> None:
+    """What is acknowledged afterwards is on disk, not in an unlinked file."""
     path = tmp_path / "memories.db"
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
@@ -260,7 +260,7 @@ async def test_a_file_removed_while_in_use_is_made_again(tmp_path: Path) -> None
     assert_sound(path)
 
 
-async def test_a_file_replaced_while_in_use_is_taken_up(tmp_path: Path) -> None:
+async def test_a_file_replaced_while_in_use_is_picked_up(tmp_path: Path) -> None:
     path, backup = tmp_path / "memories.db", tmp_path / "backup.db"
     async with SqliteStore(backup) as store:
         await store.add(memory(1, "the harbour"))
@@ -309,7 +309,7 @@ async def test_a_writer_killed_in_the_middle_loses_nothing_acknowledged(tmp_path
 
 
 async def test_several_processes_writing_at_once(tmp_path: Path) -> None:
-    """From the very first moment: each finds no file, and one of them makes it."""
+    """From the very start: each finds no file, and one of them creates it."""
     path = tmp_path / "home" / "memories.db"
     writers = [python(WRITER, str(path), "40") for _ in range(5)]
     outputs = [writer.communicate() for writer in writers]
@@ -349,7 +349,7 @@ def test_has_tables_sees_tables_that_another_process_creates_meanwhile(
 def test_create_tables_waits_for_another_writer(
     tmp_path: Path,
 ) -> None:
-    """SQLite itself would refuse at once."""
+    """SQLite itself would fail at once."""
     path = tmp_path / "memories.db"
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as ours,

@@ -1,4 +1,4 @@
-"""A disk without room for SQLite's files beside the database: reads go on, and erasing works."""
+"""A disk without room for SQLite's auxiliary files: reads go on, and erasing works."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_memory_of_a_large_store_is_erased_on_a_full_disk(
     large: Path, tmp_path: Path, case: str
 ) -> None:
-    """By a process that opens the store then, and by one that has it open."""
+    """By a process that opens the store afterwards, and by one that already has it open."""
     done = on_a_full_disk(large, tmp_path, case)
     assert done["erased"] is True
     assert done["memories"] == MEMORIES - 1
@@ -78,7 +78,7 @@ def test_a_memory_of_a_large_store_is_erased_on_a_full_disk(
 
 @pytest.mark.slow
 def test_an_owner_of_a_large_store_is_erased_on_a_full_disk(large: Path, tmp_path: Path) -> None:
-    """The disk gets the room back, and the store is then used as ever."""
+    """The space is freed, and the store then works as before."""
     done = on_a_full_disk(large, tmp_path, "erase_all")
     assert done["erased"] == MEMORIES
     assert done["memories"] == 1, "stored afterwards"
@@ -89,7 +89,7 @@ def test_an_owner_of_a_large_store_is_erased_on_a_full_disk(large: Path, tmp_pat
 
 @pytest.mark.slow
 def test_a_store_that_others_use_is_not_rewritten(large: Path, tmp_path: Path) -> None:
-    done = on_a_full_disk(large, tmp_path, "erase_beside_another")
+    done = on_a_full_disk(large, tmp_path, "erase_while_shared")
     assert "Nothing was erased. Stop the other programs" in done["remedy"]
     assert done["memories"] == MEMORIES
     assert done["is_sound"] is True
@@ -100,7 +100,7 @@ def test_a_store_that_others_use_is_not_rewritten(large: Path, tmp_path: Path) -
 def test_a_failing_write_leaves_the_store_as_it_was(
     large: Path, tmp_path: Path, room: float
 ) -> None:
-    """Some file systems need room even to overwrite. Here only a part of the file may be."""
+    """Some file systems need room even to overwrite. Here only part of the file can be written."""
     done = on_a_full_disk(large, tmp_path, "erase_with_failing_writes", str(room))
     assert done["refused"] == "StoreFull"
     assert done["memories"] == MEMORIES
@@ -117,7 +117,7 @@ def test_a_killed_erasure_leaves_a_copy(large: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_log_that_cannot_be_emptied_is_reported(large: Path, tmp_path: Path) -> None:
-    """The log had room for the erasure, and the file has none to take it over."""
+    """The log had room for the erasure, but the file has none to take it over."""
     done = on_a_full_disk(large, tmp_path, "erase_into_the_log")
     assert "the memories are erased" in done["refused"]
     assert done["holds_text"] is True

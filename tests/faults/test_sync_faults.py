@@ -1,4 +1,4 @@
-"""Sync when the network, Postgres or the disk fails: nothing lost, nothing twice, it goes on."""
+"""Sync when the network, Postgres or the disk fails: nothing is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REQUESTS = 80
 async def test_a_network_that_drops_delays_truncates_and_repeats(
     database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two clients write, change and erase all the while; in the end both have all of it, once."""
+    """Two clients write, change and erase throughout; in the end both have everything, once."""
     with running(database_url, tmp_path / "server") as up:
         port = int(up.url.rpartition(":")[2])
         key = up.new_key()
@@ -60,8 +60,10 @@ async def test_a_network_that_drops_delays_truncates_and_repeats(
             network.is_good = True
             await settle(one, two)
             for client in (one, two):
-                got = {str(id): one.content for id, one in (await client.listed()).items()}
-                assert got == expected
+                contents = {
+                    str(id): memory.content for id, memory in (await client.listed()).items()
+                }
+                assert contents == expected
                 assert await client.revisions() == {}
             assert (await one.remote.stats()).memories == len(expected)
         with capsys.disabled():
@@ -76,18 +78,18 @@ async def test_connections_to_postgres_end_in_the_middle(
 
     def end_all() -> None:
         with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
-            # Waits until each is gone: the last ones must not end when all is to come to rest.
+            # Waits until each is gone: the last ones must not end while the clients settle.
             admin.execute(
                 "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = %s",
                 [name],
             )
 
     with running(database_url, tmp_path / "server") as up:
-        await _interrupted(up, tmp_path, end_all, times=3)
+        await _sync_while_interrupted(up, tmp_path, end_all, times=3)
 
 
 async def test_postgres_restarts_in_the_middle(open_folder: Path, tmp_path: Path) -> None:
-    """A real one stops, which breaks off what it is doing, and comes up at the same place."""
+    """A real server stops, which aborts its work, and starts again at the same address."""
     home = open_folder / "restarting"
     embedded = EmbeddedPostgres(home)
     url = embedded.start()
@@ -98,15 +100,15 @@ async def test_postgres_restarts_in_the_middle(open_folder: Path, tmp_path: Path
 
     try:
         with running(url, home) as up:
-            await _interrupted(up, tmp_path, restart, times=2)
+            await _sync_while_interrupted(up, tmp_path, restart, times=2)
     finally:
         embedded.stop()
 
 
-async def _interrupted(
+async def _sync_while_interrupted(
     up: Running, folder: Path, interrupt: Callable[[], None], *, times: int
 ) -> None:
-    """One client writes, and both sync while Postgres is interrupted; in the end both have all."""
+    """Write on one client and sync both while Postgres is interrupted; in the end both have all."""
     key = up.new_key()
     async with AsyncExitStack() as stack:
         one, two = [
@@ -131,7 +133,9 @@ async def _interrupted(
         assert len(await two.all()) == 8 * times
 
 
-async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_path: Path) -> None:
+async def test_a_full_disk_on_a_client_stops_nothing_for_good(
+    database_url: str, tmp_path: Path
+) -> None:
     """What cannot be stored is not acknowledged; a page that does not fit is read again later."""
     with running(database_url, tmp_path / "server") as up:
         key = up.new_key()
@@ -160,7 +164,7 @@ async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_pa
             done = [one.service.remember(draft) for draft in drafts]
             outcomes = await asyncio.gather(*done, return_exceptions=True)
             refused = [outcome for outcome in outcomes if isinstance(outcome, StoreFull)]
-            kept = len(drafts) - len(refused)
+            stored = len(drafts) - len(refused)
             assert refused
             before = await one.sync_store.cursor()
             with pytest.raises(StoreFull):
@@ -169,7 +173,7 @@ async def test_a_full_disk_here_stops_nothing_for_good(database_url: str, tmp_pa
             await limit(1_000_000)
             await settle(one, two)
             assert await one.all() == await two.all()
-            assert len(await one.all()) == 31 + kept
+            assert len(await one.all()) == 31 + stored
 
 
 async def test_a_store_that_was_replaced_does_not_mix_owners(

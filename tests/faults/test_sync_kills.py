@@ -37,30 +37,30 @@ TOKEN = re.compile(r"zqp\w+")
 
 @dataclass
 class Children:
-    """Processes that are started and killed, and what they say."""
+    """Processes that are started and killed, and what they report."""
 
     _lines: BinaryIO
     _to_lines: int
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
     stored: set[str] = field(default_factory=set)
     over: set[str] = field(default_factory=set)
-    said: Counter[str] = field(default_factory=Counter)
+    reported: Counter[str] = field(default_factory=Counter)
 
     def hear(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self._lines.readline())
-        assert "failed" not in said, said
-        self.said.update(said.keys())
-        if "stored" in said:
-            self.stored.add(said["stored"])
-        if said.get("over"):
-            # Whether or not the write that was tried over it is acknowledged.
-            self.over.add(said["over"])
-        return said
+        line: dict[str, Any] = json.loads(self._lines.readline())
+        assert "failed" not in line, line
+        self.reported.update(line.keys())
+        if "stored" in line:
+            self.stored.add(line["stored"])
+        if line.get("over"):
+            # Whether or not the write that replaces it is acknowledged.
+            self.over.add(line["over"])
+        return line
 
     def hear_of(self, name: str) -> Any:
-        while name not in (said := self.hear()):
+        while name not in (line := self.hear()):
             pass
-        return said[name]
+        return line[name]
 
     def start(self, run: str, **what: object) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -76,7 +76,7 @@ class Children:
         process.kill()
         process.wait()
         self.running.remove(process)
-        # A line after all that it said.
+        # This line follows all that the process reported.
         with subprocess.Popen(["echo", '{"ended": true}'], stdout=self._to_lines):
             self.hear_of("ended")
 
@@ -119,31 +119,33 @@ class House:
 def house(database_url: str, tmp_path: Path) -> Iterator[House]:
     with running(database_url, tmp_path / "server") as up:
         key = up.new_key("kills")
-    # Bound, and never listening: the port is given to nobody else while no server has it.
-    with socket.socket() as kept:
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        kept.bind(("127.0.0.1", 0))
-        yield House(database_url, tmp_path / "server", kept.getsockname()[1], key)
+    # Bound, but never listening: no other process gets the port while no server has it.
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield House(database_url, tmp_path / "server", reserved.getsockname()[1], key)
 
 
 async def check(house: House, homes: list[Path], children: Children) -> None:
-    """Everybody in one place again: all that was acknowledged is current or a kept revision."""
+    """Sync all, then check that every acknowledged write is current or in a stored revision."""
     clients = [Client(home, house.url, house.key) for home in homes]
     for client in clients:
         await client.open()
     try:
         await settle(*clients)
         everything = [await client.all() for client in clients]
-        assert all(one == everything[0] for one in everything)
-        found = {token for one in everything[0].values() for token in TOKEN.findall(one.content)}
+        assert all(memories == everything[0] for memories in everything)
+        found = {
+            token for memory in everything[0].values() for token in TOKEN.findall(memory.content)
+        }
         for client in clients:
-            for one in (await client.revisions()).values():
-                found |= set(TOKEN.findall(str(one.fields)))
+            for revision in (await client.revisions()).values():
+                found |= set(TOKEN.findall(str(revision.fields)))
         lost = children.stored - children.over - found
         assert lost == set()
         there = await clients[0].remote.stats()
         assert there.memories == len(everything[0])
-        contents = [one.content for one in everything[0].values()]
+        contents = [memory.content for memory in everything[0].values()]
         assert len(contents) == len(set(contents))
     finally:
         for client in clients:
@@ -210,7 +212,7 @@ async def test_two_agents_and_the_command_line_write_at_once(house: House, tmp_p
             assert result.returncode == 0, result.stderr
             assert result.stderr == b""
             children.stored.add(f"zqpcli{number}")
-        while children.said["done"] < 2:
+        while children.reported["done"] < 2:
             children.hear()
         for agent in agents:
             children.kill(agent)

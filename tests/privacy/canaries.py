@@ -1,7 +1,7 @@
-"""Texts that must never be seen elsewhere, and how to look for them.
+"""Texts that must never leak, and how to detect them.
 
-A canary is one made-up word, so that it is found by words like any other; whoever looks for it also
-looks for the forms in which text travels.
+A canary is one made-up word, so that a search finds it like any other; the detection also covers
+the encodings in which text travels.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ BIRD = "zyxcanarywqvbirdkjh"
 
 
 def canary(name: str) -> str:
-    """One word that tells where it was let out."""
+    """Return one word that names where it was released."""
     return BIRD + name
 
 
 def _in_base64(offset: int) -> bytes:
-    """Its base64 behind so many bytes: the part that does not depend on its neighbours."""
+    """Return its base64 after `offset` bytes: the part that does not depend on its neighbours."""
     encoded = base64.b64encode(bytes(offset) + BIRD.encode())
     return encoded[-(-offset * 8 // 6) : (offset + len(BIRD)) * 8 // 6]
 
@@ -28,7 +28,7 @@ _EXACT = tuple(_in_base64(offset) for offset in range(3))
 
 
 def birds_in(text: bytes | bytearray | str) -> list[bytes]:
-    """Where a canary is seen, with a little of what stands around it; empty when it is not."""
+    """Return the surroundings of every canary in a text; empty if there is none."""
     seen = text.encode() if isinstance(text, str) else bytes(text)
     places = [seen.lower().find(form) for form in _ANY_CASE]
     places += [seen.find(form) for form in _EXACT]
@@ -37,14 +37,16 @@ def birds_in(text: bytes | bytearray | str) -> list[bytes]:
 
 @dataclass
 class Aviary:
-    """What was seen at each way out, kept until the end of a test."""
+    """Records the output of every channel until the end of a test."""
 
     seen: dict[str, bytes] = field(default_factory=dict)
 
-    def keep(self, way_out: str, text: bytes | bytearray | str) -> None:
+    def record(self, channel: str, text: bytes | bytearray | str) -> None:
         new = text.encode() if isinstance(text, str) else bytes(text)
-        self.seen[way_out] = self.seen.get(way_out, b"") + new
+        self.seen[channel] = self.seen.get(channel, b"") + new
 
     def check(self) -> None:
-        escaped = {way: birds for way, text in self.seen.items() if (birds := birds_in(text))}
+        escaped = {
+            channel: birds for channel, text in self.seen.items() if (birds := birds_in(text))
+        }
         assert not escaped, escaped

@@ -1,4 +1,4 @@
-"""The look-out itself: a canary is seen in every form, and nothing else is."""
+"""The detector itself: a canary is seen in every encoding, and nothing else is."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_other_text_is_left_alone() -> None:
 
 def test_aviary_names_the_leak() -> None:
     aviary = Aviary()
-    aviary.keep("log", "all is well")
+    aviary.record("log", "all is well")
     aviary.check()
-    aviary.keep("log", TEXT)
+    aviary.record("log", TEXT)
     with pytest.raises(AssertionError, match="log"):
         aviary.check()

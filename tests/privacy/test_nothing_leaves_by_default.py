@@ -1,5 +1,5 @@
-"""RECOLLECT_EGRESS=local is the default: with it no hosted service is reached by any way, and each
-place where somebody would look says why.
+"""RECOLLECT_EGRESS=local is the default: with it no hosted service is contacted in any way, and
+every place that a user would check says why.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ async def test_hosted_models_are_refused_by_default(
 async def test_hosted_egress_goes_through_the_watched_proxy(
     provider: str, watched: Loopback, tmp_path: Path
 ) -> None:
-    """Otherwise the silence above would prove nothing."""
+    """Otherwise the test above would prove nothing."""
     settings = load(home=tmp_path, egress="hosted", **SETTINGS)
 
     async with catalogue(settings, lambda _step, _share: None) as embedders:
@@ -145,8 +145,8 @@ def test_the_doctor_says_when_it_is_open(tmp_path: Path) -> None:
 def test_the_runtime_of_the_models_reports_nothing(
     home_with_model: Path, tmp_path: Path, real_processes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """onnxruntime first gives the machine an id, in the cache of the user. Where CI is set, it
-    reports nothing anyway.
+    """To report, onnxruntime would first write an id of the machine to the user's cache. Where CI
+    is set, it reports nothing anyway.
     """
     user = tmp_path / "user"
     monkeypatch.setenv("HOME", str(user))

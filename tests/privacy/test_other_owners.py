@@ -44,8 +44,8 @@ def guess(number: int) -> str:
 
 
 async def attack(store: PostgresStore, attacker: str) -> list[object]:
-    """Store every PIN, recall every PIN (`make test`: a sample, and the right one), and write down
-    all that can be seen: which memories come back, in which order and with which scores.
+    """Store every PIN, recall every PIN (`make test`: a sample, and the right one), and return all
+    that can be seen: which memories come back, in which order and with which scores.
     """
     guesses = [memory(n, f"guess {guess(n)}", owner=attacker) for n in range(1, RECALLS)]
     await store.add_many([memory(RECALLS, f"guess {guess(0)}", owner=attacker), *guesses])
@@ -67,7 +67,7 @@ def secrets(is_sensitive: bool) -> list[Memory]:
     ]
 
 
-async def test_ten_thousand_pins_in_a_thousand_recalls_learn_nothing(store: PostgresStore) -> None:
+async def test_ten_thousand_pins_in_a_thousand_recalls_reveal_nothing(store: PostgresStore) -> None:
     before = await attack(store, "before")
     await store.add_many(secrets(is_sensitive=True))
     await store.add_many(secrets(is_sensitive=False))
@@ -75,7 +75,7 @@ async def test_ten_thousand_pins_in_a_thousand_recalls_learn_nothing(store: Post
 
 
 async def test_a_few_memories_are_weighed_without_those_of_others(store: PostgresStore) -> None:
-    """The attacker's words are counted live, and none is kept."""
+    """The attacker's words are counted live, and no count is stored."""
 
     async def few(attacker: str) -> list[Any]:
         await store.add_many([memory(n, f"guess {guess(n)}", owner=attacker) for n in range(1, 6)])
@@ -90,15 +90,18 @@ async def test_a_few_memories_are_weighed_without_those_of_others(store: Postgre
     assert await few("after") == before
 
 
-async def test_a_cursor_and_a_pushed_id_learn_nothing(store: PostgresStore) -> None:
-    """Pushes an id that the victim uses, reads changes with every cursor, also beyond the last."""
+async def test_a_cursor_and_a_pushed_id_reveal_nothing(store: PostgresStore) -> None:
+    """Push an id that the victim uses, and read changes with every cursor, even beyond the last."""
     id, device, now = new_id(), UUID(int=7), datetime(2026, 11, 15, tzinfo=UTC)
 
     async def probe(attacker: str) -> list[object]:
         seen: list[object] = []
         item = Outgoing(id, UUID(int=8), 0, 1, {"content": "mine", "category": "fact"}, now, now)
         answers = await store.changes.apply(
-            attacker, device, [item], lambda one, at: decide(attacker, one, at, Limits(), now)
+            attacker,
+            device,
+            [item],
+            lambda current, at: decide(attacker, current, at, Limits(), now),
         )
         seen += [(answer.refused, answer.remote and answer.remote.change) for answer in answers]
         for cursor in range(4):
@@ -128,9 +131,9 @@ def test_storing_under_an_id_of_another_owner_answers_as_any_other(server: Runni
         answers.append(first.post("memories", json=body))
         victim.post("memories", json={**body, "content": f"the PIN is {PIN}"})
         answers.append(second.post("memories", json=body))
-    told = [answer.json() for answer in answers]
-    for said in told:
+    bodies = [answer.json() for answer in answers]
+    for answer_body in bodies:
         for own in ("owner", "created_at", "updated_at"):
-            del said[own]
+            del answer_body[own]
     assert [answer.status_code for answer in answers] == [201, 201]
-    assert told[0] == told[1]
+    assert bodies[0] == bodies[1]

@@ -1,4 +1,4 @@
-"""The second stage is shown no sensitive memory, and on another machine no sensitive query."""
+"""The reranker gets no sensitive memory, and on another machine no sensitive query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SONGS = ("the lark sings", "the wren sings", f"the {canary('safe')} sings")
 
 @dataclass
 class Recording:
-    """A reranker that keeps all it is shown."""
+    """A reranker that records all it gets."""
 
     is_hosted: bool
     shown: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Recording:
         return [float(len(text)) for text in texts]
 
 
-async def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
+async def recall_songs(reranker: Recording, request: RecallRequest) -> Recollection:
     store = InMemoryStore()
     legs: dict[LegName, Leg] = {"lexical": lexical_leg(store)}
     mine = LocalService(Context(store, store, SystemClock(), legs, reranker=reranker), "me")
@@ -53,7 +53,7 @@ async def recalled(reranker: Recording, request: RecallRequest) -> Recollection:
 @pytest.mark.parametrize("is_hosted", [False, True])
 async def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted: bool) -> None:
     reranker = Recording(is_hosted)
-    found = await recalled(reranker, RecallRequest("sings"))
+    found = await recall_songs(reranker, RecallRequest("sings"))
     assert len(found.hits) == len(SONGS)
     assert found.rerank is not None
     assert found.rerank.reranked == 2
@@ -71,7 +71,7 @@ async def test_a_sensitive_memory_is_found_but_not_shown_to_the_model(is_hosted:
 )
 async def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: RecallRequest) -> None:
     reranker = Recording(is_hosted=True)
-    found = await recalled(reranker, request_)
+    found = await recall_songs(reranker, request_)
     assert len(found.hits) == len(SONGS)
     assert found.rerank is not None
     assert found.rerank.status == "skipped"
@@ -81,7 +81,7 @@ async def test_a_sensitive_query_is_not_sent_to_a_model_elsewhere(request_: Reca
 
 async def test_a_model_on_this_machine_may_read_it() -> None:
     reranker = Recording(is_hosted=False)
-    await recalled(reranker, RecallRequest("sings", is_sensitive=True))
+    await recall_songs(reranker, RecallRequest("sings", is_sensitive=True))
     assert "sings" in reranker.shown
 
 

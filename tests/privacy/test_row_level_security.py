@@ -96,13 +96,13 @@ class Interceptor:
         self.seen.append(text)
         if self.change is None or self.change[0] != text:
             return text
-        wanted = self.change[1]
+        chosen = self.change[1]
         number = -1
 
         def without(found: re.Match[str]) -> str:
             nonlocal number
             number += 1
-            if wanted not in (None, number):
+            if chosen not in (None, number):
                 return found[0]
             return f"{found['param']}::text is not null" if found["param"] else "true"
 
@@ -144,7 +144,7 @@ class Rig:
     concepts: Mapping[str, UUID] = field(default_factory=dict)
 
     def of_other(self) -> dict[str, list[Any]]:
-        """All that the other owner has, read past every barrier."""
+        """Return all that the other owner has, read as the administrator."""
         with psycopg.connect(self.admin_url) as connection:
             return {
                 table: connection.execute(
@@ -190,34 +190,35 @@ BEFORE_EDIT = memory(20).created_at
 
 @pytest.fixture
 async def rig(database_url: str, cluster: Cluster) -> AsyncIterator[Rig]:
-    """Frequencies of words are kept from the first memory on, as for an owner with many."""
+    """Word frequencies are stored from the first memory on, as for an owner with many."""
     async with opened(database_url, limits=Limits(live_words=1)) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
-        made = Rig(store, vectors, space, admin_url(cluster, database_url))
+        rig = Rig(store, vectors, space, admin_url(cluster, database_url))
         await store.add_many(MEMORIES)
         assert await store.replace(EDITED, based_on=1)
         await store.maintain()
         await embed_all(vectors, space)
-        said = stated(("Ada Byron", "lives in", "Marblehead"), ("Ada Byron", "knows", "Zeb Quill"))
-        met = join_extraction(
-            tuple(one for one in map(to_mention, ("Ada Byron", "Blue Kettle")) if one), ()
+        facts = stated(("Ada Byron", "lives in", "Marblehead"), ("Ada Byron", "knows", "Zeb Quill"))
+        entities = join_extraction(
+            tuple(mention for mention in map(to_mention, ("Ada Byron", "Blue Kettle")) if mention),
+            (),
         )
         while jobs := await store.graph.claim(BY_RULES, 100):
             await store.graph.finish(
-                [(job, met if job.memory_id == ALL[1] else said) for job in jobs], BY_RULES
+                [(job, entities if job.memory_id == ALL[1] else facts) for job in jobs], BY_RULES
             )
         names = ["ada byron", "marblehead", "zeb quill", "blue kettle"]
-        made.concepts = await store.graph.named(OWNER, names)
-        assert len(made.concepts) == len(names)
-        await save_near(made)
+        rig.concepts = await store.graph.named(OWNER, names)
+        assert len(rig.concepts) == len(names)
+        await save_near(rig)
         await store.changes.keep_revisions(OWNER, [REVISION])
         await store.recalls.note_recalls(OWNER, [UUID(int=1)], BEFORE_EDIT)
         (job, *_) = await store.graph.present(OWNER, [UUID(int=1)])
         await store.graph.keep_answer(job, "model", {"said": "tea"})
         await store.curation.keep_proposals(OWNER, [PROPOSAL])
-        assert await accept_proposal(made, PROPOSAL.id, ENTRY)
-        clone(made.admin_url)
-        yield made
+        assert await accept_proposal(rig, PROPOSAL.id, ENTRY)
+        clone(rig.admin_url)
+        yield rig
 
 
 REVISION = Revision(UUID(int=50), UUID(int=1), "edit", {"content": "tea"}, BEFORE_EDIT)
@@ -254,7 +255,7 @@ async def curate(rig: Rig) -> object:
     await edit(rig)
     known = await rig.store.get(OWNER, EDITED.id) or EDITED
     proposal = replace(PROPOSAL, id=uuid4(), newer_version=known.version)
-    kept = await rig.store.curation.keep_proposals(OWNER, [proposal])
+    proposals = await rig.store.curation.keep_proposals(OWNER, [proposal])
     await rig.store.curation.decide(OWNER, proposal.id, "later")
     entry = uuid4()
     await accept_proposal(rig, proposal.id, entry)
@@ -263,12 +264,12 @@ async def curate(rig: Rig) -> object:
         OWNER, entry, newer, based_on=known.version + 1, at=BEFORE_EDIT
     )
     await rig.store.curation.mark_examined(ChangedMemories(OWNER, (), 1))
-    return kept, undone
+    return proposals, undone
 
 
 def clone(url: str) -> None:
-    """Another owner with all that the owner has, under the same ids, in other words and with other
-    numbers; and all about the first memory once more, as another one.
+    """Create another owner with all that the owner has, under the same ids, in other words and with
+    other numbers; and copy all about the first memory once more, as another memory.
     """
     with psycopg.connect(url) as connection:
         connection.execute("set session_replication_role = replica")
@@ -322,16 +323,16 @@ async def save_near(rig: Rig) -> None:
 
 Call = Callable[[Rig], Awaitable[object]]
 WORDS = WordQuery("lighthouse tea", depth=50)
-ALL = [one.id for one in MEMORIES]
+ALL = [stored.id for stored in MEMORIES]
 FROM, TO = "ada byron", "marblehead"
 
 
 async def search_by_index(rig: Rig) -> object:
-    """As in a large scope, where not all memories are read."""
+    """Search as in a large scope, where not all memories are read."""
     condition, params = within(OWNER, EVERYWHERE)
-    wanted = LexicalSearch(condition, params, depth=50, small_scope=-1)
+    query = LexicalSearch(condition, params, depth=50, small_scope=-1)
     async with rig.store.pool.reading(OWNER) as connection:
-        return await search(connection, WORDS.text, wanted)
+        return await search(connection, WORDS.text, query)
 
 
 async def changes(rig: Rig) -> object:
@@ -430,7 +431,7 @@ async def become_sensitive(rig: Rig) -> object:
 
 
 async def push(rig: Rig) -> object:
-    """A new memory, later an edit of it, an erasure, and one of a memory that never arrived."""
+    """Push a new memory or an edit of it, an erasure, and the erasure of an unknown memory."""
     now = memory(40).created_at
     known = await rig.store.get(OWNER, PUSHED)
     version = 0 if known is None else known.version
@@ -441,7 +442,7 @@ async def push(rig: Rig) -> object:
         Outgoing(UUID(int=61), uuid4(), 1, 2, None, now, now),
     ]
     return await rig.store.changes.apply(
-        OWNER, DEVICE, items, lambda one, at: decide(OWNER, one, at, MemoryLimits(), now)
+        OWNER, DEVICE, items, lambda current, at: decide(OWNER, current, at, MemoryLimits(), now)
     )
 
 
@@ -453,18 +454,18 @@ async def revise(rig: Rig) -> None:
 
 async def read_again(rig: Rig) -> object:
     jobs = await rig.store.graph.present(OWNER, ALL)
-    said = stated(("Ada Byron", "knows", "Zeb Quill"))
-    first = await rig.store.graph.finish([(job, said) for job in jobs], BY_RULES)
-    said = stated(("Ada Byron", "lives in", "Marblehead"), ("Zeb Quill", "likes", "Marblehead"))
-    return first, await rig.store.graph.finish([(job, said) for job in jobs], BY_RULES)
+    facts = stated(("Ada Byron", "knows", "Zeb Quill"))
+    first = await rig.store.graph.finish([(job, facts) for job in jobs], BY_RULES)
+    facts = stated(("Ada Byron", "lives in", "Marblehead"), ("Zeb Quill", "likes", "Marblehead"))
+    return first, await rig.store.graph.finish([(job, facts) for job in jobs], BY_RULES)
 
 
 async def merge_and_split(rig: Rig) -> object:
     known = await rig.store.graph.named(OWNER, [FROM, TO, "zeb quill"])
-    into, gone = known.get(FROM), known.get("zeb quill")
-    if into is None or gone is None:
+    into, merged_id = known.get(FROM), known.get("zeb quill")
+    if into is None or merged_id is None:
         return None
-    merged = await rig.store.graph.merge(OWNER, into, gone, by_hand=True)
+    merged = await rig.store.graph.merge(OWNER, into, merged_id, by_hand=True)
     apart = await rig.store.graph.split(OWNER, into, "zeb quill", "Zeb Quill")
     return merged, await rig.store.graph.merge(OWNER, into, apart, by_hand=False)
 
@@ -475,7 +476,7 @@ async def keep_answer(rig: Rig) -> None:
 
 
 async def analyze_again(rig: Rig) -> None:
-    """As if what this version of the analyzer made were outdated."""
+    """Analyze again, as if the results of this analyzer version were outdated."""
     for is_version in (False, True):
         async with rig.store.pool.transaction(OWNER) as connection:
             await reanalyze(connection, Outdated(OWNER, VERSION, is_version), 100)
@@ -503,7 +504,7 @@ WRITES: dict[str, Call] = {
 
 
 def conditions(interceptor: Interceptor) -> list[tuple[str, int | None]]:
-    """Each condition of each statement that was seen, and all conditions of each."""
+    """Return each condition of each statement that was seen, and all conditions of each."""
     found: list[tuple[str, int | None]] = []
     for text in dict.fromkeys(interceptor.seen):
         count = len(CONDITION.findall(text))
@@ -561,7 +562,7 @@ async def test_every_statement_with_an_owner_condition_is_tried(rig: Rig) -> Non
 
 
 def owner_conditions() -> list[str]:
-    """The pieces of SQL in the adapter's source that compare a row's owner with a parameter."""
+    """Return the SQL fragments in the adapter that compare a row's owner with a parameter."""
     pieces: list[str] = []
     for file in Path(postgres.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -656,7 +657,7 @@ async def test_a_login_without_roles_runs_under_the_policies(
             assert store.barrier.roles is None
             assert f'create role "{login}_app"' in store.barrier.note
             await store.add_many([memory(1), memory(1, SECRET, owner=OTHER)])
-            assert [one.content for one in await store.page(OWNER, EVERYWHERE, None, 9)] == [
+            assert [row.content for row in await store.page(OWNER, EVERYWHERE, None, 9)] == [
                 memory(1).content
             ]
             async with store.pool.transaction(OWNER) as connection:
@@ -664,9 +665,9 @@ async def test_a_login_without_roles_runs_under_the_policies(
             async with store.pool.transaction(ADMIN) as connection:
                 assert len(await contents(connection)) == 2
         with psycopg.connect(cluster.admin_url, autocommit=True) as admin:
-            told = re.search(r"`(.*)`", store.barrier.note)
-            assert told is not None
-            for statement in told[1].split(";"):
+            statements = re.search(r"`(.*)`", store.barrier.note)
+            assert statements is not None
+            for statement in statements[1].split(";"):
                 admin.execute(statement)
         async with PostgresStore(url) as store:
             assert store.barrier.roles is not None

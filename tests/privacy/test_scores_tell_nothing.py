@@ -1,5 +1,5 @@
-"""What one owner keeps as sensitive cannot be learnt by another, neither from scores nor from
-counts; and an owner who keeps much of it finds it as well as anything else.
+"""An owner's sensitive memories cannot be inferred by another, neither from scores nor from counts;
+and an owner with many of them finds them as well as anything else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def scores(store: PostgresStore, owner: str, text: str) -> dict[UUID, floa
 
 
 async def test_words_of_a_memory_that_became_sensitive_are_not_kept(database_url: str) -> None:
-    """Also before the frequencies are next taken."""
+    """Even before the frequencies are next computed."""
     plain = [memory(number, f"the PIN is {PIN}", owner=VICTIM) for number in range(1, 4)]
     async with PostgresStore(database_url, limits=Limits(live_words=0)) as store:
         await store.add_many(plain)
@@ -111,9 +111,9 @@ def test_stats_count_the_callers_own_memories(server: Running, database_url: str
                     f"update {table} set last_error = 'it choked', due_at = 'infinity'"
                     " where memory_id in (select id from memories where content like 'Berlin%')"
                 )
-        told: dict[str, Any] = mine.get("stats").json()
+        stats: dict[str, Any] = mine.get("stats").json()
         theirs: dict[str, Any] = others.get("stats").json()
     for part in ("embedding", "graph"):
-        assert (told[part]["waiting"], told[part]["parked"]) == (1, 0), part
-        assert told[part]["last_error"] is None
+        assert (stats[part]["waiting"], stats[part]["parked"]) == (1, 0), part
+        assert stats[part]["last_error"] is None
         assert theirs[part]["parked"] + theirs[part]["waiting"] == 3, part

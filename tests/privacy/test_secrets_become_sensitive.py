@@ -49,7 +49,7 @@ def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
         yield up
 
 
-async def test_use_cases_obey_the_caller_before_the_text() -> None:
+async def test_the_caller_overrules_the_detected_secret() -> None:
     store = InMemoryStore()
     mine = LocalService(Context(store, store, SystemClock(), {}), "me")
 
@@ -74,12 +74,12 @@ async def test_use_cases_obey_the_caller_before_the_text() -> None:
 def test_cli_reports_a_detected_secret(cli: Cli) -> None:
     stored = cli.json("remember", NOTE)
     assert (stored["is_sensitive"], stored["sensitive_because"]) == (True, BECAUSE)
-    said = cli("remember", NOTE).stdout
+    output = cli("remember", NOTE).stdout
     assert (
         "marked as sensitive: its text looks like a secret (GitHub token, confidence 0.97); "
         "override with --not-sensitive"
-    ) in said
-    assert TOKEN not in said
+    ) in output
+    assert TOKEN not in output
     overruled = cli.json("remember", f"{NOTE}, or not", "--not-sensitive")
     assert not overruled["is_sensitive"]
     assert "sensitive_because" not in overruled
@@ -112,7 +112,7 @@ def test_api_and_client_report_a_detected_secret(server: Running, tmp_path: Path
 
 
 def test_the_page_leaves_the_decision_to_the_server() -> None:
-    """A box that nobody ticked is not a word against the text."""
+    """An unticked box does not overrule the detected secret."""
     from importlib.resources import files
 
     script = files("recollect.shells.web").joinpath("memories/form.js").read_text()
@@ -183,7 +183,7 @@ async def test_a_client_sends_no_secret_to_another_machine(question: Question) -
 async def test_new_text_for_a_memory_that_is_sensitive_there_stays_here(
     server: Running,
 ) -> None:
-    """As if the server were on another machine: it is asked first whether the memory is."""
+    """As if the server were on another machine: it is asked first if the memory is sensitive."""
     async with RemoteService(server.url, server.new_key()) as remote:
         stored = await remote.remember(Draft("the safe's code", is_sensitive=True))
         plain = await remote.remember(Draft("the shed"))

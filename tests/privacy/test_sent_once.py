@@ -1,8 +1,8 @@
 """A text that may not leave any more is not sent again: neither by a retry, nor by halving, nor
 with the next part of a batch, nor as the context of another turn.
 
-What is under way when a memory changes cannot be called back. The change is made while the service
-has the request in hand, and nothing that comes afterwards may hold the old words.
+A request that is under way when a memory changes cannot be called back. The change is made while
+the service has the request, and no later request may contain the old words.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from recollect.usecases.workers.worker import Worker
 MODEL = "compatible/x@8"
 BIRD = memory(5, canary("sings"))
 # Longer than the bird: short texts are embedded first.
-FREE = [
+PUBLIC = [
     memory(number, f"sparrow {'chirp ' * 20}{number}") for number in range(1, 21) if number != 5
 ]
-SAID = memory(1, canary("said"), category=EPISODE, session="chat")
-ANSWERED = memory(2, "and what then", category=EPISODE, session="chat")
+FIRST_TURN = memory(1, canary("said"), category=EPISODE, session="chat")
+NEXT_TURN = memory(2, "and what then", category=EPISODE, session="chat")
 
 Change = Callable[[PostgresStore, Memory], Coroutine[None, None, None]]
 
@@ -66,8 +66,8 @@ def hosted() -> Iterator[Loopback]:
 def embed_while(
     url: str, hosted: Loopback, memories: list[Memory], change: Change, fault: Fault
 ) -> int:
-    """Embed the memories; the first of them is changed while the first request is there, which then
-    meets the fault. How many requests had come by then.
+    """Embed the memories, changing the first one during the first request, which then gets the
+    fault. Return how many requests had arrived by then.
     """
     reached: list[int] = []
 
@@ -77,11 +77,16 @@ def embed_while(
             await asyncio.sleep(0)
 
         accounts = {"compatible": Account(None, hosted.base_url)}
-        async with opened(url) as (store, vectors), Catalogue(Path("/"), accounts=accounts) as made:
+        async with (
+            opened(url) as (store, vectors),
+            Catalogue(Path("/"), accounts=accounts) as catalogue,
+        ):
             worker = Worker(
-                EmbeddingStep(EmbeddingContext(vectors, made, MODEL)), sleep=pass_by, now=loop.time
+                EmbeddingStep(EmbeddingContext(vectors, catalogue, MODEL)),
+                sleep=pass_by,
+                now=loop.time,
             )
-            await worker.work_off()  # the model answers, and is known to
+            await worker.work_off()  # the model answers, and counts as up
             await store.add_many(memories)
 
             def meanwhile(_: Request) -> Fault:
@@ -106,7 +111,7 @@ def texts_since(hosted: Loopback, when: int) -> list[str]:
 
 
 FAULTS: dict[str, Fault] = {
-    "answered": Spoiled(),  # by nothing
+    "answered": Spoiled(),  # a correct answer
     "down": Status(503),
     "refused": Status(400),
     "cut": Cut(),
@@ -119,28 +124,28 @@ FAULTS: dict[str, Fault] = {
 def test_text_that_became_sensitive_is_not_sent_again(
     database_url: str, hosted: Loopback, fault: str
 ) -> None:
-    when = embed_while(database_url, hosted, [BIRD, *FREE], hide, FAULTS[fault])
-    assert birds_in(hosted.received)  # the look-out is not blind
+    when = embed_while(database_url, hosted, [BIRD, *PUBLIC], hide, FAULTS[fault])
+    assert birds_in(hosted.received)  # the detector works
     assert birds_in("\n".join(texts_since(hosted, when))) == []
-    assert {memory.content for memory in FREE} <= set(texts_since(hosted, 0))
+    assert {memory.content for memory in PUBLIC} <= set(texts_since(hosted, 0))
 
 
 def test_text_that_became_sensitive_before_its_request_is_never_sent(
     database_url: str, hosted: Loopback
 ) -> None:
     longest = f"{BIRD.content} {'and sings ' * 20}"
-    behind = [replace(BIRD, id=UUID(int=99), content=longest), *FREE]
+    behind = [replace(BIRD, id=UUID(int=99), content=longest), *PUBLIC]
     embed_while(database_url, hosted, behind, hide, FAULTS["answered"])
     assert birds_in(hosted.received) == []
     sent = [text for text in texts_since(hosted, 0) if text.startswith("sparrow")]
-    assert sorted(sent) == sorted(memory.content for memory in FREE)  # each once
+    assert sorted(sent) == sorted(memory.content for memory in PUBLIC)  # each once
 
 
 @pytest.mark.parametrize("change", [edit, forget, erase])
 def test_changed_forgotten_or_erased_texts_are_not_sent_again(
     database_url: str, hosted: Loopback, change: Change
 ) -> None:
-    when = embed_while(database_url, hosted, [BIRD, *FREE], change, FAULTS["refused"])
+    when = embed_while(database_url, hosted, [BIRD, *PUBLIC], change, FAULTS["refused"])
     assert birds_in(hosted.received)
     later = texts_since(hosted, when)
     assert birds_in("\n".join(later)) == []
@@ -157,9 +162,9 @@ def test_changed_forgotten_or_erased_texts_are_not_sent_again(
 def test_sensitive_words_are_not_sent_with_the_following_turn(
     database_url: str, hosted: Loopback, fault: str, change: Change
 ) -> None:
-    when = embed_while(database_url, hosted, [SAID, ANSWERED], change, FAULTS[fault])
-    assert f"{ANSWERED.content}\n{SAID.content}" in texts_since(hosted, 0)
+    when = embed_while(database_url, hosted, [FIRST_TURN, NEXT_TURN], change, FAULTS[fault])
+    assert f"{NEXT_TURN.content}\n{FIRST_TURN.content}" in texts_since(hosted, 0)
     later = texts_since(hosted, when)
     assert birds_in("\n".join(later)) == []
-    alone = ANSWERED.content if change is not edit else f"{ANSWERED.content}\nmoulting"
+    alone = NEXT_TURN.content if change is not edit else f"{NEXT_TURN.content}\nmoulting"
     assert alone in later

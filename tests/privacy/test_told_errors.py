@@ -1,5 +1,5 @@
-"""What a fault makes the shells say holds no foreign text: neither the log, nor the answer, nor the
-traceback that RECOLLECT_DEBUG asks for.
+"""Errors that the shells report contain no text of others: neither in the log, nor in the answer,
+nor in the traceback that RECOLLECT_DEBUG asks for.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def test_debugging_a_command_shows_where_but_no_foreign_text(
 
     monkeypatch.setenv("RECOLLECT_DEBUG", "1")
     assert guarded(fails, as_json=as_json) == 1
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     for part in ("Traceback", "in fails", "ValueError", "unexpected KeyError"):
-        assert part in said
-    assert birds_in(said) == []
+        assert part in output
+    assert birds_in(output) == []
 
 
 @contextmanager
 def careless_server(answer: bytes) -> Iterator[str]:
-    """What answers where a Recollect server should be, with whatever it has."""
+    """Serve `answer` where a Recollect server should be."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Each store opened once a module, on a loop of its own: Hypothesis runs many examples a test."""
+"""Each store opened once per module, on its own loop: Hypothesis runs many examples per test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Store = InMemoryStore | SqliteStore | PostgresStore
 
 @dataclass(frozen=True)
 class OpenStore:
-    """A store and the way to wait for it from a plain function."""
+    """A store, and a way to await its methods from a plain function."""
 
     store: Store
     wait: Callable[[Awaitable[Any]], Any]

@@ -30,7 +30,7 @@ from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EVERYWHERE, Memory
 from recollect.core.recall.settings import WordQuery
 
-# Words that no stemmer changes and no list of stop words holds.
+# Words that no stemmer changes and no stop word list holds.
 WORDS = ("zulu", "kilo", "tango")
 words = st.lists(st.sampled_from(WORDS), max_size=3)
 contents = words.map(lambda found: " ".join(["memo", *found]))
@@ -39,7 +39,7 @@ projects = st.sampled_from([None, "alpha", "beta"])
 
 
 class History(RuleBasedStateMachine):
-    """Each run has an owner of its own, so that one store can serve them all."""
+    """Each run has an owner of its own, so that one store serves them all."""
 
     opened: ClassVar[OpenStore]
     stored: Bundle[UUID] = Bundle("stored")

@@ -16,7 +16,7 @@ from tests.strategies import MOMENT, any_text
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 CONTENTS = (
     "the harbour AND the bridge",
@@ -40,7 +40,7 @@ MEMORIES = tuple(
 )
 BY_ID = {memory.id: memory for memory in MEMORIES}
 
-# Words that are stored, pieces of both query languages, and anything at all.
+# Stored words, pieces of both query languages, and anything else.
 pieces = st.sampled_from(
     (
         *("harbour", "bridge", "one", "🦀", "content:", "AND", "OR", "NOT", "NEAR(", "<->", "--"),
@@ -48,8 +48,8 @@ pieces = st.sampled_from(
     )
 )
 queries = any_text | st.lists(pieces | any_text, max_size=12).map(" ".join)
-# A scope reaches a store checked: its names are texts that a memory could have.
-names = any_text.filter(lambda text: unstorable(text) is None) | st.sampled_from(
+# A scope is checked before it reaches a store: its names are texts that a memory could have.
+names = any_text.filter(lambda text: find_unstorable(text) is None) | st.sampled_from(
     ("alpha", "beta", "s1", "s2", "red", "dark green", "", "%")
 )
 times = st.none() | st.integers(-5, 70).map(lambda n: MOMENT + timedelta(minutes=n))

@@ -1,4 +1,4 @@
-"""What libraries log is told in our form: one line, and nothing that could quote a memory."""
+"""Logs of libraries appear in our format: one line, and nothing that could quote a memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.shells.logs import log_to_stderr
 
 @pytest.fixture
 def log(log_shown: None) -> logging.Logger:
-    log_to_stderr()  # a second time, and no line comes twice
+    log_to_stderr()  # called twice: no line may be duplicated
     return logging.getLogger("some.library")
 
 
@@ -30,7 +30,7 @@ def test_an_error_of_a_library_is_one_line_without_its_text(
     assert "memory" not in line
 
 
-def test_warnings_are_told_and_what_is_less_is_not(
+def test_warnings_are_logged_and_lower_levels_are_not(
     log: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log.info("a connection was made")

@@ -1,4 +1,4 @@
-"""What long work shows: bars on a terminal, and lines that are few, elsewhere."""
+"""Progress of long work: bars on a terminal, and a few lines elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Terminal(io.StringIO):
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Not a fixture: pytest puts stderr in its place again between the two."""
+    """Replace stderr by a terminal. As a fixture, pytest would undo it before the test."""
     shown = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", shown)
@@ -70,7 +70,7 @@ async def test_a_backlog_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
     assert "0 of 1,234" in terminal.getvalue()
 
 
-def test_the_log_has_a_line_now_and_then_and_every_trouble() -> None:
+def test_the_log_has_a_line_now_and_then_and_one_for_every_failure() -> None:
     clock = [0.0]
     with structlog.testing.capture_logs() as lines:
         tell = log_embedding(lambda: clock[0])
@@ -78,20 +78,20 @@ def test_the_log_has_a_line_now_and_then_and_every_trouble() -> None:
             tell(Embedded(SPACE, 10, (UUID(int=1),)))
         tell(BackoffEvent("m@1/2", ModelUnavailable("gone", remedy="look"), 4.0))
         tell(BackoffEvent("store", ModelUnavailable("gone", remedy="look"), 4.0))
-    counted = [(one["memories"], one["failed"]) for one in lines if one["event"] == "embedded"]
+    counted = [(line["memories"], line["failed"]) for line in lines if line["event"] == "embedded"]
     assert counted == [(10, 1), (30, 3)]
-    troubles = [(one["of"], one["reason"]) for one in lines if one["log_level"] == "warning"]
+    troubles = [(line["of"], line["reason"]) for line in lines if line["log_level"] == "warning"]
     assert troubles == [("m@1/2", "gone"), ("store", "gone")]
 
 
-def test_the_making_of_a_model_is_logged_by_quarters() -> None:
+def test_building_a_model_is_logged_by_quarters() -> None:
     with structlog.testing.capture_logs() as lines:
         step = log_steps()
         for hundredth in range(101):
             step("fetching", hundredth / 100)
         step("building", 0.0)
-    told = [(one["step"], one["percent"]) for one in lines]
-    assert told == [
+    steps = [(line["step"], line["percent"]) for line in lines]
+    assert steps == [
         ("fetching", 0),
         ("fetching", 25),
         ("fetching", 50),

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from recollect.settings import load
-from recollect.shells.worker import working_inside
+from recollect.shells.worker import run_workers
 from recollect.wiring.local_server import open_local_server
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 async def test_without_a_model_the_log_says_which_one_is_missing(tmp_path: Path) -> None:
     settings = load(home=tmp_path, worker="off")
     with capture_logs() as lines:
-        async with open_local_server(settings) as server, working_inside(server):
+        async with open_local_server(settings) as server, run_workers(server):
             pass
     (line,) = [line for line in lines if line["event"] == "no recall by meaning"]
     assert line["reason"] == "minilm is not on this machine"

@@ -1,6 +1,6 @@
-"""What the processes of a kill test do: write without pause, or serve.
+"""Child processes of the kill tests: clients that write without pause, and servers.
 
-Each line that they write is a JSON object about what they did.
+Each line of their output is a JSON object about what they did.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _OUT = 1
 
 
 def say(**what: object) -> None:
-    """One write: whole or not at all, also when killed."""
+    """Print in a single write: all or nothing, even when killed."""
     os.write(_OUT, json.dumps(what).encode() + b"\n")
 
 
 async def client(home: str, url: str, key: str, name: str, writes: int) -> None:
-    """An agent: writes and changes without pause, with the engine inside."""
+    """Write and change memories without pause, with the sync engine running."""
     chosen = settings.load(home=Path(home), api_url=url, api_key=key, sync_interval=0.2)
     chance = random.Random(name)
     async with open_service(chosen, syncing=True) as recollect:
@@ -57,21 +57,21 @@ async def server(database_url: str, home: str, port: int) -> None:
     with listen(chosen.host, chosen.port) as listening:
         async with open_server(chosen) as opened:
 
-            async def tell() -> None:
+            async def announce() -> None:
                 say(serving=port)
 
-            await serve(opened, listening, stopping, tell)
+            await serve(opened, listening, stopping, announce)
 
 
 def run(what: dict[str, Any]) -> None:
     """Be a client or a server until killed."""
     global _OUT
     _OUT = os.dup(1)
-    os.dup2(2, 1)  # what the log says is no line of ours
+    os.dup2(2, 1)  # keep log lines out of the output
     work: Callable[..., Coroutine[Any, Any, None]]
     work = client if what.pop("run") == "client" else server
     try:
         asyncio.run(work(**what))
-    except BaseException as error:  # else a test would wait for what it would say
+    except BaseException as error:  # otherwise the test would wait for the next line
         say(failed=repr(error))
         raise

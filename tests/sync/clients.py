@@ -1,5 +1,5 @@
-"""A client of a real server, as sync tests need it: a store on the disk, a clock that may be wrong,
-and a way to make it crash before or after any call that touches the disk or the network.
+"""A client of a real server for sync tests: its store is on disk, its clock may be wrong, and it
+can crash before or after any call to disk or network.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Crashed(Exception):
 
 @dataclass
 class Faults:
-    """Counts calls to the disk and the network; at the chosen one the process ends, before it is
-    made or after. `spied` sees every push that reached the server, with its answer.
+    """Counts calls to disk and network, and crashes before or after the chosen one. `spied` gets
+    every push that reached the server, with its answer.
     """
 
     at: int | None = None
@@ -61,7 +61,7 @@ class Faults:
 
 
 class FaultyCalls:
-    """Passes every call on, through the faults."""
+    """Forwards every call through the faults."""
 
     def __init__(self, inner: object, faults: Faults) -> None:
         self._inner = inner
@@ -171,28 +171,30 @@ class Client:
         await pull_all(self.local, self.server, page_size=self.page_size)
 
     async def all(self) -> dict[UUID, Memory]:
-        """Every memory, forgotten ones too."""
+        """Return every memory, including forgotten ones."""
         found = await self.store.threads.reader.run(
-            lambda one: one.execute("SELECT id FROM memories").fetchall()
+            lambda connection: connection.execute("SELECT id FROM memories").fetchall()
         )
         memories = [await self.store.get(OWNER, UUID(id)) for (id,) in found]
-        return {one.id: one for one in memories if one is not None}
+        return {memory.id: memory for memory in memories if memory is not None}
 
     async def listed(self) -> dict[UUID, Memory]:
-        return {one.id: one for one in await self.store.page(OWNER, EVERYWHERE, None, 10_000)}
+        return {
+            memory.id: memory for memory in await self.store.page(OWNER, EVERYWHERE, None, 10_000)
+        }
 
     async def revisions(self) -> dict[UUID, Revision]:
-        return {one.id: one for one in await self.sync_store.revisions(OWNER)}
+        return {revision.id: revision for revision in await self.sync_store.revisions(OWNER)}
 
 
-def impatient(service: OfflineFirstService) -> OfflineFirstService:
-    """It waits 20 ms for its server, whatever a recall's deadline is here."""
+def with_short_timeout(service: OfflineFirstService) -> OfflineFirstService:
+    """Limit the wait for the server to 20 ms, whatever a recall's deadline is."""
     network = 0.02 - DEFAULT_SETTINGS.deadline_ms / 1000
     return replace(service, timeouts=replace(service.timeouts, network=network))
 
 
 async def settle(*clients: Client) -> None:
-    """Sync all until nobody has anything to say. On a busy machine a connection may break."""
+    """Sync all clients until nothing waits. On a busy machine a connection may break."""
     for _ in range(12):
         for client in clients:
             client.faults.at = None
@@ -200,9 +202,9 @@ async def settle(*clients: Client) -> None:
                 await client.sync()
         statuses = [await client.sync_store.status() for client in clients]
         cursors = {await client.sync_store.cursor() for client in clients}
-        if len(cursors) == 1 and not any(one.waiting for one in statuses):
+        if len(cursors) == 1 and not any(status.waiting for status in statuses):
             return
-    raise AssertionError("the clients do not come to rest")
+    raise AssertionError("the clients do not settle")
 
 
 def texts(value: object) -> str:

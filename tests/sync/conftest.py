@@ -25,7 +25,7 @@ NewClients = Callable[..., list[Client]]
 
 @pytest.fixture
 def new_clients(server: Running, tmp_path: Path) -> NewClients:
-    """Some clients of one new owner."""
+    """Return a function that creates clients of one new owner."""
 
     def make(number: int, **fields: object) -> list[Client]:
         key = server.new_key()

@@ -1,8 +1,8 @@
 """The model behind the state machine: what was written, by whom, and over what.
 
-Every write carries a token that occurs nowhere else. A token is *superseded* when somebody who saw
-it wrote over it, forgot it, erased it or decided a conflict against it. All others must be found:
-current, or in a kept revision.
+Every write carries a token that occurs nowhere else. A token is *superseded* when a client that had
+seen it overwrote, forgot or erased it, or decided a conflict against it. All others must be found:
+in a current memory or in a stored revision.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def tokens_of(memory: Memory) -> set[str]:
 
 @dataclass
 class Ledger:
-    """What must still be there at the end."""
+    """Tracks what must still exist at the end."""
 
     numbers: count[int] = field(default_factory=lambda: count(1))
     memory_of: dict[str, UUID] = field(default_factory=dict)
@@ -44,23 +44,23 @@ class Ledger:
     def token(self, *, sensitive: bool = False) -> str:
         return f"zq{'s' if sensitive else 'p'}{next(self.numbers)}"
 
-    def wrote(self, memory: Memory, *tokens: str) -> None:
+    def record_write(self, memory: Memory, *tokens: str) -> None:
         for token in tokens:
             self.memory_of[token] = memory.id
             self.by_memory[memory.id].add(token)
 
     def spy(self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed) -> None:
-        """What has left, and what of it the server has taken."""
+        """Record what was sent, and what of it the server accepted."""
         self.sent |= tokens_in([item.fields for item in items], [r.fields for r in revisions])
         edits = {item.id: item for item in items}
         for answer in pushed.answers:
             item = edits[answer.id]
             if answer.remote is not None and answer.remote.edit == item.edit:
                 self.delivered |= tokens_in(item.fields)
-        for kept in pushed.revisions:
-            self.delivered |= tokens_in(kept.revision.fields)
+        for accepted in pushed.revisions:
+            self.delivered |= tokens_in(accepted.revision.fields)
 
     def must_be_found(self, erased: set[UUID]) -> set[str]:
-        """Whoever erases a memory erases all of it that the server had."""
-        gone = {t for t in self.delivered if self.memory_of[t] in erased}
-        return self.memory_of.keys() - self.superseded - gone
+        """Return the live tokens. Erasing a memory erases all of it that the server had."""
+        erased_tokens = {t for t in self.delivered if self.memory_of[t] in erased}
+        return self.memory_of.keys() - self.superseded - erased_tokens

@@ -1,5 +1,5 @@
-"""A loopback proxy that treats connections as a bad network does: refuses, delays, cuts, truncates
-answers, and delivers a request twice.
+"""A loopback proxy that acts like a bad network: it refuses, delays and cuts connections, truncates
+answers, and delivers requests twice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ FAULTS = ("none", "refuse", "drop request", "drop answer", "truncate", "delay", 
 
 @dataclass
 class BadNetwork:
-    """`async with BadNetwork(port) as network`: then ask `network.url`. Each connection carries one
-    request; what becomes of it is drawn at random.
+    """`async with BadNetwork(port) as network`, then send requests to `network.url`. Each
+    connection carries one request, with a fault drawn at random.
     """
 
     port: int
@@ -39,54 +39,54 @@ class BadNetwork:
         await self._server.wait_closed()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._connection(reader, writer))
+        task = asyncio.create_task(self._handle(reader, writer))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault = "none" if self.is_good else self._chance.choice(FAULTS)
         self.drawn[fault] += 1
         try:
             if fault != "refuse":
-                await self._one(fault, reader, writer)
+                await self._serve_request(fault, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # one side went away, as sides do
+            pass  # one side closed the connection
         finally:
             writer.close()
 
-    async def _one(
+    async def _serve_request(
         self, fault: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        request = await _message(reader)
+        request = await _read_message(reader)
         if fault == "drop request":
             return
         if fault == "delay":
             await asyncio.sleep(0.05)
-        answer = await self._asked(request)
+        answer = await self._forward(request)
         if fault == "repeat":
-            await self._asked(request)
+            await self._forward(request)
         if fault == "drop answer":
             return
         writer.write(answer[: len(answer) // 2] if fault == "truncate" else answer)
         await writer.drain()
 
-    async def _asked(self, request: bytes) -> bytes:
+    async def _forward(self, request: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(request)
             await writer.drain()
-            return await _message(reader)
+            return await _read_message(reader)
         finally:
             writer.close()
 
 
-async def _message(reader: asyncio.StreamReader) -> bytes:
+async def _read_message(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
             length = int(line.split(b":")[1])
-    # One request a connection: what is asked next meets another fate.
+    # One request per connection: the next one gets a fault of its own.
     head = b"\r\n".join(
         line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")
     )

@@ -41,14 +41,14 @@ _numbers = count()
 
 @pytest.fixture
 def other_url(cluster: Cluster) -> Iterator[str]:
-    """A database without any table."""
+    """Return the URL of a database without tables."""
     name = f"restored_into_{next(_numbers)}"
     yield cluster.create(name, "recollect")
     cluster.drop(name)
 
 
 def as_url(url: str) -> str:
-    """As `--into` takes it."""
+    """Return the URL in the form that `--into` takes."""
     parts = conninfo_to_dict(url)
     secret, host = parts["password"], str(parts["host"]).replace("/", "%2F")
     return f"postgresql://{parts['user']}:{secret}@{host}:{parts['port']}/{parts['dbname']}"
@@ -63,18 +63,18 @@ async def test_no_write_that_a_client_still_has_is_lost_by_a_restore(
     operator = Cli(home, {"RECOLLECT_DATABASE_URL": database_url})
     with running(database_url, home) as up:
         key, lost = up.new_key("ada"), up.new_key("ada")
-        gone = remember(up, key, "the old chart")
+        erased = remember(up, key, "the old chart")
         async with AsyncExitStack() as stack:
             one, two = await clients(stack, up, key, tmp_path)
-            kept = await one.service.remember(Draft("the harbour"))
+            changed = await one.service.remember(Draft("the harbour"))
             both = await one.service.remember(Draft("the lighthouse"))
             await settle(one, two)
-            made = await asyncio.to_thread(operator.json, "backup", str(folder), "--verify")
-            assert (made["memories"], made["verified"]) == (3, True)
+            backup = await asyncio.to_thread(operator.json, "backup", str(folder), "--verify")
+            assert (backup["memories"], backup["verified"]) == (3, True)
             late = await two.service.remember(Draft("the tide table"))
-            await one.service.update(str(kept.id), {"content": "the deep harbour"})
+            await one.service.update(str(changed.id), {"content": "the deep harbour"})
             await settle(one, two)
-            erase(up, key, gone)
+            erase(up, key, erased)
             revoke(up, lost)
     name = sql.Identifier(str(conninfo_to_dict(database_url)["dbname"]))
     cluster.execute(sql.SQL("alter database {} rename to lost").format(name))
@@ -129,7 +129,7 @@ def test_a_restored_database_has_the_same_rows(
     assert changed <= {"sync_server", "erasure_logs"}, "a new epoch, and nothing else"
     with running(other_url, home) as up, up.client(key) as client:
         changed_again = client.patch("settings", json={"depth": 90})
-        assert changed_again.status_code == 200, "numbers go on where they were"
+        assert changed_again.status_code == 200, "sequences continue where they were"
         assert client.patch(f"memories/{old}", json={"importance": 0.9}).status_code == 200
         assert len(client.get("memories").json()["memories"]) == 2
 
@@ -163,8 +163,8 @@ def test_data_is_replaced_only_on_request(
         remember(up, key, "the harbour")
         operator.json("backup", str(folder))
         remember(up, key, "the lighthouse")
-        code, told = operator.error("restore", str(folder))
-        assert (code, "--replace" in told["remedy"]) == (2, True)
+        code, problem = operator.error("restore", str(folder))
+        assert (code, "--replace" in problem["remedy"]) == (2, True)
         assert len(texts_on(up, key)) == 2
         operator.json("restore", str(folder), "--replace")
         assert texts_on(up, key) == {"the harbour"}
@@ -172,21 +172,21 @@ def test_data_is_replaced_only_on_request(
 
 @pytest.mark.parametrize("cut", [0.5, 1.0])
 def test_a_damaged_backup_changes_nothing(database_url: str, tmp_path: Path, *, cut: float) -> None:
-    """Cut off in the middle, and whole but with another row."""
+    """Truncated in the middle, or complete but with another row."""
     home, folder = tmp_path / "server", tmp_path / "backups"
     operator = Cli(home, {"RECOLLECT_DATABASE_URL": database_url})
     with running(database_url, home) as up:
         key = up.new_key("ada")
         remember(up, key, "the harbour")
-        made = Path(operator.json("backup", str(folder))["path"])
-        file = made / "memories.copy.gz"
+        backup = Path(operator.json("backup", str(folder))["path"])
+        file = backup / "memories.copy.gz"
         if cut < 1:
             file.write_bytes(file.read_bytes()[: int(file.stat().st_size * cut)])
         else:
             file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) * 2))
         remember(up, key, "the lighthouse")
-        code, told = operator.error("restore", str(folder), "--replace")
-        assert (code, "damaged" in told["detail"]) == (6, True)
+        code, problem = operator.error("restore", str(folder), "--replace")
+        assert (code, "damaged" in problem["detail"]) == (6, True)
         assert len(texts_on(up, key)) == 2
 
 
@@ -205,7 +205,7 @@ main()
 
 
 @pytest.mark.parametrize("at", ["_read_sequences", "write_manifest", "_sync_to_disk"])
-def test_a_killed_backup_does_not_look_whole(
+def test_a_killed_backup_is_not_taken_for_a_complete_one(
     database_url: str, other_url: str, tmp_path: Path, *, at: str
 ) -> None:
     home, folder = tmp_path / "server", tmp_path / "backups"
@@ -218,8 +218,8 @@ def test_a_killed_backup_does_not_look_whole(
     (partial,) = folder.glob(".partial-*")
     assert (partial / "memories.copy.gz").exists()
     for path in (folder, partial):
-        code, told = operator.error("restore", str(path), "--into", as_url(other_url))
-        assert (code, "no backup" in told["detail"]) == (2, True)
+        code, problem = operator.error("restore", str(path), "--into", as_url(other_url))
+        assert (code, "no backup" in problem["detail"]) == (2, True)
     operator.json("backup", str(folder))
     assert not partial.exists(), "the next backup removes what is left"
 
@@ -235,21 +235,21 @@ def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
 def test_the_local_store_is_backed_up_and_restored(tmp_path: Path) -> None:
     cli, folder = Cli(tmp_path / "home", {}), tmp_path / "backups"
     cli.json("remember", "the harbour is deep")
-    made = cli.json("backup", str(folder), "--verify")
-    assert (made["kind"], made["memories"], made["verified"]) == ("sqlite", 1, True)
-    for path in Path(made["path"]).rglob("*"):
+    backup = cli.json("backup", str(folder), "--verify")
+    assert (backup["kind"], backup["memories"], backup["verified"]) == ("sqlite", 1, True)
+    for path in Path(backup["path"]).rglob("*"):
         assert path.stat().st_mode & 0o077 == 0, path
     cli.json("remember", "the lighthouse")
     assert cli.error("restore", str(folder))[0] == 2
     cli.json("restore", str(folder), "--replace")
-    assert [one["content"] for one in cli.json("list")["memories"]] == ["the harbour is deep"]
+    assert [memory["content"] for memory in cli.json("list")["memories"]] == ["the harbour is deep"]
     assert cli.json("recall", "harbour")["hits"]
     shutil.rmtree(tmp_path / "home")
-    cli.json("restore", made["path"])
-    assert [one["content"] for one in cli.json("list")["memories"]] == ["the harbour is deep"]
-    (Path(made["path"]) / "memories.db").write_bytes(b"")
-    assert cli.error("restore", made["path"], "--replace")[0] == 6
-    assert [one["content"] for one in cli.json("list")["memories"]] == ["the harbour is deep"]
+    cli.json("restore", backup["path"])
+    assert [memory["content"] for memory in cli.json("list")["memories"]] == ["the harbour is deep"]
+    (Path(backup["path"]) / "memories.db").write_bytes(b"")
+    assert cli.error("restore", backup["path"], "--replace")[0] == 6
+    assert [memory["content"] for memory in cli.json("list")["memories"]] == ["the harbour is deep"]
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_the_embedded_postgres_is_backed_up_and_restored(
     homes = [open_folder / f"embedded-{name}" for name in ("one", "two")]
     one, two = (Cli(home, {"RECOLLECT_EMBEDDER": "none"}) for home in homes)
     key = one.json("keys", "create", "--owner", "ada", "--start")
-    made = one.json("backup", str(tmp_path / "backups"))
-    assert made["kind"] == "postgres"
+    backup = one.json("backup", str(tmp_path / "backups"))
+    assert backup["kind"] == "postgres"
     two.json("restore", str(tmp_path / "backups"))
     assert [k["id"] for k in two.json("keys", "list", "--start")["keys"]] == [key["id"]]

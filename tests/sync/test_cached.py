@@ -1,4 +1,4 @@
-"""What an agent sees of a cached store: answers at once, and recall from wherever there is one."""
+"""A cached store as an agent sees it: immediate answers, and recall from the server if possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 from tests.serving import Running
-from tests.sync.clients import impatient
+from tests.sync.clients import with_short_timeout
 
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
@@ -31,16 +31,16 @@ async def cached(home: Path, url: str, key: str) -> AsyncIterator[Cached]:
         yield opened
 
 
-async def synced(one: Cached) -> None:
-    await sync(one.sync, one.server, one.clock)
+async def sync_once(client: Cached) -> None:
+    await sync(client.sync, client.server, client.clock)
 
 
-async def found(one: Cached, query: str) -> list[str]:
-    answer = await one.service.recall(RecallRequest(query))
+async def recall_texts(client: Cached, query: str) -> list[str]:
+    answer = await client.service.recall(RecallRequest(query))
     return [hit.memory.content for hit in answer.hits]
 
 
-async def test_recall_asks_the_server_and_knows_what_it_cannot(
+async def test_recall_merges_the_server_with_what_only_the_client_has(
     server: Running, tmp_path: Path
 ) -> None:
     key = server.new_key()
@@ -49,18 +49,18 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
         cached(tmp_path / "two", server.url, key) as two,
     ):
         await two.service.remember(Draft("the harbour of two"))
-        gone = await two.service.remember(Draft("the harbour that was"))
+        forgotten = await two.service.remember(Draft("the harbour that was"))
         old = await two.service.remember(Draft("the harbour is small"))
-        await synced(two)
+        await sync_once(two)
         # Not pulled yet, and still found: by the server.
-        assert set(await found(one, "harbour")) == {
+        assert set(await recall_texts(one, "harbour")) == {
             "the harbour of two",
             "the harbour that was",
             "the harbour is small",
         }
-        assert (await one.service.get(str(gone.id))).content == "the harbour that was"
-        await synced(one)
-        await one.service.forget(str(gone.id))
+        assert (await one.service.get(str(forgotten.id))).content == "the harbour that was"
+        await sync_once(one)
+        await one.service.forget(str(forgotten.id))
         await one.service.update(str(old.id), {"content": "the harbour is large"})
         await one.service.remember(Draft("the harbour of one"))
         await one.service.remember(Draft("the secret harbour", is_sensitive=True))
@@ -72,7 +72,7 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
             "the secret harbour",
         }
         assert answer.note is None
-        # What only this store has is where this store, which knows everything, places it.
+        # What only this store has is ranked as this store, which has everything, ranks it.
         here = await one.service.local.recall(RecallRequest("harbour"))
         own = {
             place: hit.memory.content
@@ -84,27 +84,27 @@ async def test_recall_asks_the_server_and_knows_what_it_cannot(
 
 
 async def test_without_the_server_recall_answers_by_words_and_says_so(tmp_path: Path) -> None:
-    async with cached(tmp_path, "http://127.0.0.1:9", "rk_x") as one:
-        memory = await one.service.remember(Draft("the harbour"))
-        answer = await one.service.recall(RecallRequest("harbour"))
+    async with cached(tmp_path, "http://127.0.0.1:9", "rk_x") as client:
+        memory = await client.service.remember(Draft("the harbour"))
+        answer = await client.service.recall(RecallRequest("harbour"))
         assert [hit.memory for hit in answer.hits] == [memory]
         assert answer.note is not None
         assert "by words alone: the server at http://127.0.0.1:9 cannot be reached" in answer.note
         assert answer.degraded == ("dense", "graph")
-        assert (await one.service.why(str(memory.id), RecallRequest("harbour"))).recalled
+        assert (await client.service.why(str(memory.id), RecallRequest("harbour"))).recalled
         with pytest.raises(NotFound):
-            await one.service.get("0190abcd")
+            await client.service.get("0190abcd")
         with pytest.raises(StoreUnavailable):
-            await one.service.settings()
-        assert (await one.service.status()).waiting == 1
+            await client.service.settings()
+        assert (await client.service.status()).waiting == 1
 
 
 async def test_recall_answers_without_a_server_that_times_out(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        async with cached(tmp_path, url, "rk_x") as one:
-            await one.service.remember(Draft("the harbour"))
-            answer = await impatient(one.service).recall(RecallRequest("harbour"))
+        async with cached(tmp_path, url, "rk_x") as client:
+            await client.service.remember(Draft("the harbour"))
+            answer = await with_short_timeout(client.service).recall(RecallRequest("harbour"))
             assert len(answer.hits) == 1
             assert answer.note is not None
             assert "did not answer in time" in answer.note
@@ -112,8 +112,8 @@ async def test_recall_answers_without_a_server_that_times_out(tmp_path: Path) ->
 
 
 async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path) -> None:
-    async with cached(tmp_path, server.url, server.new_key()) as one:
-        remote = one.service.remote
+    async with cached(tmp_path, server.url, server.new_key()) as client:
+        remote = client.service.remote
 
         class Watched:
             asked = 0
@@ -123,7 +123,7 @@ async def test_a_sensitive_query_does_not_leave(server: Running, tmp_path: Path)
                 return await remote.recall(request)
 
         watched = Watched()
-        elsewhere = replace(one.service, is_here=False)
+        elsewhere = replace(client.service, is_here=False)
         recollect = replace(elsewhere, remote=watched)  # type: ignore[arg-type]  # recalls only
         await recollect.remember(Draft("the harbour"))
         answer = await recollect.recall(RecallRequest("harbour", is_sensitive=True))
@@ -142,7 +142,7 @@ async def test_the_engine_inside_sends_what_is_written(server: Running, tmp_path
         memory = await one.service.remember(Draft("the harbour"))
         async with asyncio.timeout(60):
             while True:
-                await synced(two)
+                await sync_once(two)
                 try:
                     assert await two.service.local.get(str(memory.id)) == memory
                 except NotFound:
@@ -154,18 +154,18 @@ async def test_the_engine_inside_sends_what_is_written(server: Running, tmp_path
 async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
     server: Running, tmp_path: Path
 ) -> None:
-    async with cached(tmp_path / "one", server.url, server.new_key()) as one:
+    async with cached(tmp_path / "one", server.url, server.new_key()) as client:
 
         class SentMeanwhile:
-            """The server, which hears of the write just after it has searched."""
+            """A server that receives the write just after it has searched."""
 
             async def recall(self, request: RecallRequest) -> Recollection:
-                answer = await one.service.remote.recall(request)
-                await synced(one)
+                answer = await client.service.remote.recall(request)
+                await sync_once(client)
                 return answer
 
-        await one.service.remember(Draft("the harbour of one"))
-        between = replace(one.service, remote=cast("Service", SentMeanwhile()))
+        await client.service.remember(Draft("the harbour of one"))
+        between = replace(client.service, remote=cast("Service", SentMeanwhile()))
         answer = await between.recall(RecallRequest("harbour"))
         assert [hit.memory.content for hit in answer.hits] == ["the harbour of one"]
 
@@ -173,8 +173,8 @@ async def test_a_memory_that_is_sent_while_the_server_searches_is_still_found(
 async def test_what_was_not_pulled_yet_is_changed_on_the_server(
     server: Running, tmp_path: Path
 ) -> None:
-    async with cached(tmp_path, server.url, server.new_key()) as one:
-        there, here = one.service.remote, one.service
+    async with cached(tmp_path, server.url, server.new_key()) as client:
+        there, here = client.service.remote, client.service
         id = str((await there.remember(Draft("the harbour"))).id)
         other = str((await there.remember(Draft("the lighthouse"))).id)
         await here.update(id, {"content": "the old harbour"})
@@ -189,16 +189,16 @@ async def test_what_was_not_pulled_yet_is_changed_on_the_server(
         with pytest.raises(NotFound):
             await there.get(id)
         with pytest.raises(NotFound):
-            await one.service.local.get(other)
+            await client.service.local.get(other)
 
 
 async def test_a_version_from_before_the_first_sync_is_restored_on_the_server(
     server: Running, tmp_path: Path
 ) -> None:
-    async with cached(tmp_path, server.url, server.new_key()) as one:
-        id = str((await one.service.remote.remember(Draft("the harbour"))).id)
-        await one.service.remote.update(id, {"content": "the old harbour"})
-        await synced(one)
-        assert (await one.service.restore(id, 1)).content == "the harbour"
-        await synced(one)
-        assert (await one.service.get(id)).content == "the harbour"
+    async with cached(tmp_path, server.url, server.new_key()) as client:
+        id = str((await client.service.remote.remember(Draft("the harbour"))).id)
+        await client.service.remote.update(id, {"content": "the old harbour"})
+        await sync_once(client)
+        assert (await client.service.restore(id, 1)).content == "the harbour"
+        await sync_once(client)
+        assert (await client.service.get(id)).content == "the harbour"

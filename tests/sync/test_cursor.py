@@ -24,7 +24,7 @@ values (%s, %s, 'x', 'fact', '{}', '{}', 0.5, false, 1, now(), now())
 
 
 async def write(url: str, owner: str, written: set[UUID], seed: int) -> None:
-    """Draws its position, then dawdles before it commits; every fifth never does."""
+    """Draw a position, then wait before the commit; every fifth write is rolled back."""
     chance = random.Random(seed)
     async with await psycopg.AsyncConnection.connect(url) as connection:
         for number in range(EACH):
@@ -39,19 +39,19 @@ async def write(url: str, owner: str, written: set[UUID], seed: int) -> None:
 
 
 async def read(store: PostgresStore, owner: str, seen: list[UUID], stop: asyncio.Event) -> None:
-    """Goes on from its cursor, as a client does, and once more after the last write."""
+    """Read on from the cursor, as a client does, and once more after the last write."""
     cursor, this = 0, uuid4()
     while True:
         is_last = stop.is_set()
         page = await store.changes.page(owner, this, cursor, 5, sensitive=True, count=False)
         assert page.cursor >= cursor
         cursor = page.cursor
-        seen.extend(one.id for one in page.memories)
+        seen.extend(change.id for change in page.memories)
         if is_last and not page.has_more:
             return
 
 
-async def missed(url: str) -> tuple[set[UUID], list[UUID]]:
+async def write_and_read(url: str) -> tuple[set[UUID], list[UUID]]:
     written: set[UUID] = set()
     seen: list[UUID] = []
     stop = asyncio.Event()
@@ -71,15 +71,15 @@ async def missed(url: str) -> tuple[set[UUID], list[UUID]]:
 
 
 async def test_a_reader_misses_nothing_of_many_writers(database_url: str) -> None:
-    mine, seen = await missed(database_url)
+    mine, seen = await write_and_read(database_url)
     assert len(mine) == WRITERS * 2 // 3 * (EACH - EACH // 5)
     assert set(seen) == mine
     assert len(seen) == len(mine)
 
 
-async def late_commit(url: str) -> tuple[set[UUID], list[UUID]]:
-    """One writer draws its position and waits; another writes and commits; the reader looks; then
-    the first commits, and the reader looks again.
+async def commit_late(url: str) -> tuple[set[UUID], list[UUID]]:
+    """One writer draws its position and waits; another writes and commits; the reader reads; then
+    the first commits, and the reader reads again.
     """
     first, second = new_id(), new_id()
     seen: list[UUID] = []
@@ -95,7 +95,7 @@ async def late_commit(url: str) -> tuple[set[UUID], list[UUID]]:
         for commit in (early.commit, None):
             page = await store.changes.page("ada", this, cursor, 5, sensitive=True, count=False)
             cursor = page.cursor
-            seen.extend(one.id for one in page.memories)
+            seen.extend(change.id for change in page.memories)
             if commit is not None:
                 await commit()
                 await writing
@@ -117,12 +117,12 @@ async def _done_or_waiting(url: str, writing: asyncio.Task[object]) -> None:
 
 
 async def test_a_transaction_that_commits_late_is_not_skipped(database_url: str) -> None:
-    written, seen = await late_commit(database_url)
+    written, seen = await commit_late(database_url)
     assert set(seen) == written
 
 
-async def test_without_the_lock_it_would_be(database_url: str) -> None:
-    """That the tests above can fail: a plain sequence skips the late one."""
+async def test_without_the_lock_a_late_transaction_is_skipped(database_url: str) -> None:
+    """Proves that the tests above can fail: a plain sequence skips the late one."""
     async with PostgresStore(database_url):
         pass  # has created the policies
     with psycopg.connect(database_url, autocommit=True) as connection:
@@ -133,12 +133,12 @@ async def test_without_the_lock_it_would_be(database_url: str) -> None:
             " language sql volatile return nextval('plain')"
         )
         connection.execute("insert into owners values ('ada', 1000)")
-    written, seen = await late_commit(database_url)
+    written, seen = await commit_late(database_url)
     assert len(written - set(seen)) == 1
 
 
 async def test_a_cursor_reveals_nothing_of_other_owners_writes(database_url: str) -> None:
-    """Two stores with the same writes of one owner; in the second another writes much between."""
+    """Two stores with the same writes by one owner; in the second, another writes in between."""
     from tests.conformance.samples import memory
 
     cursors: list[list[int]] = []
@@ -158,9 +158,7 @@ async def test_a_cursor_reveals_nothing_of_other_owners_writes(database_url: str
 async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
     database_url: str,
 ) -> None:
-    """Pushes lock rows by id before positions, as single writers do: nobody is a deadlock's
-    victim.
-    """
+    """Pushes lock rows by id before positions, as single writers do: no transaction deadlocks."""
     from dataclasses import replace
     from datetime import UTC, datetime
 
@@ -180,18 +178,22 @@ async def test_writers_of_many_rows_and_of_one_do_not_lock_each_other_out(
             order = ids if number % 2 else ids[::-1]
             current = {id: await store.get(OWNER, id) for id in order}
             items = [
-                Outgoing(id, uuid4(), one.version, one.version + 1, {"content": "p"}, now, now)
+                Outgoing(
+                    id, uuid4(), stored.version, stored.version + 1, {"content": "p"}, now, now
+                )
                 for id in order
-                if (one := current[id]) is not None
+                if (stored := current[id]) is not None
             ]
             await store.changes.apply(
                 OWNER, uuid4(), items, lambda item, there: decide(OWNER, item, there, Limits(), now)
             )
 
         async def edit(number: int) -> None:
-            one = await store.get(OWNER, ids[number % len(ids)])
-            assert one is not None
-            await store.replace(replace(one, version=one.version + 1), based_on=one.version)
+            stored = await store.get(OWNER, ids[number % len(ids)])
+            assert stored is not None
+            await store.replace(
+                replace(stored, version=stored.version + 1), based_on=stored.version
+            )
 
         work = [push(n) if n % 3 else edit(n) for n in range(60)]
         await asyncio.gather(*work)
@@ -217,9 +219,9 @@ async def test_what_is_pushed_twice_at_once_is_stored_once(database_url: str) ->
             answers = await store.changes.apply(
                 OWNER, writer, items, lambda item, there: decide(OWNER, item, there, Limits(), now)
             )
-            assert all(one.remote is not None for one in answers)
-            return [one.id for one in answers]
+            assert all(answer.remote is not None for answer in answers)
+            return [answer.id for answer in answers]
 
-        wanted = [item.id for item in items]
-        assert await asyncio.gather(*(push() for _ in range(4))) == [wanted] * 4
+        expected = [item.id for item in items]
+        assert await asyncio.gather(*(push() for _ in range(4))) == [expected] * 4
         assert (await store.stats(OWNER)).memories == len(items)

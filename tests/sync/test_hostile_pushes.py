@@ -1,4 +1,4 @@
-"""Whatever a client sends, the server answers: it takes it or says why not, and goes on."""
+"""Whatever a client sends, the server accepts it or says why not, and keeps running."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ def client(server: Running) -> Iterator[httpx.Client]:
         yield client
 
 
-@given(memories=st.lists(writes, max_size=2), kept=st.lists(revisions, max_size=2))
+@given(memories=st.lists(writes, max_size=2), pushed_revisions=st.lists(revisions, max_size=2))
 @settings(max_examples=scaled(60), deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_push_breaks_the_server(client: httpx.Client, memories: object, kept: object) -> None:
+def test_no_push_breaks_the_server(
+    client: httpx.Client, memories: object, pushed_revisions: object
+) -> None:
     body = {"protocol": PROTOCOL, "store": str(uuid4()), "memories": memories}
-    answer = client.post("sync/push", content=_ascii({**body, "revisions": kept}))
+    answer = client.post("sync/push", content=_ascii({**body, "revisions": pushed_revisions}))
     assert answer.status_code in (200, 400, 422), answer.text
     page = client.get("sync/pull", params={"protocol": PROTOCOL, "store": str(uuid4())})
     assert page.status_code == 200, page.text

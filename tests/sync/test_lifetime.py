@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.serving import Running
-from tests.sync.test_cached import cached, found, synced
+from tests.sync.test_cached import cached, recall_texts, sync_once
 
 from recollect.core.memory.memory import Draft
 
@@ -24,31 +24,31 @@ async def test_sync_carries_lifetimes_both_ways(server: Running, tmp_path: Path)
     ):
         draft = Draft("the harbour is closed", valid_from=begin, valid_until=soon)
         stored = await one.service.remember(draft)
-        await synced(one)
-        await synced(two)
+        await sync_once(one)
+        await sync_once(two)
         there = await two.service.local.get(str(stored.id))
         assert (there.valid_from, there.valid_until) == (begin, soon)
-        assert await found(two, "harbour") == [draft.content]
+        assert await recall_texts(two, "harbour") == [draft.content]
         await two.service.update(str(stored.id), {"valid_from": None, "valid_until": past})
-        await synced(two)
-        await synced(one)
+        await sync_once(two)
+        await sync_once(one)
         back = await one.service.local.get(str(stored.id))
         assert (back.valid_from, back.valid_until) == (None, past)
-        assert await found(one, "harbour") == []
+        assert await recall_texts(one, "harbour") == []
         await one.service.update(str(stored.id), {"valid_until": None})
-        await synced(one)
+        await sync_once(one)
         assert (await one.service.remote.get(str(stored.id))).valid_until is None
 
 
 async def test_the_history_names_the_key_that_synced(server: Running, tmp_path: Path) -> None:
     key = server.new_key(label="laptop")
-    async with cached(tmp_path / "one", server.url, key) as one:
-        stored = await one.service.remember(Draft("the harbour is closed"))
-        assert (await one.service.get(str(stored.id))).changed_by == "cli"
-        await synced(one)
-        on_server = await one.service.remote.get(str(stored.id))
+    async with cached(tmp_path / "one", server.url, key) as client:
+        stored = await client.service.remember(Draft("the harbour is closed"))
+        assert (await client.service.get(str(stored.id))).changed_by == "cli"
+        await sync_once(client)
+        on_server = await client.service.remote.get(str(stored.id))
         assert on_server.changed_by == "sync (laptop)"
-        await one.service.remote.update(str(stored.id), {"importance": 1.0})
-        await synced(one)
-        pulled = await one.service.local.get(str(stored.id))
+        await client.service.remote.update(str(stored.id), {"importance": 1.0})
+        await sync_once(client)
+        pulled = await client.service.local.get(str(stored.id))
         assert pulled.changed_by == "api (laptop)"

@@ -1,5 +1,5 @@
-"""Links between memories over sync: both sides' links stand, older versions lose none of them, and
-a target may come later or be gone.
+"""Links between memories over sync: the links of both sides are merged, older versions lose none,
+and a target may arrive later or be erased.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.serving import Running
 from tests.strategies import MOMENT, new_id
 from tests.sync.clients import Client, settle
 from tests.sync.conftest import NewClients
-from tests.sync.test_cached import cached, synced
+from tests.sync.test_cached import cached, sync_once
 
 from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.links import MAX_LINKS, Link
@@ -24,7 +24,7 @@ from recollect.core.recall.request import RecallRequest
 pytestmark = pytest.mark.anyio
 
 
-async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
+async def open_clients(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
     return [await stack.enter_async_context(client) for client in clients]
 
 
@@ -34,7 +34,7 @@ async def links_of(client: Client, id: UUID) -> tuple[Link, ...]:
 
 async def test_both_sides_add_links_and_both_have_all(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         base, left, right = [
             await one.service.remember(Draft(text)) for text in ("base", "left", "right")
         ]
@@ -54,7 +54,7 @@ async def test_both_sides_add_links_and_both_have_all(new_clients: NewClients) -
 
 async def test_links_do_not_hide_a_conflict_of_texts(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         base = await one.service.remember(Draft("base"))
         other = await one.service.remember(Draft("other"))
         await settle(one, two)
@@ -64,13 +64,13 @@ async def test_links_do_not_hide_a_conflict_of_texts(new_clients: NewClients) ->
         )
         await settle(one, two)
         assert await links_of(one, base.id) == (Link("see_also", other.id),)
-        (kept,) = (await one.revisions()).values()
-        assert kept.fields == {"content": "second"}
+        (revision,) = (await one.revisions()).values()
+        assert revision.fields == {"content": "second"}
 
 
 async def test_too_many_links_are_a_conflict_that_can_be_resolved(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         base = await one.service.remember(Draft("base"))
         await settle(one, two)
         many = tuple(sorted(Link("see_also", new_id()) for _ in range(MAX_LINKS)))
@@ -79,8 +79,8 @@ async def test_too_many_links_are_a_conflict_that_can_be_resolved(new_clients: N
         await two.service.update(str(base.id), {"links": many})
         await settle(one, two)
         assert await links_of(two, base.id) == few
-        (kept,) = (await two.revisions()).values()
-        await two.service.resolve(str(kept.id), "other")
+        (revision,) = (await two.revisions()).values()
+        await two.service.resolve(str(revision.id), "other")
         await settle(one, two)
         assert await links_of(one, base.id) == many
         assert (await one.sync_store.status()).parked == ()
@@ -88,18 +88,20 @@ async def test_too_many_links_are_a_conflict_that_can_be_resolved(new_clients: N
 
 async def test_a_link_outlives_its_target_and_comes_before_it(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         later = new_id()
         memory = await one.service.remember(
             Draft("the harbour floods", links=(Link("resolved_by", later),))
         )
         await settle(one, two)
         (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
-        assert [(one.target, one.is_dangling) for one in hit.pointers] == [(later, True)]
+        assert [(pointer.target, pointer.is_dangling) for pointer in hit.pointers] == [
+            (later, True)
+        ]
         await one.service.remember(Draft("a wall was built", id=later))
         await settle(one, two)
         (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
-        assert [one.content for one in hit.attached] == ["a wall was built"]
+        assert [memory.content for memory in hit.attached] == ["a wall was built"]
         await one.service.forget(str(later), forever=True)
         await settle(one, two)
         (hit,) = (await two.service.recall(RecallRequest("floods"))).hits
@@ -107,37 +109,37 @@ async def test_a_link_outlives_its_target_and_comes_before_it(new_clients: NewCl
         assert hit.pointers[0].is_dangling
 
 
-async def test_an_orphan_is_taken_back_with_its_links_and_lifetime(new_clients: NewClients) -> None:
+async def test_an_orphan_is_restored_with_its_links_and_lifetime(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         base = await one.service.remember(Draft("base", valid_from=MOMENT))
         other = await one.service.remember(Draft("other"))
         await settle(one, two)
         await one.service.forget(str(base.id), forever=True)
         await two.service.link(str(base.id), "see_also", str(other.id))
         await settle(one, two)
-        (kept,) = (await two.revisions()).values()
-        assert kept.kind == "orphan"
-        await two.service.resolve(str(kept.id), "other")
-        again = [one for one in (await two.listed()).values() if one.content == "base"]
-        assert [one.links for one in again] == [(Link("see_also", other.id),)]
-        assert [one.valid_from for one in again] == [MOMENT]
+        (revision,) = (await two.revisions()).values()
+        assert revision.kind == "orphan"
+        await two.service.resolve(str(revision.id), "other")
+        again = [memory for memory in (await two.listed()).values() if memory.content == "base"]
+        assert [memory.links for memory in again] == [(Link("see_also", other.id),)]
+        assert [memory.valid_from for memory in again] == [MOMENT]
 
 
 async def test_links_of_this_store_alone_are_followed_in_what_the_server_finds(
     server: Running, tmp_path: Path
 ) -> None:
     """A sensitive successor stays here; still, the superseded text is not served."""
-    async with cached(tmp_path, server.url, server.new_key()) as one:
-        old = await one.service.remember(Draft("the harbour is shallow"))
-        await synced(one)
-        new = await one.service.remember(
+    async with cached(tmp_path, server.url, server.new_key()) as client:
+        old = await client.service.remember(Draft("the harbour is shallow"))
+        await sync_once(client)
+        new = await client.service.remember(
             Draft("dredged for the navy", is_sensitive=True, links=(Link("supersedes", old.id),))
         )
-        (hit,) = (await one.service.recall(RecallRequest("harbour"))).hits
+        (hit,) = (await client.service.recall(RecallRequest("harbour"))).hits
         assert (hit.memory.id, hit.stands_for) == (new.id, (old.id,))
-        await one.service.forget(str(new.id))
-        (hit,) = (await one.service.recall(RecallRequest("harbour"))).hits
+        await client.service.forget(str(new.id))
+        (hit,) = (await client.service.recall(RecallRequest("harbour"))).hits
         assert hit.memory.id == old.id
 
 
@@ -159,12 +161,12 @@ async def test_links_through_the_remote_client(server: Running) -> None:
         assert await there.get(str(new.id)) == changed
 
 
-async def test_what_sync_brings_is_a_version_too_and_erasing_takes_all_of_them(
+async def test_synced_changes_are_versions_and_erasing_removes_all_of_them(
     new_clients: NewClients,
 ) -> None:
-    """Each side keeps what it saw; a tombstone leaves no version on either."""
+    """Each side stores the versions it saw; a tombstone leaves none on either side."""
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         memory = await one.service.remember(Draft("the harbour"))
         await settle(one, two)
         changed = await one.service.update(str(memory.id), {"content": "the port"})
@@ -183,17 +185,17 @@ async def test_what_sync_brings_is_a_version_too_and_erasing_takes_all_of_them(
 async def test_a_cached_recall_as_of_a_moment_shows_the_texts_of_then(
     server: Running, tmp_path: Path
 ) -> None:
-    async with cached(tmp_path, server.url, server.new_key()) as one:
-        sent = await one.service.remember(Draft("the harbour is shallow"))
-        held = await one.service.remember(Draft("the harbour guard", is_sensitive=True))
-        await synced(one)
-        await one.service.update(str(sent.id), {"content": "the port is deep"})
-        await synced(one)
-        await one.service.update(str(held.id), {"content": "the port guard"})
+    async with cached(tmp_path, server.url, server.new_key()) as client:
+        sent = await client.service.remember(Draft("the harbour is shallow"))
+        held = await client.service.remember(Draft("the harbour guard", is_sensitive=True))
+        await sync_once(client)
+        await client.service.update(str(sent.id), {"content": "the port is deep"})
+        await sync_once(client)
+        await client.service.update(str(held.id), {"content": "the port guard"})
         then = RecallRequest("harbour", as_of=held.updated_at)
-        found = await one.service.recall(then)
+        found = await client.service.recall(then)
         assert {hit.memory.content for hit in found.hits} == {
             "the harbour is shallow",
             "the harbour guard",
         }
-        assert (await one.service.recall(RecallRequest("harbour"))).hits == ()
+        assert (await client.service.recall(RecallRequest("harbour"))).hits == ()

@@ -1,5 +1,5 @@
-"""A push is a way in like any other: its texts are judged, its unknown fields are bounded, and its
-dates are plausible.
+"""A push is checked like any other input: its texts for secrets, its unknown fields for their size,
+and its dates for plausibility.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def client(server: Running) -> Iterator[httpx.Client]:
 
 
 def push(client: httpx.Client, **fields: Any) -> dict[str, Any]:
-    """The answer to one new memory."""
+    """Push one new memory and return the answer."""
     return send(client, str(new_id()), 0, fields)
 
 
@@ -52,25 +52,25 @@ def send(
     body = {"protocol": PROTOCOL, "store": str(uuid4()), "memories": [write], "sensitive": True}
     answer = client.post("sync/push", json=body)
     assert answer.status_code == 200, answer.text
-    (told,) = answer.json()["answers"]
-    assert isinstance(told, dict)
-    return told
+    (sent,) = answer.json()["answers"]
+    assert isinstance(sent, dict)
+    return sent
 
 
 def test_a_text_that_was_removed_is_not_pushed_back(client: httpx.Client) -> None:
-    said = {"content": "Deploys run on Tuesdays.", "project": "shop"}
-    stored = client.post("memories", json=said).json()
+    fields = {"content": "Deploys run on Tuesdays.", "project": "shop"}
+    stored = client.post("memories", json=fields).json()
     client.delete(f"memories/{stored['id']}", params={"forever": True})
     before = NOW - timedelta(days=1)
     for project in ("shop", " shop "):
-        again = {**said, "project": project}
+        again = {**fields, "project": project}
         refused = send(client, str(new_id()), 0, again, before)["refused"]
         assert "erased, forgotten or replaced" in refused["reason"]
     assert refused["remedy"]
-    other = send(client, str(new_id()), 0, {**said, "project": "web"}, before)
+    other = send(client, str(new_id()), 0, {**fields, "project": "web"}, before)
     assert other["refused"] is None
-    later = send(client, str(new_id()), 0, said, datetime.now(UTC) + timedelta(minutes=1))
-    assert later["refused"] is None, "it was changed since, or said again"
+    later = send(client, str(new_id()), 0, fields, datetime.now(UTC) + timedelta(minutes=1))
+    assert later["refused"] is None, "it was changed or stated again since"
 
 
 @pytest.mark.parametrize(
@@ -91,26 +91,28 @@ def test_a_pushed_secret_makes_its_memory_sensitive(
     client: httpx.Client, fields: dict[str, Any]
 ) -> None:
     assert push(client, **fields)["current"]["memory"]["is_sensitive"]
-    said = push(client, **fields, is_sensitive=False)["current"]["memory"]
-    assert not said["is_sensitive"]
+    memory = push(client, **fields, is_sensitive=False)["current"]["memory"]
+    assert not memory["is_sensitive"]
 
 
 @pytest.mark.parametrize("name", ["content", "project", "session", "mood"])
-def test_a_secret_in_a_pushed_change_does_so_too(client: httpx.Client, name: str) -> None:
-    told = push(client, content="deploys", mood="calm")
-    assert not told["current"]["memory"]["is_sensitive"]
-    id = told["id"]
-    told = send(client, id, 1, {"importance": 0.9})
-    assert not told["current"]["memory"]["is_sensitive"]
-    told = send(client, id, 2, {name: TOKEN})
-    assert told["current"]["memory"]["is_sensitive"]
+def test_a_secret_in_a_pushed_change_makes_its_memory_sensitive(
+    client: httpx.Client, name: str
+) -> None:
+    answer = push(client, content="deploys", mood="calm")
+    assert not answer["current"]["memory"]["is_sensitive"]
+    id = answer["id"]
+    answer = send(client, id, 1, {"importance": 0.9})
+    assert not answer["current"]["memory"]["is_sensitive"]
+    answer = send(client, id, 2, {name: TOKEN})
+    assert answer["current"]["memory"]["is_sensitive"]
 
 
-def test_a_text_that_was_overruled_stays_so(client: httpx.Client) -> None:
-    told = push(client, content=TOKEN, mood=TOKEN, is_sensitive=False)
-    told = send(client, told["id"], 1, {"content": TOKEN, "mood": TOKEN, "importance": 0.9})
-    assert told["current"]["memory"]["importance"] == 0.9
-    assert not told["current"]["memory"]["is_sensitive"]
+def test_an_overruled_secret_stays_overruled(client: httpx.Client) -> None:
+    answer = push(client, content=TOKEN, mood=TOKEN, is_sensitive=False)
+    answer = send(client, answer["id"], 1, {"content": TOKEN, "mood": TOKEN, "importance": 0.9})
+    assert answer["current"]["memory"]["importance"] == 0.9
+    assert not answer["current"]["memory"]["is_sensitive"]
 
 
 @pytest.mark.parametrize("where", ["project", "session"])
@@ -127,16 +129,16 @@ def test_unknown_fields_are_bounded(client: httpx.Client) -> None:
     refused = push(client, content="x", mood=half + half)["refused"]
     assert "does not know" in refused["reason"]
     assert "8,000" in refused["reason"]
-    told = push(client, content="x", mood=half)
-    assert told["refused"] is None
-    assert send(client, told["id"], 1, {"colour": half})["refused"] is not None
-    assert send(client, told["id"], 1, {"mood": "calm", "colour": half})["refused"] is None
+    answer = push(client, content="x", mood=half)
+    assert answer["refused"] is None
+    assert send(client, answer["id"], 1, {"colour": half})["refused"] is not None
+    assert send(client, answer["id"], 1, {"mood": "calm", "colour": half})["refused"] is None
 
 
 def test_a_revision_is_no_larger_than_a_memory(client: httpx.Client) -> None:
     id = push(client, content="the harbour")["id"]
 
-    def kept(**fields: Any) -> int:
+    def push_revision(**fields: Any) -> int:
         revision = {
             "id": str(new_id()),
             "memory_id": id,
@@ -148,20 +150,20 @@ def test_a_revision_is_no_larger_than_a_memory(client: httpx.Client) -> None:
         answer = client.post("sync/push", json=body)
         return len(answer.json()["revisions"])
 
-    assert kept(content="the old harbour") == 1
-    assert kept(mood="x" * 900_000) == 0
+    assert push_revision(content="the old harbour") == 1
+    assert push_revision(mood="x" * 900_000) == 0
 
 
 def test_a_date_far_ahead_becomes_the_present(client: httpx.Client) -> None:
     far = datetime(9999, 1, 1, tzinfo=UTC)
     fields = {"content": "the harbour", "deleted_at": far.isoformat()}
-    told = send(client, str(new_id()), 0, fields, at=far)["current"]["memory"]
+    memory = send(client, str(new_id()), 0, fields, at=far)["current"]["memory"]
     latest = datetime.now(UTC)
     for name in ("created_at", "updated_at", "deleted_at"):
-        assert NOW <= datetime.fromisoformat(told[name]) <= latest
+        assert NOW <= datetime.fromisoformat(memory[name]) <= latest
     soon = NOW + timedelta(hours=20)
-    told = send(client, str(new_id()), 0, {"content": "the bridge"}, at=soon)["current"]["memory"]
-    assert datetime.fromisoformat(told["created_at"]) == soon
+    memory = send(client, str(new_id()), 0, {"content": "the bridge"}, at=soon)["current"]["memory"]
+    assert datetime.fromisoformat(memory["created_at"]) == soon
 
 
 @pytest.mark.anyio
@@ -171,9 +173,9 @@ async def test_a_client_with_a_wrong_clock_loses_nothing(new_clients: NewClients
         await stack.enter_async_context(wrong)
         memory = await wrong.service.remember(Draft("the harbour"))
         await settle(wrong)
-        (kept,) = (await wrong.listed()).values()
-        assert (kept.id, kept.content) == (memory.id, "the harbour")
-        assert kept.created_at <= datetime.now(UTC)
+        (stored,) = (await wrong.listed()).values()
+        assert (stored.id, stored.content) == (memory.id, "the harbour")
+        assert stored.created_at <= datetime.now(UTC)
         assert (await wrong.sync_store.status()).waiting == 0
 
 
@@ -182,11 +184,11 @@ async def test_a_field_that_is_too_large_is_parked_with_its_reason(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        memory = await one.service.remember(Draft("the harbour"))
-        await give_extra(one, memory.id, f'{{"mood": "{"x" * 9_000}"}}')
-        await one.sync()
-        (parked,) = (await one.sync_store.status()).parked
+        (client,) = [await stack.enter_async_context(each) for each in new_clients(1)]
+        memory = await client.service.remember(Draft("the harbour"))
+        await give_extra(client, memory.id, f'{{"mood": "{"x" * 9_000}"}}')
+        await client.sync()
+        (parked,) = (await client.sync_store.status()).parked
         assert parked.id == memory.id
         assert "does not know" in parked.reason
 
@@ -196,7 +198,7 @@ async def test_what_a_person_overruled_is_not_judged_again_by_the_server(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
+        one, two = [await stack.enter_async_context(client) for client in new_clients(2)]
         memory = await one.service.remember(Draft("deploys"))
         await settle(one, two)
         await one.service.update(str(memory.id), {"content": TOKEN, "is_sensitive": False})

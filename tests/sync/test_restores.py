@@ -30,7 +30,7 @@ _numbers = count()
 
 
 class Backup:
-    """A dump of one database, made and restored as docs/backup.md says."""
+    """A dump of one database, created and restored as described in docs/backup.md."""
 
     def __init__(self, cluster: Cluster, programs: Path, name: str, file: Path) -> None:
         self._programs = programs
@@ -49,7 +49,7 @@ class Backup:
         self._run("pg_dump", "--format=custom", f"--file={self._file}", self.name)
 
     def empty(self) -> None:
-        """As on a new home, before the backup is restored."""
+        """Empty the database, as in a new home before the backup is restored."""
         self._run("dropdb", "--force", self.name)
         self._run("createdb", "--owner=recollect", f"--template={TEMPLATE}", self.name)
 
@@ -83,11 +83,11 @@ def is_known(up: Running, key: str) -> bool:
 
 def texts_on(up: Running, key: str) -> set[str]:
     with up.client(key) as client:
-        return {one["content"] for one in client.get("memories").json()["memories"]}
+        return {memory["content"] for memory in client.get("memories").json()["memories"]}
 
 
 async def texts_of(client: Client) -> set[str]:
-    return {one.content for one in (await client.listed()).values()}
+    return {memory.content for memory in (await client.listed()).values()}
 
 
 def remember(up: Running, key: str, text: str) -> str:
@@ -101,7 +101,7 @@ def erase(up: Running, key: str, id: str) -> None:
 
 
 def row_of(up: Running, key: str) -> Key:
-    """The key as the server has it."""
+    """Return the key as the server has it."""
     finding = up.server.keys.find_key(digest(key))
     found = asyncio.run_coroutine_threadsafe(finding, up.loop).result()
     assert found is not None
@@ -119,8 +119,8 @@ def revoke(up: Running, key: str) -> None:
         assert admin.delete(f"keys/{row_of(up, key).id}").status_code == 200
 
 
-def logged(home: Path, *, of: Path) -> str:
-    """What the log of a server says that was at another home first."""
+def read_former_log(home: Path, *, of: Path) -> str:
+    """Return the erasure log in a home that replaced the home `of`."""
     (log,) = (of / "erasures").glob("*.log")
     return (home / "erasures" / log.name).read_text()
 
@@ -133,13 +133,13 @@ def test_a_restored_server_stays_without_what_was_erased_and_revoked(
     operator = Cli(home, {"RECOLLECT_DATABASE_URL": url})
     with running(url, home) as up:
         key, lost = up.new_key("ada"), up.new_key("ada")
-        gone = remember(up, key, "the harbour")
+        erased = remember(up, key, "the harbour")
         remember(up, key, "the lighthouse")
         remember(up, up.new_key("bob"), "the tide table")
         backup.make()
-        erase(up, key, gone)
+        erase(up, key, erased)
         operator.json("erase", "--owner", "bob", "--server", "--yes")
-        (last,) = [one["id"] for one in operator.json("keys", "list")["keys"]][1:2]
+        (last,) = [key["id"] for key in operator.json("keys", "list")["keys"]][1:2]
         operator.json("keys", "revoke", last)
         assert not is_known(up, lost)
         if is_running:
@@ -161,10 +161,10 @@ def test_a_restore_on_a_new_home_brings_nothing_erased_or_revoked_back(
     old, new = tmp_path / "old", tmp_path / "new"
     with running(url, old) as up:
         key, lost = up.new_key("ada"), up.new_key("ada")
-        gone = remember(up, key, "the harbour")
+        erased = remember(up, key, "the harbour")
         remember(up, key, "the lighthouse")
         backup.make()
-        erase(up, key, gone)
+        erase(up, key, erased)
         revoke(up, lost)
     backup.empty()
     shutil.copytree(old / "erasures", new / "erasures")
@@ -175,7 +175,7 @@ def test_a_restore_on_a_new_home_brings_nothing_erased_or_revoked_back(
         assert texts_on(up, key) == {"the lighthouse"}
         late = remember(up, key, "the tide table")
         erase(up, key, late)
-    assert late in logged(new, of=old)
+    assert late in read_former_log(new, of=old)
 
 
 def test_a_key_revoked_in_its_grace_period_stays_revoked(
@@ -207,7 +207,7 @@ def test_a_restore_leaves_a_rotated_key_its_grace_period(
 async def test_clients_hear_of_what_a_restored_server_erased_again(
     backup: Backup, url: str, tmp_path: Path
 ) -> None:
-    """Also of a memory that was made after the backup and is on a client that was away."""
+    """Also of a memory that was created after the backup, on a client that was offline."""
     with running(url, tmp_path / "server") as up:
         key = up.new_key("ada")
         async with AsyncExitStack() as stack:
@@ -227,21 +227,21 @@ async def test_clients_hear_of_what_a_restored_server_erased_again(
 async def test_clients_tell_a_restored_server_what_was_erased(
     backup: Backup, url: str, tmp_path: Path
 ) -> None:
-    """Its home is lost as well: all that is known of the erasures, the clients know."""
+    """Its home is lost as well: only the clients know of the erasures."""
     with running(url, tmp_path / "server") as up:
         key = up.new_key("ada")
         async with AsyncExitStack() as stack:
             one, two = await clients(stack, up, key, tmp_path)
             here = await one.service.remember(Draft("the harbour"))
             there = await one.service.remember(Draft("the lighthouse"))
-            kept = await one.service.remember(Draft("the tide table"))
+            edited = await one.service.remember(Draft("the tide table"))
             await settle(one, two)
             backup.make()
             await one.service.update(str(here.id), {"content": "the old harbour"})
             await settle(one, two)
             await one.service.forget(str(here.id), forever=True)
             erase(up, key, str(there.id))
-            await two.service.update(str(kept.id), {"content": "the new tide table"})
+            await two.service.update(str(edited.id), {"content": "the new tide table"})
             await settle(one, two)
             assert await texts_of(one) == {"the new tide table"}
     backup.restore()

@@ -1,4 +1,4 @@
-"""The losing sides of conflicts on their way: none is left behind, none holds up the others."""
+"""Syncing revisions, the losing sides of conflicts: none is lost, none blocks the others."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from recollect.usecases.sync.sync import pull_all
 pytestmark = pytest.mark.anyio
 
 
-async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
+async def open_clients(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
     return [await stack.enter_async_context(client) for client in clients]
 
 
-async def met(one: Client, two: Client, *losing: str) -> list[Memory]:
-    """Memories that both changed; these losing texts are revisions at `two`, and not yet sent."""
+async def make_conflicts(one: Client, two: Client, *losing: str) -> list[Memory]:
+    """Change memories on both sides; the losing texts are revisions at `two`, not yet sent."""
     memories = [await one.service.remember(Draft(f"number {n}")) for n in range(len(losing))]
     await settle(one, two)
     for number, (memory, text) in enumerate(zip(memories, losing, strict=True)):
@@ -51,8 +51,10 @@ async def test_more_revisions_than_a_request_holds_are_sent_in_parts(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        await met(one, two, *(["é" * 7_900] * 24))  # six bytes each in JSON: over a megabyte
+        one, two = await open_clients(stack, new_clients(2))
+        await make_conflicts(
+            one, two, *(["é" * 7_900] * 24)
+        )  # six bytes each in JSON: over a megabyte
         _, claimed = await two.sync_store.claim(200)
         sizes = [len(str(revision.fields["content"])) for revision in claimed]
         assert 0 < sum(sizes) <= REQUEST_CHARACTERS
@@ -68,8 +70,10 @@ async def test_a_revision_that_no_request_holds_stays_and_the_others_go(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2, max_content=100_000))
-        large, _ = await met(one, two, "😀" * 95_000, "small")  # twelve bytes each in JSON
+        one, two = await open_clients(stack, new_clients(2, max_content=100_000))
+        large, _ = await make_conflicts(
+            one, two, "😀" * 95_000, "small"
+        )  # twelve bytes each in JSON
         await two.push()
         await settle(one, two)
         assert [revision.fields["content"] for revision in (await one.revisions()).values()] == [
@@ -86,8 +90,8 @@ async def test_a_newcomer_gets_the_revisions_of_a_memory_that_comes_late(
 ) -> None:
     """The memory was changed after its conflicts, so that it is on a later page than they were."""
     async with AsyncExitStack() as stack:
-        one, two, newcomer = await opened(stack, new_clients(3))
-        (memory,) = await met(one, two, "first")
+        one, two, newcomer = await open_clients(stack, new_clients(3))
+        (memory,) = await make_conflicts(one, two, "first")
         await settle(one, two)
         await one.service.update(str(memory.id), {"content": "current again"})
         await two.service.update(str(memory.id), {"content": "second"})
@@ -107,8 +111,8 @@ async def test_revisions_are_shown_when_their_memory_is_no_longer_sensitive(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two, newcomer = await opened(stack, new_clients(3))
-        (memory,) = await met(one, two, "first")
+        one, two, newcomer = await open_clients(stack, new_clients(3))
+        (memory,) = await make_conflicts(one, two, "first")
         await settle(one, two)
         await one.remote.update(str(memory.id), {"is_sensitive": True})
         await newcomer.sync()
@@ -121,7 +125,7 @@ async def test_revisions_are_shown_when_their_memory_is_no_longer_sensitive(
 async def test_what_was_sensitive_when_it_lost_stays(new_clients: NewClients) -> None:
     """Also when its memory, which has another text now, is no longer sensitive."""
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         memory = await one.service.remember(Draft("the harbour"))
         await settle(one, two)
         await one.service.update(str(memory.id), {"content": "current"})
@@ -133,9 +137,9 @@ async def test_what_was_sensitive_when_it_lost_stays(new_clients: NewClients) ->
         await two.service.update(str(memory.id), {"is_sensitive": False})
         await settle(one, two)
         assert await one.all() == await two.all()
-        (kept,) = (await two.revisions()).values()
-        assert kept.fields == {"content": "a private matter"}
-        await two.service.resolve(str(kept.id), "current")
+        (revision,) = (await two.revisions()).values()
+        assert revision.fields == {"content": "a private matter"}
+        await two.service.resolve(str(revision.id), "current")
         await settle(one, two)
         assert "a private matter" not in texts(two.faults.pushes)
 
@@ -144,18 +148,18 @@ async def test_what_was_sensitive_when_it_lost_stays(new_clients: NewClients) ->
 async def test_an_unsent_revision_outlives_an_erasure_elsewhere(
     new_clients: NewClients, way: str
 ) -> None:
-    """Whoever erased the memory cannot have seen it, whichever of the two is heard of first."""
+    """The client that erased the memory cannot have seen it, whichever of the two arrives first."""
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        (memory,) = await met(one, two, "written on the train")
+        one, two = await open_clients(stack, new_clients(2))
+        (memory,) = await make_conflicts(one, two, "written on the train")
         await one.service.forget(str(memory.id), forever=True)
         await one.sync()
         await getattr(two, way)()
         await settle(one, two)
         assert await two.all() == {}
-        (kept,) = (await two.revisions()).values()
-        assert (kept.kind, kept.fields["content"]) == ("orphan", "written on the train")
-        await two.service.resolve(str(kept.id), "other")
+        (revision,) = (await two.revisions()).values()
+        assert (revision.kind, revision.fields["content"]) == ("orphan", "written on the train")
+        await two.service.resolve(str(revision.id), "other")
         await settle(one, two)
         assert [m.content for m in (await one.listed()).values()] == ["written on the train"]
 
@@ -163,59 +167,59 @@ async def test_an_unsent_revision_outlives_an_erasure_elsewhere(
 async def test_an_erasure_that_waits_while_the_server_is_set_back_comes_to_an_end(
     new_clients: NewClients,
 ) -> None:
-    """Positions are given out a second time: what is said of the erasure looks old."""
+    """Positions are assigned a second time, so the answer about the erasure looks old."""
     async with AsyncExitStack() as stack:
-        (one,) = await opened(stack, new_clients(1))
-        memory = await one.service.remember(Draft("the harbour"))
-        await one.sync()
-        await one.service.forget(str(memory.id), forever=True)
+        (client,) = await open_clients(stack, new_clients(1))
+        memory = await client.service.remember(Draft("the harbour"))
+        await client.sync()
+        await client.service.forget(str(memory.id), forever=True)
         ahead = "UPDATE synced SET change = change + 1000000"
-        await one.store.threads.writer.run(lambda writer: writer.execute(ahead).rowcount)
+        await client.store.threads.writer.run(lambda writer: writer.execute(ahead).rowcount)
         with pytest.raises(StoreError, match="did not confirm"):
-            await one.push()
-        await one.sync_store.reset()
-        await one.sync()
-        assert (await one.sync_store.status()).waiting == 0
-        assert (await one.remote.stats()).memories == 0
+            await client.push()
+        await client.sync_store.reset()
+        await client.sync()
+        assert (await client.sync_store.status()).waiting == 0
+        assert (await client.remote.stats()).memories == 0
 
 
 async def test_what_is_parked_and_then_held_is_counted_once(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        (one,) = await opened(stack, new_clients(1, max_content=20_000, sensitive=True))
-        await one.service.remember(Draft("x" * 9_000, is_sensitive=True))
-        await one.sync()
-        one.sensitive = False
-        await one.crash()
-        status = await one.sync_store.status()
+        (client,) = await open_clients(stack, new_clients(1, max_content=20_000, sensitive=True))
+        await client.service.remember(Draft("x" * 9_000, is_sensitive=True))
+        await client.sync()
+        client.sensitive = False
+        await client.crash()
+        status = await client.sync_store.status()
         assert (status.waiting, len(status.parked)) == (0, 1)
 
 
-async def test_whoever_writes_a_revision_holds_its_memory(
+async def test_writing_a_revision_locks_its_memory(
     new_clients: NewClients, server: Running
 ) -> None:
-    """Else an erasure beside it could pass between, and the text stay; or both wait crosswise."""
+    """Otherwise a concurrent erasure could leave the text behind, or both could deadlock."""
     async with AsyncExitStack() as stack:
-        (one,) = await opened(stack, new_clients(1))
-        memory = await one.service.remember(Draft("the harbour"))
-        await one.sync()
+        (client,) = await open_clients(stack, new_clients(1))
+        memory = await client.service.remember(Draft("the harbour"))
+        await client.sync()
         url = database_of(server)
         first = stack.enter_context(psycopg.connect(url))
         found = first.execute("select owner from memories where id = %s", (memory.id,)).fetchone()
         assert found is not None
         first.execute("select recollect_draw(%s, 0)", found)
         revision = Revision(new_id(), memory.id, "edit", {"content": "other"}, datetime.now(UTC))
-        store = await one.sync_store.store_id()
-        pushing = asyncio.create_task(one.remote.push(store, [], [revision]))
+        store = await client.sync_store.store_id()
+        pushing = asyncio.create_task(client.remote.push(store, [], [revision]))
         second = stack.enter_context(psycopg.connect(url, autocommit=True))
         async with asyncio.timeout(SECONDS):
-            while not _is_waited_for(second):  # noqa: ASYNC110  # it is told by the database alone
+            while not _is_waited_for(second):  # noqa: ASYNC110  # only the database knows
                 await asyncio.sleep(0.01)
         erase = "select id from memories where id = %s for update nowait"
         with pytest.raises(psycopg.errors.LockNotAvailable):
             second.execute(erase, (memory.id,))
         first.rollback()
         pushed = await pushing
-        assert [kept.revision.id for kept in pushed.revisions] == [revision.id]
+        assert [accepted.revision.id for accepted in pushed.revisions] == [revision.id]
 
 
 def _is_waited_for(connection: psycopg.Connection[tuple[UUID]]) -> bool:

@@ -1,4 +1,4 @@
-"""Recall settings are the server's, and a client that keeps a copy of it does as they say."""
+"""Recall settings belong to the server, and a client with a local copy follows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 from tests.serving import Running
-from tests.sync.test_cached import cached, synced
+from tests.sync.test_cached import cached, sync_once
 from tests.waiting import DEFAULT_SETTINGS
 
 from recollect.core.errors import StoreFull
@@ -30,7 +30,7 @@ AWAY = "http://127.0.0.1:9"
 
 @asynccontextmanager
 async def two_clients(server: Running, home: Path) -> AsyncIterator[tuple[Cached, Cached]]:
-    """Of one server, whose settings are the defaults again afterwards."""
+    """Open two clients of one server, and reset its settings afterwards."""
     key = server.new_key()
     async with (
         cached(home / "one", server.url, key) as one,
@@ -42,61 +42,63 @@ async def two_clients(server: Running, home: Path) -> AsyncIterator[tuple[Cached
             await one.service.change_settings(DEFAULT_SETTINGS.as_dict())
 
 
-async def here(one: Cached) -> RecallSettings:
-    return await one.service.local.settings()
+async def local_settings(client: Cached) -> RecallSettings:
+    return await client.service.local.settings()
 
 
-async def test_a_setting_is_obeyed_here_at_once_and_elsewhere_with_the_next_sync(
+async def test_a_setting_applies_here_at_once_and_elsewhere_with_the_next_sync(
     server: Running, tmp_path: Path
 ) -> None:
     async with two_clients(server, tmp_path) as (one, two):
-        wanted = replace(DEFAULT_SETTINGS, deadline_ms=300, dense_weight=0.5)
+        expected = replace(DEFAULT_SETTINGS, deadline_ms=300, dense_weight=0.5)
         changes = {"deadline_ms": 300, "dense_weight": "0.5"}
-        assert await one.service.change_settings(changes) == wanted
-        assert await here(one) == wanted
-        assert await here(two) == DEFAULT_SETTINGS
-        await synced(two)
-        assert await here(two) == wanted
+        assert await one.service.change_settings(changes) == expected
+        assert await local_settings(one) == expected
+        assert await local_settings(two) == DEFAULT_SETTINGS
+        await sync_once(two)
+        assert await local_settings(two) == expected
         (last, *_) = await two.service.local.settings_log(10)
         assert last.by == "the server"
-        # Back to the default is a change, too; looking at the settings is enough to learn of it.
+        # A reset to the default is a change, too; reading the settings is enough to notice it.
         default = DEFAULT_SETTINGS.deadline_ms
         await one.service.change_settings({"deadline_ms": default})
-        assert await two.service.settings() == replace(wanted, deadline_ms=default)
-        assert await here(two) == replace(wanted, deadline_ms=default)
+        assert await two.service.settings() == replace(expected, deadline_ms=default)
+        assert await local_settings(two) == replace(expected, deadline_ms=default)
 
 
 async def test_what_is_known_already_is_not_written_again(server: Running, tmp_path: Path) -> None:
-    async with two_clients(server, tmp_path) as (one, _):
-        await synced(one)
-        assert await one.service.local.settings_log(10) == []
-        await one.service.change_settings({"rrf_k": 10})
-        await synced(one)
-        await one.service.settings()
-        assert len(await one.service.local.settings_log(10)) == 1
+    async with two_clients(server, tmp_path) as (client, _):
+        await sync_once(client)
+        assert await client.service.local.settings_log(10) == []
+        await client.service.change_settings({"rrf_k": 10})
+        await sync_once(client)
+        await client.service.settings()
+        assert len(await client.service.local.settings_log(10)) == 1
 
 
 async def test_a_client_without_its_server_still_finds_by_words(
     server: Running, tmp_path: Path
 ) -> None:
-    async with two_clients(server, tmp_path) as (one, _):
-        await one.service.change_settings({"lexical_weight": 2, "depth": 80})
-        await one.service.change_settings({"lexical_weight": 0, "depth": 90})
-        await synced(one)
-        assert await here(one) == replace(DEFAULT_SETTINGS, lexical_weight=2.0, depth=90)
+    async with two_clients(server, tmp_path) as (client, _):
+        await client.service.change_settings({"lexical_weight": 2, "depth": 80})
+        await client.service.change_settings({"lexical_weight": 0, "depth": 90})
+        await sync_once(client)
+        assert await local_settings(client) == replace(
+            DEFAULT_SETTINGS, lexical_weight=2.0, depth=90
+        )
 
 
 async def test_what_was_learnt_stays_when_the_server_is_away(
     server: Running, tmp_path: Path
 ) -> None:
-    async with two_clients(server, tmp_path) as (one, _):
-        await one.service.change_settings({"deadline_ms": 300})
+    async with two_clients(server, tmp_path) as (client, _):
+        await client.service.change_settings({"deadline_ms": 300})
         async with cached(tmp_path / "one", AWAY, "rk_x") as away:
-            assert (await here(away)).deadline_ms == 300
+            assert (await local_settings(away)).deadline_ms == 300
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("settings", "expected"),
     [
         (None, {}),  # an older server
         ({"deadline_ms": 300}, {"deadline_ms": 300}),
@@ -108,36 +110,36 @@ async def test_what_was_learnt_stays_when_the_server_is_away(
     ],
 )
 async def test_settings_of_another_version(
-    server: Running, tmp_path: Path, said: Mapping[str, Any] | None, expected: dict[str, Any]
+    server: Running, tmp_path: Path, settings: Mapping[str, Any] | None, expected: dict[str, Any]
 ) -> None:
-    async with cached(tmp_path, server.url, server.new_key()) as one:
+    async with cached(tmp_path, server.url, server.new_key()) as client:
 
         class OfAnotherVersion:
-            push = one.server.push
+            push = client.server.push
 
             async def pull(
                 self, store: UUID, cursor: int, limit: int, *, count: bool
             ) -> ChangePage:
-                page = await one.server.pull(store, cursor, limit, count=count)
+                page = await client.server.pull(store, cursor, limit, count=count)
                 sent = CHANGES.encode(page)
                 del sent["settings"]
-                told = sent if said is None else {**sent, "settings": said}
-                heard = CHANGES.decode(json.dumps(told).encode())
-                return replace(page, settings=heard.settings)
+                body = sent if settings is None else {**sent, "settings": settings}
+                decoded = CHANGES.decode(json.dumps(body).encode())
+                return replace(page, settings=decoded.settings)
 
-        await sync(one.sync, cast("SyncServer", OfAnotherVersion()), one.clock)
-        assert await here(one) == replace(DEFAULT_SETTINGS, **expected)
+        await sync(client.sync, cast("SyncServer", OfAnotherVersion()), client.clock)
+        assert await local_settings(client) == replace(DEFAULT_SETTINGS, **expected)
 
 
 async def test_a_change_that_cannot_be_kept_here_is_still_made_on_the_server(
     server: Running, tmp_path: Path
 ) -> None:
     class Full:
-        async def follow_settings(self, said: Mapping[str, object]) -> None:
+        async def follow_settings(self, settings: Mapping[str, object]) -> None:
             raise StoreFull("no room", remedy="Make some.")
 
-    async with two_clients(server, tmp_path) as (one, _):
-        full = replace(one.service, sync=cast("SyncStore", Full()))
+    async with two_clients(server, tmp_path) as (client, _):
+        full = replace(client.service, sync=cast("SyncStore", Full()))
         assert (await full.change_settings({"depth": 80})).depth == 80
         assert (await full.settings()).depth == 80
-        assert await here(one) == DEFAULT_SETTINGS
+        assert await local_settings(client) == DEFAULT_SETTINGS

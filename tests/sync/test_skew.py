@@ -1,4 +1,4 @@
-"""Clients and servers of different versions: unknown fields survive, another protocol is said
+"""Clients and servers of different versions: unknown fields survive, another protocol is reported
 clearly, and a server that was set back loses nothing that a client has.
 """
 
@@ -32,9 +32,9 @@ async def extra_of(client: Client, id: UUID) -> object:
 
 
 async def give_extra(client: Client, id: object, text: str) -> None:
-    """As a newer client would have stored it."""
+    """Store an unknown field, as a newer client would."""
     await client.store.threads.writer.run(
-        lambda one: one.execute(
+        lambda connection: connection.execute(
             "UPDATE memories SET extra = ?, version = version + 1 WHERE id = ?", (text, str(id))
         )
     )
@@ -45,7 +45,7 @@ async def test_fields_of_a_newer_client_come_through_an_older_server_and_client(
 ) -> None:
     """This server and the second client do not know `mood`; neither loses nor changes it."""
     async with AsyncExitStack() as stack:
-        newer, older = [await stack.enter_async_context(one) for one in new_clients(2)]
+        newer, older = [await stack.enter_async_context(client) for client in new_clients(2)]
         memory = await newer.service.remember(Draft("the harbour"))
         await give_extra(newer, memory.id, '{"mood": {"is": ["calm", null, 0.1]}}')
         await settle(newer, older)
@@ -65,21 +65,21 @@ async def test_fields_of_a_newer_client_come_through_an_older_server_and_client(
 
 async def test_a_field_that_cannot_be_stored_is_refused_and_parked(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        memory = await one.service.remember(Draft("the harbour"))
-        await give_extra(one, memory.id, '{"mood": "a\\u0000b"}')
-        await one.service.remember(Draft("the bridge"))
-        await one.sync()
-        (parked,) = (await one.sync_store.status()).parked
+        (client,) = [await stack.enter_async_context(each) for each in new_clients(1)]
+        memory = await client.service.remember(Draft("the harbour"))
+        await give_extra(client, memory.id, '{"mood": "a\\u0000b"}')
+        await client.service.remember(Draft("the bridge"))
+        await client.sync()
+        (parked,) = (await client.sync_store.status()).parked
         assert parked.id == memory.id
         assert "NUL" in parked.reason
 
 
-@pytest.mark.parametrize("said", [PROTOCOL - 1, PROTOCOL + 1])
-def test_another_protocol_is_said_clearly(server: Running, said: int) -> None:
-    older = "client" if said < PROTOCOL else "this side"
+@pytest.mark.parametrize("protocol", [PROTOCOL - 1, PROTOCOL + 1])
+def test_another_protocol_is_reported_clearly(server: Running, protocol: int) -> None:
+    older = "client" if protocol < PROTOCOL else "this side"
     with server.client() as client:
-        query: dict[str, int | str] = {"protocol": said, "store": str(uuid4())}
+        query: dict[str, int | str] = {"protocol": protocol, "store": str(uuid4())}
         answers = [
             client.get("sync/pull", params=query),
             client.post("sync/push", json={**query}),
@@ -87,30 +87,30 @@ def test_another_protocol_is_said_clearly(server: Running, said: int) -> None:
     for answer in answers:
         assert answer.status_code == 422
         problem = answer.json()
-        assert f"the client speaks sync protocol {said}" in problem["detail"]
+        assert f"the client speaks sync protocol {protocol}" in problem["detail"]
         assert f"the older side, which is {older}" in problem["remedy"]
-    with pytest.raises(InvalidInput, match=f"the server speaks sync protocol {said}"):
-        check_protocol(said, by="server")
+    with pytest.raises(InvalidInput, match=f"the server speaks sync protocol {protocol}"):
+        check_protocol(protocol, by="server")
 
 
 async def test_a_client_of_another_protocol_parks_nothing(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        (one,) = [await stack.enter_async_context(one) for one in new_clients(1)]
-        await one.service.remember(Draft("the harbour"))
-        one.remote.protocol = PROTOCOL + 1
-        for work in (one.sync, one.push):
+        (client,) = [await stack.enter_async_context(each) for each in new_clients(1)]
+        await client.service.remember(Draft("the harbour"))
+        client.remote.protocol = PROTOCOL + 1
+        for work in (client.sync, client.push):
             with pytest.raises(InvalidInput, match="sync protocol"):
                 await work()
-        status = await one.sync_store.status()
+        status = await client.sync_store.status()
         assert (status.waiting, status.parked) == (1, ())
 
 
 async def test_a_server_set_back_gets_what_it_lost(
     new_clients: NewClients, server: Running
 ) -> None:
-    """As after the restore of an old backup: newer memories, and the positions, are gone."""
+    """As after restoring an old backup: newer memories and positions are gone."""
     async with AsyncExitStack() as stack:
-        one, two = [await stack.enter_async_context(one) for one in new_clients(2)]
+        one, two = [await stack.enter_async_context(client) for client in new_clients(2)]
         old = await one.service.remember(Draft("old"))
         await settle(one, two)
         late = await one.service.remember(Draft("late"))
@@ -127,15 +127,15 @@ async def test_a_server_set_back_gets_what_it_lost(
             database.execute("update changes set edits = '{}' where memory_id = %s", (old.id,))
             high = database.execute("select max(position) from owners").fetchone()
             assert high is not None
-            for client in (one, two):  # as if the positions stood lower
+            for client in (one, two):  # as if the positions were lower
                 far = _page(await client.remote.pull(uuid4(), 0, 1, count=False))
                 await client.sync_store.apply_page(replace(far, cursor=high[0] + 1000))
         await settle(one, two)
         assert await one.all() == await two.all()
-        kept = [r.fields.get("content") for r in (await one.revisions()).values()]
+        revisions = [r.fields.get("content") for r in (await one.revisions()).values()]
         contents = [m.content for m in (await one.listed()).values()]
         assert "late" in contents
-        assert changed.content in [*contents, *kept]
+        assert changed.content in [*contents, *revisions]
 
 
 def _page(page: ChangePage) -> ChangePage:

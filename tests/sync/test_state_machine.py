@@ -39,7 +39,7 @@ from recollect.core.sync.model import ChangePage
 
 HISTORIES = scaled(20)
 STEPS = 25
-# So small that the few memories of a history are several pages.
+# So small that the few memories of a history fill several pages.
 PAGE = 3
 SKEWS = (timedelta(), timedelta(hours=-7), timedelta(hours=9))
 ran: Counter[str] = Counter()
@@ -86,7 +86,7 @@ class Apart(RuleBasedStateMachine):
         return self.runner.run(result())
 
     def pick(self, client: Client, place: int) -> Memory | None:
-        listed = sorted(self.wait(client.listed()).values(), key=lambda one: one.id)
+        listed = sorted(self.wait(client.listed()).values(), key=lambda memory: memory.id)
         return listed[place % len(listed)] if listed else None
 
     @rule(who=clients, sensitive=st.sampled_from([False, False, False, True]))
@@ -95,7 +95,7 @@ class Apart(RuleBasedStateMachine):
         token = self.ledger.token(sensitive=sensitive)
         draft = Draft(f"note {token}", is_sensitive=sensitive)
         memory = self.wait(self.clients[who].service.remember(draft))
-        self.ledger.wrote(memory, token)
+        self.ledger.record_write(memory, token)
 
     @rule(who=clients, place=places, what=st.sampled_from(["content", "tags", "both", "secret"]))
     def edit(self, who: int, place: int, what: str) -> None:
@@ -117,13 +117,13 @@ class Apart(RuleBasedStateMachine):
         if what == "secret":
             changes["is_sensitive"] = True
         self.wait(client.service.update(str(memory.id), changes))
-        self.ledger.wrote(memory, *new)
+        self.ledger.record_write(memory, *new)
         self.ledger.superseded |= over
 
     @rule(who=clients, place=places, end=places, kind=st.sampled_from(KINDS))
     def link_or_unlink(self, who: int, place: int, end: int, kind: str) -> None:
-        """What is linked so already is unlinked. A link holds no token: that both sides agree on it
-        in the end is what is looked at.
+        """Link two memories, or unlink them if they are linked. A link holds no token; the check is
+        that both sides agree on it in the end.
         """
         ran["steps"] += 1
         client = self.clients[who]
@@ -131,7 +131,7 @@ class Apart(RuleBasedStateMachine):
         if memory is None:
             return
         ran["links"] += 1
-        known = [one for one in sorted(self.ledger.by_memory) if one != memory.id]
+        known = [id for id in sorted(self.ledger.by_memory) if id != memory.id]
         target = [*known, UUID(int=7)][end % (len(known) + 1)]
         links = {*memory.links} ^ {Link(kind, target)}
         self.wait(client.service.update(str(memory.id), Changes(links=tuple(links))))
@@ -145,8 +145,8 @@ class Apart(RuleBasedStateMachine):
             return
         self.ledger.superseded |= tokens_of(memory)
         if forever:
-            kept = self.wait(client.revisions()).values()
-            mine = [one.fields for one in kept if one.memory_id == memory.id]
+            revisions = self.wait(client.revisions()).values()
+            mine = [revision.fields for revision in revisions if revision.memory_id == memory.id]
             self.ledger.superseded |= tokens_in(mine)
         self.wait(client.service.forget(str(memory.id), forever=forever))
 
@@ -171,16 +171,20 @@ class Apart(RuleBasedStateMachine):
             return
         self.settled_gone.discard(revision.memory_id)
         if revision.kind == "orphan":
-            for one in self.wait(client.listed()).values():
-                for token in tokens_of(one) & tokens_in(revision.fields):
-                    self.ledger.wrote(one, token)
+            for memory in self.wait(client.listed()).values():
+                for token in tokens_of(memory) & tokens_in(revision.fields):
+                    self.ledger.record_write(memory, token)
             return
         now = set[str]() if done.current is None else tokens_of(done.current)
         self.ledger.superseded |= saw - now
         if revision.kind == "erase":
-            kept = self.wait(client.revisions()).values()
+            revisions = self.wait(client.revisions()).values()
             self.ledger.superseded |= tokens_in(
-                [one.fields for one in kept if one.memory_id == revision.memory_id]
+                [
+                    other_revision.fields
+                    for other_revision in revisions
+                    if other_revision.memory_id == revision.memory_id
+                ]
             )
 
     @rule(who=clients)
@@ -189,7 +193,7 @@ class Apart(RuleBasedStateMachine):
 
     @rule(who=clients, fault=crashes, way=st.sampled_from(["sync", "push", "pull"]))
     def sync_and_crash(self, who: int, fault: tuple[int, bool], way: str) -> None:
-        """It ends before or after any call to disk or network."""
+        """Crash before or after any call to disk or network."""
         self.run_engine(who, fault, way)
 
     @rule(who=clients, fault=crashes)
@@ -216,7 +220,7 @@ class Apart(RuleBasedStateMachine):
 
     @rule(who=clients)
     def read_a_page_and_wait(self, who: int) -> None:
-        """A page that is on its way while other things happen."""
+        """Read a page that arrives only after other steps."""
         ran["steps"] += 1
         client = self.clients[who]
 
@@ -282,49 +286,55 @@ class Apart(RuleBasedStateMachine):
             ).fetchall()
         there = {row["id"]: to_memory({**row, "owner": "me"}) for row in rows}
         here = [self.wait(client.all()) for client in self.clients]
-        kept = [self.wait(client.revisions()) for client in self.clients]
-        self.converged(there, here, revisions, kept)
-        self.nothing_lost(there, here, revisions, kept, {row["memory_id"] for row in erased})
+        local_revisions = [self.wait(client.revisions()) for client in self.clients]
+        self.converged(there, here, revisions, local_revisions)
+        self.nothing_lost(
+            there, here, revisions, local_revisions, {row["memory_id"] for row in erased}
+        )
         self.no_resurrection(there, here)
         self.sensitive_stays_home(rows, revisions)
 
-    def converged(self, there: Any, here: Any, revisions: Any, kept: Any) -> None:
-        private = {id for side in (there, *here) for id, one in side.items() if one.is_sensitive}
-        public = {id: one for id, one in there.items() if id not in private}
-        for side in here:
-            assert {id: one for id, one in side.items() if id not in private} == public
-        open_ = {
-            one["id"]
-            for one in revisions
-            if one["resolved_at"] is None and one["memory_id"] not in private
+    def converged(self, there: Any, here: Any, revisions: Any, local_revisions: Any) -> None:
+        private = {
+            id for side in (there, *here) for id, memory in side.items() if memory.is_sensitive
         }
-        for side in kept:
-            told = {
+        public = {id: memory for id, memory in there.items() if id not in private}
+        for side in here:
+            assert {id: memory for id, memory in side.items() if id not in private} == public
+        open_ = {
+            revision["id"]
+            for revision in revisions
+            if revision["resolved_at"] is None and revision["memory_id"] not in private
+        }
+        for side in local_revisions:
+            shown = {
                 id
-                for id, one in side.items()
-                if one.kind != "orphan" and one.memory_id not in private
+                for id, revision in side.items()
+                if revision.kind != "orphan" and revision.memory_id not in private
             }
-            assert told == open_
+            assert shown == open_
 
     def nothing_lost(
-        self, there: Any, here: Any, revisions: Any, kept: Any, erased: set[UUID]
+        self, there: Any, here: Any, revisions: Any, local_revisions: Any, erased: set[UUID]
     ) -> None:
-        found = tokens_in([one["fields"] for one in revisions])
-        for side in kept:
-            found |= tokens_in([one.fields for one in side.values()])
+        found = tokens_in([revision["fields"] for revision in revisions])
+        for side in local_revisions:
+            found |= tokens_in([revision.fields for revision in side.values()])
         for side in (there, *here):
-            for one in side.values():
-                found |= tokens_of(one)
+            for memory in side.values():
+                found |= tokens_of(memory)
         assert self.ledger.must_be_found(erased) <= found
 
     def no_resurrection(self, there: Any, here: Any) -> None:
         for side in (there, *here):
-            listed = {id for id, one in side.items() if one.deleted_at is None}
+            listed = {id for id, memory in side.items() if memory.deleted_at is None}
             assert not listed & self.settled_gone
-        private = {id for side in (there, *here) for id, one in side.items() if one.is_sensitive}
+        private = {
+            id for side in (there, *here) for id, memory in side.items() if memory.is_sensitive
+        }
         everywhere = set(self.ledger.by_memory) - private
         for side in (there, *here):
-            everywhere -= {id for id, one in side.items() if one.deleted_at is None}
+            everywhere -= {id for id, memory in side.items() if memory.deleted_at is None}
         self.settled_gone |= everywhere
 
     def sensitive_stays_home(self, rows: Any, revisions: Any) -> None:

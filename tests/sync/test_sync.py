@@ -1,4 +1,4 @@
-"""Two clients and a real server: what each of the ways in which they can meet leaves."""
+"""Two clients and a real server: the outcome of every kind of concurrent change."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from recollect.core.sync.model import SyncStatus
 pytestmark = pytest.mark.anyio
 
 
-async def opened(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
+async def open_clients(stack: AsyncExitStack, clients: list[Client]) -> list[Client]:
     return [await stack.enter_async_context(client) for client in clients]
 
 
-async def shared(one: Client, two: Client, content: str = "the harbour") -> Memory:
-    """A memory that both have."""
+async def share(one: Client, two: Client, content: str = "the harbour") -> Memory:
+    """Create a memory that both clients have."""
     memory = await one.service.remember(Draft(content))
     await settle(one, two)
     return memory
@@ -32,7 +32,7 @@ async def shared(one: Client, two: Client, content: str = "the harbour") -> Memo
 
 async def test_what_one_writes_the_other_gets(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         stored = await one.service.remember(Draft("the harbour", tags=("a", "b"), importance=0.1))
         await settle(one, two)
         assert await two.listed() == {stored.id: stored}
@@ -50,8 +50,8 @@ async def test_what_one_writes_the_other_gets(new_clients: NewClients) -> None:
 
 async def test_changes_of_different_fields_are_both_kept(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two)
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two)
         await one.service.update(str(memory.id), {"importance": 0.9})
         await two.service.update(str(memory.id), {"tags": ("sea",)})
         await settle(one, two)
@@ -61,22 +61,22 @@ async def test_changes_of_different_fields_are_both_kept(new_clients: NewClients
         assert await one.revisions() == {}
 
 
-async def test_of_two_values_of_a_field_the_servers_stays_and_the_other_is_kept(
+async def test_of_two_values_of_a_field_the_server_wins_and_the_other_is_saved(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two)
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two)
         await one.service.update(str(memory.id), {"content": "first"})
         await two.service.update(str(memory.id), {"content": "second", "importance": 1.0})
         await settle(one, two)
         (current,) = (await two.listed()).values()
         assert (current.content, current.importance) == ("first", 1.0)
         assert await one.all() == await two.all()
-        (kept,) = (await one.revisions()).values()
-        assert (kept.kind, kept.fields) == ("edit", {"content": "second"})
+        (revision,) = (await one.revisions()).values()
+        assert (revision.kind, revision.fields) == ("edit", {"content": "second"})
         assert await one.revisions() == await two.revisions()
-        await one.service.resolve(str(kept.id), "other")
+        await one.service.resolve(str(revision.id), "other")
         await settle(one, two)
         (current,) = (await two.listed()).values()
         assert current.content == "second"
@@ -85,9 +85,9 @@ async def test_of_two_values_of_a_field_the_servers_stays_and_the_other_is_kept(
 
 async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two)
-        other = await shared(one, two, "the bridge")
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two)
+        other = await share(one, two, "the bridge")
         await one.service.forget(str(memory.id))
         await two.service.update(str(memory.id), {"content": "a change"})
         await one.service.update(str(other.id), {"content": "the new bridge"})
@@ -95,10 +95,10 @@ async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients)
         await settle(one, two)
         assert await one.all() == await two.all()
         assert [m.content for m in (await one.listed()).values()] == ["the new bridge"]
-        kept = {one.memory_id: one for one in (await two.revisions()).values()}
-        assert kept[memory.id].kind == "edit"
-        assert kept[memory.id].fields["content"] == "a change"
-        assert kept[other.id].kind == "forget"
+        by_memory = {revision.memory_id: revision for revision in (await two.revisions()).values()}
+        assert by_memory[memory.id].kind == "edit"
+        assert by_memory[memory.id].fields["content"] == "a change"
+        assert by_memory[other.id].kind == "forget"
         await two.service.resolve(str(memory.id), "other")
         await two.service.resolve(str(other.id), "other")
         await settle(one, two)
@@ -107,8 +107,8 @@ async def test_forgetting_against_an_edit_is_a_conflict(new_clients: NewClients)
 
 async def test_erasing_travels_without_content(new_clients: NewClients, server: Running) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two, "xyloquartz")
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two, "xyloquartz")
         await one.service.forget(str(memory.id), forever=True)
         await settle(one, two)
         assert await two.all() == {}
@@ -125,16 +125,16 @@ async def test_an_edit_of_what_was_erased_elsewhere_is_kept_here_alone(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two)
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two)
         await two.service.update(str(memory.id), {"content": "written on the train"})
         await one.service.forget(str(memory.id), forever=True)
         await settle(one, two)
         assert await one.all() == await two.all() == {}
-        (kept,) = (await two.revisions()).values()
-        assert (kept.kind, kept.fields["content"]) == ("orphan", "written on the train")
+        (revision,) = (await two.revisions()).values()
+        assert (revision.kind, revision.fields["content"]) == ("orphan", "written on the train")
         assert await one.revisions() == {}
-        await two.service.resolve(str(kept.id), "other")
+        await two.service.resolve(str(revision.id), "other")
         await settle(one, two)
         (anew,) = (await one.listed()).values()
         assert (anew.content, anew.id != memory.id) == ("written on the train", True)
@@ -143,16 +143,16 @@ async def test_an_edit_of_what_was_erased_elsewhere_is_kept_here_alone(
 
 async def test_erasing_what_was_edited_elsewhere_is_a_conflict(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        memory = await shared(one, two)
+        one, two = await open_clients(stack, new_clients(2))
+        memory = await share(one, two)
         await one.service.update(str(memory.id), {"content": "an edit"})
         await two.service.forget(str(memory.id), forever=True)
         await one.sync()
         await settle(two, one)
         assert (await two.listed())[memory.id].content == "an edit"
-        (kept,) = (await one.revisions()).values()
-        assert (kept.kind, kept.fields) == ("erase", {})
-        await one.service.resolve(str(kept.id), "other")
+        (revision,) = (await one.revisions()).values()
+        assert (revision.kind, revision.fields) == ("erase", {})
+        await one.service.resolve(str(revision.id), "other")
         await settle(one, two)
         assert await one.all() == await two.all() == {}
         assert await one.revisions() == await two.revisions() == {}
@@ -160,9 +160,9 @@ async def test_erasing_what_was_edited_elsewhere_is_a_conflict(new_clients: NewC
 
 async def test_sensitive_memories_stay_unless_allowed(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         secret = await one.service.remember(Draft("a private matter", is_sensitive=True))
-        open_ = await shared(one, two)
+        open_ = await share(one, two)
         assert set(await two.all()) == {open_.id}
         assert (await one.sync_store.status()).held == 1
         changes = {"content": "another private matter", "is_sensitive": True}
@@ -177,7 +177,7 @@ async def test_sensitive_memories_stay_unless_allowed(new_clients: NewClients) -
 
 async def test_sensitive_memories_travel_when_allowed(new_clients: NewClients) -> None:
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2, sensitive=True))
+        one, two = await open_clients(stack, new_clients(2, sensitive=True))
         secret = await one.service.remember(Draft("a private matter", is_sensitive=True))
         await settle(one, two)
         assert await two.listed() == {secret.id: secret}
@@ -187,41 +187,41 @@ async def test_another_owners_key_is_refused_before_anything_is_mixed(
     new_clients: NewClients,
 ) -> None:
     async with AsyncExitStack() as stack:
-        (one,) = await opened(stack, new_clients(1))
+        (client,) = await open_clients(stack, new_clients(1))
         (other,) = new_clients(1)
-        await one.service.remember(Draft("mine"))
-        await one.sync()
-        one.key = other.key
-        await one.service.remember(Draft("mine alone"))
-        await one.crash()
+        await client.service.remember(Draft("mine"))
+        await client.sync()
+        client.key = other.key
+        await client.service.remember(Draft("mine alone"))
+        await client.crash()
         with pytest.raises(Conflict, match="belongs to another"):
-            await one.sync()
+            await client.sync()
         await stack.enter_async_context(other)
         await other.sync()
         assert await other.all() == {}
-        await one.sync_store.reset(relink=True)
-        await settle(one, other)
+        await client.sync_store.reset(relink=True)
+        await settle(client, other)
         contents = [m.content for m in (await other.listed()).values()]
         assert sorted(contents) == ["mine", "mine alone"]  # another owner's ids are no conflict
 
 
 async def test_memories_of_a_store_that_was_local_are_sent(new_clients: NewClients) -> None:
-    """The outbox is kept in local mode, too."""
+    """The outbox is also filled in local mode."""
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
-        kept = [await one.service.remember(Draft(f"number {n}")) for n in range(5)]
-        await one.service.forget(str(kept[0].id), forever=True)
-        await one.service.update(str(kept[1].id), {"content": "changed"})
+        one, two = await open_clients(stack, new_clients(2))
+        stored = [await one.service.remember(Draft(f"number {n}")) for n in range(5)]
+        await one.service.forget(str(stored[0].id), forever=True)
+        await one.service.update(str(stored[1].id), {"content": "changed"})
         await settle(one, two)
-        assert set(await two.all()) == {one.id for one in kept[1:]}
+        assert set(await two.all()) == {memory.id for memory in stored[1:]}
 
 
-async def test_a_first_sync_goes_by_pages_and_on_where_it_was_broken_off(
+async def test_a_first_sync_is_paged_and_resumes_where_it_was_interrupted(
     new_clients: NewClients, server: Running
 ) -> None:
-    """Recall works all the while, on what is there already."""
+    """Meanwhile recall works on what has arrived."""
     async with AsyncExitStack() as stack:
-        one, two = await opened(stack, new_clients(2))
+        one, two = await open_clients(stack, new_clients(2))
         for number in range(450):
             await one.service.remember(Draft(f"number {number} of the harbour"))
         await one.sync()
@@ -246,7 +246,7 @@ async def test_a_read_only_key_pulls_although_it_cannot_push(
 ) -> None:
     owner = "ada, who reads"
     async with AsyncExitStack() as stack:
-        one, reader = await opened(
+        one, reader = await open_clients(
             stack,
             [
                 Client(tmp_path / role, server.url, server.new_key(owner, role=role))

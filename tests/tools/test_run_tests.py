@@ -17,7 +17,7 @@ RUN = """
 import sys
 import run_tests
 
-run_tests.ORPHANS_MAY_TAKE = 0.5
+run_tests.ORPHAN_TIMEOUT = 0.5
 sys.exit(run_tests.main())
 """
 LEAVING = """

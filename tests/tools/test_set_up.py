@@ -24,7 +24,7 @@ INSTALLERS = ("uv", "pip")
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone of two pins: what set-up does is the same, and it takes seconds."""
+    """Return a clone with two pins: set-up does the same, and takes seconds."""
     folder = tmp_path / "clone"
     shutil.copytree(ROOT / "tools", folder / "tools")
     (folder / "src" / "recollect").mkdir(parents=True)
@@ -34,8 +34,8 @@ def clone(tmp_path: Path) -> Path:
     for name in ("pyproject.toml", "bench/pyproject.toml", "README.md", "requirements-build.txt"):
         shutil.copy(ROOT / name, folder / name)
     pins = environment.split_pins((ROOT / "requirements-dev.txt").read_text())
-    for name, wanted in (("requirements.txt", SMALL[:1]), ("requirements-dev.txt", SMALL)):
-        chosen = [pin for pin in pins if pin.startswith(tuple(f"{each}==" for each in wanted))]
+    for name, names in (("requirements.txt", SMALL[:1]), ("requirements-dev.txt", SMALL)):
+        chosen = [pin for pin in pins if pin.startswith(tuple(f"{each}==" for each in names))]
         (folder / name).write_text("\n".join(chosen) + "\n")
     return folder
 
@@ -99,13 +99,13 @@ def test_changed_pins_are_installed_by_the_next_run(clone: Path) -> None:
 @pytest.fixture
 def closed_port() -> Iterator[int]:
     """A port that is taken, so that nothing else can listen there, and refuses connections."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield listener.getsockname()[1]
 
 
 def index(url: str) -> dict[str, str]:
-    """The variables by which both installers use this index and no other."""
+    """Return the variables that make both installers use this index and no other."""
     return {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": url,

@@ -31,12 +31,14 @@ class Bench:
     context: EmbeddingContext
     queue: InMemoryQueue
     time: Time = field(default_factory=Time)
-    told: list[Embedded | BackoffEvent] = field(default_factory=list)
+    events: list[Embedded | BackoffEvent] = field(default_factory=list)
 
     @property
     def worker(self) -> Worker:
         return Worker(
-            EmbeddingStep(self.context, self.told.append), sleep=self.time.sleep, now=self.time.now
+            EmbeddingStep(self.context, self.events.append),
+            sleep=self.time.sleep,
+            now=self.time.now,
         )
 
     async def run_until(self, condition: Callable[[], Awaitable[bool]]) -> None:
@@ -46,7 +48,7 @@ class Bench:
         def look() -> None:
             nonlocal looks
             looks += 1
-            assert looks < 1000, "it goes on without an end"
+            assert looks < 1000, "the worker does not stop"
             self.time.moment += self.queue.waits[-1]
             checks.append(asyncio.ensure_future(check()))
 
@@ -81,5 +83,5 @@ def bench(number: int, *models: Model, default: str = "") -> Bench:
     return Bench(parts_with(queue, *models, default=default), queue)
 
 
-async def opened(one: Bench, model: Model) -> StoredSpace:
+async def open_space(one: Bench, model: Model) -> StoredSpace:
     return await one.queue.open_space(model.name, model.space)

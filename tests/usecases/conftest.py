@@ -1,5 +1,5 @@
-"""The use cases on the reference store: a clock that moves a second at every look, and a loop whose
-time passes only while nothing else happens.
+"""The use cases on the reference store: a clock that advances a second at every look, and a loop
+whose time passes only while nothing else happens.
 """
 
 from __future__ import annotations

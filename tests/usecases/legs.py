@@ -1,4 +1,4 @@
-"""Legs written by hand: other implementations of the port, each with one way to behave."""
+"""Hand-written legs: other implementations of the port, each with one behaviour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.core.recall.request import Candidate, RecallRequest
 
 @dataclass
 class Saying:
-    """Answers with the same candidates every time, and remembers what it was asked."""
+    """Answers with the same candidates every time, and remembers the requests."""
 
     found: Sequence[Candidate] = ()
     asked: list[RecallRequest] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Raising:
 
 @dataclass
 class Hanging:
-    """Never answers; `ended` tells that it was cancelled. It may then fail with `last_words`."""
+    """Never answers; `ended` is set when it is cancelled. It may then fail with `last_words`."""
 
     last_words: Exception | None = None
     begun: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,7 +53,7 @@ class Hanging:
 
 
 def candidates(*memories: Memory, best: float = 0.9) -> list[Candidate]:
-    """These memories in this order, each scoring a little less than the one before."""
+    """Return these memories in this order, each scoring a little less than the one before."""
     return [
         Candidate(memory.id, best - place / 100, memory.importance, memory.created_at)
         for place, memory in enumerate(memories)

@@ -1,4 +1,4 @@
-"""A queue and embedders in memory: other implementations of the ports, each easily looked into."""
+"""A queue and embedders in memory: other implementations of the ports, easy to inspect."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def ticket(text: str) -> str:
 
 @dataclass
 class Row:
-    """What the queue knows of one text in one space."""
+    """What the queue knows about one text in one space."""
 
-    vector: tuple[str, list[float]] | None = None  # with the ticket of the text it was made for
+    vector: tuple[str, list[float]] | None = None  # with the ticket of the text it was computed for
     attempts: int = 0
     error: str | None = None
     claimed: bool = False
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass
 class InMemoryQueue:
-    """Implements `EmbeddingQueue`. `texts` are the memories; a claim lapses when told to."""
+    """Implements `EmbeddingQueue`. `texts` are the memories; claims lapse when a test says so."""
 
     texts: dict[UUID, str] = field(default_factory=dict)
     known: list[StoredSpace] = field(default_factory=list)
@@ -47,7 +47,7 @@ class InMemoryQueue:
     refuses: set[UUID] = field(default_factory=set)
     passages: dict[UUID, list[PassageVector]] = field(default_factory=dict)
     tokens: dict[UUID, list[bytes]] = field(default_factory=dict)
-    delays: bool = False  # what failed can be claimed again only after a while
+    delays: bool = False  # a failed text can be claimed again only after a while
     is_soon: bool = False  # and that while is short
     on_wait: Callable[[], None] = lambda: None
 
@@ -55,7 +55,7 @@ class InMemoryQueue:
         return self.rows.setdefault((space.id, id), Row())
 
     def lapse(self) -> None:
-        """Every claim is as old as one of a worker that died."""
+        """Make every claim as old as one of a worker that died."""
         for row in self.rows.values():
             row.claimed = False
 
@@ -72,9 +72,9 @@ class InMemoryQueue:
                 if one.state == "retired":
                     self.known[place] = replace(one, state="filling")
                 return self.known[place]
-        active = any(one.state == "active" for one in self.known)
+        active = any(known.state == "active" for known in self.known)
         state = "filling" if active else "active"
-        number = max((one.id for one in self.known), default=0) + 1
+        number = max((known.id for known in self.known), default=0) + 1
         self.known.append(StoredSpace(number, embedder, space, "filling" if active else "active"))
         assert self.known[-1].state == state
         return self.known[-1]
@@ -178,7 +178,7 @@ class InMemoryQueue:
         return int(space.id not in self.indexed)
 
     async def gap(self, space: StoredSpace) -> Gap:
-        (active,) = [one for one in self.known if one.state == "active"]
+        (active,) = [known for known in self.known if known.state == "active"]
         missing = [
             self.row(space, id)
             for id in self.texts
@@ -188,31 +188,32 @@ class InMemoryQueue:
 
     async def activate(self, space: StoredSpace) -> None:
         self._check(space)
-        if any(one.id == space.id and one.state == "active" for one in self.known):
+        if any(known.id == space.id and known.state == "active" for known in self.known):
             return
         self.known = [
-            replace(one, state="active", is_former=False)
-            if one.id == space.id
-            else replace(one, state="retired", is_former=True)
-            if one.state == "active"
-            else replace(one, is_former=False)
-            for one in self.known
+            replace(known, state="active", is_former=False)
+            if known.id == space.id
+            else replace(known, state="retired", is_former=True)
+            if known.state == "active"
+            else replace(known, is_former=False)
+            for known in self.known
         ]
 
     async def retire(self, space: StoredSpace) -> None:
         self.known = [
-            replace(one, state="retired") if one.id == space.id else one for one in self.known
+            replace(known, state="retired") if known.id == space.id else known
+            for known in self.known
         ]
 
     async def drop_space(self, space: StoredSpace) -> None:
-        (found,) = [one for one in self.known if one.id == space.id]
+        (found,) = [known for known in self.known if known.id == space.id]
         if space.is_given_up and not found.is_given_up:
             raise Conflict("in use again", remedy="look")
-        self.known = [one for one in self.known if one.id != space.id]
+        self.known = [known for known in self.known if known.id != space.id]
         self.rows = {key: row for key, row in self.rows.items() if key[0] != space.id}
 
     def _check(self, space: StoredSpace) -> None:
-        if all(one.id != space.id for one in self.known):
+        if all(known.id != space.id for known in self.known):
             raise StoreError("no such space", remedy="look")
 
 
@@ -224,9 +225,9 @@ class Model:
     dimension: int = DIMENSION
     poison: dict[str, Exception] = field(default_factory=dict)
     down: ModelUnavailable | None = None
-    answers: int | None = None  # the dimension it really has
+    answers: int | None = None  # the dimension of its vectors
     is_hosted: bool = False
-    most: int = 1000  # texts at once
+    most: int = 1000  # the number of texts at once
     asked: list[list[str]] = field(default_factory=list)
     on_texts: Callable[[Sequence[str]], None] = lambda _: None
     hanging: asyncio.Event | None = None
@@ -287,5 +288,5 @@ class Time:
 
 
 def parts_with(queue: InMemoryQueue, *models: Model, default: str = "") -> EmbeddingContext:
-    named: dict[str, Model | Exception] = {one.name: one for one in models}
+    named: dict[str, Model | Exception] = {model.name: model for model in models}
     return EmbeddingContext(queue, Models(named), default or models[0].name)

@@ -1,4 +1,4 @@
-"""A recall with two legs, on the reference store; what it is told is embedded at once."""
+"""A recall with two legs, on the reference store; what it stores is embedded at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in the background yields to callers, except work that they wait for."""
+"""Background work yields to callers, except work that they wait for."""
 
 from __future__ import annotations
 

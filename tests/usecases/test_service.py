@@ -1,4 +1,4 @@
-"""The use cases bound to one owner: a memory's whole life, and nobody else's in sight."""
+"""The use cases bound to one owner: a memory's whole life, and no other owner's memories."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_settings_are_shared_by_all_owners(context: Context) -> None:
 
 
 class Asked(Exception):
-    """Which operation asked for what it works on."""
+    """The operation that asked for a context."""
 
 
 class Asking(LocalService):

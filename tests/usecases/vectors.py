@@ -1,5 +1,6 @@
-"""The ports of the dense leg and the second stage, small enough to see through: an embedder that
-knows a few meanings, an index that compares with all, a reranker that scores by a table.
+"""The ports of the dense leg and the second stage, small enough to understand at a glance: an
+embedder that knows a few meanings, an index that compares with everything, a reranker with a table
+of scores.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MEANINGS: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass
 class MeaningEmbedder:
-    """Counts what it is asked, because what is not asked matters as much."""
+    """Counts its calls, because what is not embedded matters as much."""
 
     space: Space = SPACE
     is_hosted: bool = False
@@ -73,7 +74,7 @@ class OneEmbedder:
 @dataclass
 class AllVectors:
     """A VectorIndex on the reference store that compares with every memory. What is not in
-    `vectors` is not embedded yet; the sensitive never are.
+    `vectors` is not embedded yet; sensitive memories never are.
     """
 
     store: InMemoryStore
@@ -91,23 +92,26 @@ class AllVectors:
         inside = await self.store.page(owner, scope, None, 100_000)
         found = [
             Candidate(
-                one.id, _cosine(query.vector, self.vectors[one.id]), one.importance, one.created_at
+                memory.id,
+                _cosine(query.vector, self.vectors[memory.id]),
+                memory.importance,
+                memory.created_at,
             )
-            for one in inside
-            if one.id in self.vectors and one.id not in query.exclude
+            for memory in inside
+            if memory.id in self.vectors and memory.id not in query.exclude
         ]
         return sorted(found, key=lambda one: (-one.score, one.id))[: query.depth]
 
     async def embed(self, owner: str) -> None:
-        """What a worker does, at once."""
-        for one in await self.store.page(owner, Scope(), None, 100_000):
-            if not one.is_sensitive:
-                self.vectors[one.id] = await MeaningEmbedder().embed_query(one.content)
+        """Embed everything at once, as a worker would."""
+        for memory in await self.store.page(owner, Scope(), None, 100_000):
+            if not memory.is_sensitive:
+                self.vectors[memory.id] = await MeaningEmbedder().embed_query(memory.content)
 
 
 @dataclass
 class TableReranker:
-    """Scores by what a text contains; `hangs` never answers."""
+    """Scores by what a text contains; with `hangs` it never answers."""
 
     table: Mapping[str, float]
     is_hosted: bool = False

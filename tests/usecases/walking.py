@@ -1,4 +1,4 @@
-"""A walker over a graph that a test draws itself: the real walk, with nothing around it."""
+"""A walker over a graph that a test draws: the real walk, with nothing around it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from recollect.ports.graph import Walk
 
 @dataclass
 class Walking:
-    """`mentions` says which concepts, by number, each memory mentions; the query names `named`.
-    `answer` is what it says instead, where there is one; `raises` what it fails with from its
-    second call on.
+    """`mentions` maps each memory to the numbers of the concepts it mentions; the query names
+    `named`. `answer` replaces its answer; `raises` is what it fails with from its second call on.
     """
 
     mentions: Mapping[UUID, Sequence[int]]
@@ -60,6 +59,6 @@ class Walking:
         )
 
 
-def mentioning(memories: Sequence[Memory], *concepts: Sequence[int]) -> Walking:
-    """The first memory mentions the first concepts, and so on."""
+def make_walking(memories: Sequence[Memory], *concepts: Sequence[int]) -> Walking:
+    """Return a walker where the first memory mentions the first concepts, and so on."""
     return Walking({one.id: each for one, each in zip(memories, concepts, strict=True)})

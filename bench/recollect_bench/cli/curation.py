@@ -1,4 +1,4 @@
-"""`recollect bench curation`: what the curator finds, and what accepting it does."""
+"""`recollect bench curation`: what the curator proposes, and what accepting it does to recall."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def curation(
 async def _measure(
     data: EvaluationSet, seed: int, progress: Progress, model: AskedModel | None
 ) -> tuple[CurationReport, list[ProposedPair]]:
-    """On a local store, by words."""
+    """Measure on a local store, by words."""
     with TemporaryDirectory(prefix="recollect-bench-") as folder:
         local = Layout(engine="sqlite")
         async with staged(data, local, None, Path(folder), progress) as stage:
@@ -102,7 +102,7 @@ async def _measure(
 
 
 def build_tables(reports: Sequence[CurationReport]) -> list[Table]:
-    """What is proposed, and recall before and after; both fit a terminal of 80 columns."""
+    """Build the tables of proposals, and of recall before and after; both fit 80 columns."""
     proposed = _table(
         "set", "decided by", "memories", "asked", "updates", "duplicates", "per 1,000"
     )

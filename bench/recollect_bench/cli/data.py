@@ -71,7 +71,7 @@ def convert_positions(
     out: Out,
     *,
     questions: Annotated[
-        int, Option("--questions", min=1, help="Use at most so many questions.")
+        int, Option("--questions", min=1, help="Maximum number of questions.")
     ] = 150,
     length: Annotated[
         int, Option("--length", min=1_000, max=MAX_CONTENT_LIMIT, help="Characters per text.")

@@ -32,7 +32,7 @@ WORD_FLOORS: Final = (2.0, 2.5, 3.0, 3.2, FLOOR, 3.6, 3.8, 4.0, 4.5, 5.0)
 MEANING_FLOORS: Final = (0.5, 0.55, 0.6, 0.62, 0.64, 0.65, 0.66, MEANING_FLOOR, 0.68, 0.7, 0.75)
 
 Store = tuple[str, EvaluationSet]
-"""A store to ask, and the set and size it is reported under."""
+"""The name of the set and size that a store is reported under, and the store's data."""
 
 
 def floor(
@@ -103,7 +103,7 @@ def floor(
 async def _ask_words(
     stores: Sequence[Store], sets: Sequence[EvaluationSet], seed: int, progress: Progress
 ) -> dict[str, list[Asked]]:
-    """On local stores."""
+    """Ask on local stores."""
     found: dict[str, list[Asked]] = {}
     for name, data in stores:
         prompts = list(build_prompts(data, sets, seed))
@@ -123,7 +123,7 @@ async def _ask_meaning(
     seed: int,
     progress: Progress,
 ) -> dict[str, list[Asked]]:
-    """On a server's stores."""
+    """Ask on a server's stores."""
     found: dict[str, list[Asked]] = {}
     async with AsyncExitStack() as opened:
         tools = await opened.enter_async_context(

@@ -86,7 +86,7 @@ def _time_legs(sizes: list[int], queries: int, seed: int, data: Path | None) -> 
 
     async def timed(url: str, home: Path) -> list[LegTiming]:
         mine = load(home=home, database_url=url, owner=OWNER, embedder=yours.embedder)
-        # The model comes from the user's home, so it is not built again for every run.
+        # The model is cached in the user's home, so it is not built again for every run.
         async with catalogue(yours, step) as embedders:
             return await time_legs(
                 mine, url, embedders, corpus, subjects, sizes, queries=queries, progress=progress

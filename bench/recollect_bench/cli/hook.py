@@ -54,7 +54,7 @@ def hook(
         Path | None, Option("--json", help="Also write the report to FILE as JSON.")
     ] = None,
 ) -> None:
-    """Time `recollect hook recall`: cold, warm, beside a session that holds the model, and with a
+    """Time `recollect hook recall`: cold, warm, next to a session that holds the model, and with a
     running, stopped and stalled server.
     """
     if json_file is not None:
@@ -70,8 +70,8 @@ def hook(
 
         def measure(state: _State) -> None:
             variables = _variables(state.settings, budget)
-            made = time_calls(state.name, calls, variables, questions, progress, state.prepare)
-            results.append(summarize(state.name, made, budget))
+            timed = time_calls(state.name, calls, variables, questions, progress, state.prepare)
+            results.append(summarize(state.name, timed, budget))
 
         local = {"RECOLLECT_HOME": str(folder / "local")}
         package = Path(recollect.__file__).parent
@@ -81,7 +81,7 @@ def hook(
             models = load().models_folder
             model = {**local, "RECOLLECT_MODELS": str(models)}
             asyncio.run(embed_all(load(home=folder / "local", api_url=None, models=models)))
-            # All is embedded: what is measured is a session that has nothing else to do.
+            # Everything is embedded: the measured session has nothing else to do.
             with session({**_variables(model, budget), "RECOLLECT_WORKER": "off"}):
                 measure(_State("resident", model))
         else:
@@ -119,8 +119,8 @@ async def _fill_cached(
 
 
 def _variables(settings: dict[str, str], budget: int) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
-    return {**kept, **settings, "RECOLLECT_HOOK_BUDGET_MS": str(budget)}
+    inherited = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+    return {**inherited, **settings, "RECOLLECT_HOOK_BUDGET_MS": str(budget)}
 
 
 def _table(results: list[HookResult], budget: int) -> Table:

@@ -114,7 +114,7 @@ def _format_ms(value: float | None) -> str:
 
 
 def _format_quiet(step: Step) -> str:
-    """Show how many of its recalls were answered in time."""
+    """Format how many of the quiet owner's recalls were answered in time."""
     if not step.quiet_asked:
         return "–"
     return f"{step.quiet_served}/{step.quiet_asked} in time, p95 {_format_ms(step.quiet_p95_ms)} ms"

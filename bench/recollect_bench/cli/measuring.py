@@ -27,7 +27,7 @@ _WIDTH_WITHOUT_TERMINAL: Final = 200
 
 
 def parse_sizes(text: str, option: str, *, example: str, smallest: int) -> list[int]:
-    """Ascending store sizes, separated by commas."""
+    """Parse ascending store sizes, separated by commas."""
     try:
         sizes = [int(part.replace("_", "")) for part in text.split(",")]
     except ValueError:
@@ -64,14 +64,14 @@ def measure_runs(
 ) -> list[Run]:
     """Measure everything on temporary stores, with progress bars on stderr."""
 
-    async def running(home: Path) -> list[Run]:
+    async def measure_all(home: Path) -> list[Run]:
         with _bars() as (progress, whole):
             opened = open_tools(settings, home, progress, whole, keep_vectors=keep_vectors)
             async with opened as tools:
                 return await measure(work, tools, timed=timed)
 
     with temporary_home() as home:
-        return asyncio.run(running(home))
+        return asyncio.run(measure_all(home))
 
 
 def check_writable(files: Iterable[Path]) -> None:
@@ -104,7 +104,7 @@ def make_folder(folder: Path) -> None:
 
 
 def report_console(*, to_stderr: bool = False) -> Console:
-    """A console for tables. A file or a pipe gets wide ones: rich would cut them to 80 columns."""
+    """Return a console for tables; wide for a file or pipe, which rich would cut to 80 columns."""
     console = Console(stderr=to_stderr, highlight=False, markup=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_WITHOUT_TERMINAL
@@ -123,7 +123,7 @@ def _bars() -> Iterator[tuple[Progress, Progress]]:
         transient=True,
     )
     with bar:
-        step, all_of_it = bar.add_task("starting", total=None), bar.add_task("", total=None)
+        step, total_task = bar.add_task("starting", total=None), bar.add_task("", total=None)
         current = ""
 
         def progress(what: str, done: int, total: int) -> None:
@@ -134,6 +134,6 @@ def _bars() -> Iterator[tuple[Progress, Progress]]:
             bar.update(step, description=what, completed=done, total=total)
 
         def whole(what: str, done: int, total: int) -> None:
-            bar.update(all_of_it, description=what, completed=done, total=total)
+            bar.update(total_task, description=what, completed=done, total=total)
 
         yield progress, whole

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
-from recollect.core.text.analysis import clean_query, unstorable
+from recollect.core.text.analysis import clean_query, find_unstorable
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
 from recollect.wiring import open_service
@@ -35,8 +35,8 @@ from recollect_bench.runs.configs import current_config, parse_configs, with_cur
 from recollect_bench.scores.scoring import score_runs
 from recollect_bench.scores.summary import make_report
 
-# How much of a memory is shown when a question about it is judged.
-_SHOWN: Final = 600
+# How many characters of a memory are shown when a question about it is judged.
+_MAX_SHOWN: Final = 600
 _CHOICES: Final = ("y", "e", "n", "q")
 _NO_PARAPHRASES: Final = (
     "No paraphrases could be generated: no memory has distinctive keywords or tags that are not in "
@@ -118,7 +118,7 @@ class Person:
         console.rule(f"{number} of {total}, {label.stratum}")
         for id in label.gold:
             content = clean_query(self._words.memories[id].content)
-            cut = content if len(content) <= _SHOWN else f"{content[:_SHOWN]} …"
+            cut = content if len(content) <= _MAX_SHOWN else f"{content[:_MAX_SHOWN]} …"
             console.print(Text(f"memory: {cut}"))
         try:
             return self._judge(label)
@@ -150,10 +150,10 @@ class Person:
         """Read a question that its stratum allows, or an empty string."""
         while True:
             text = Prompt.ask(what, default="", show_default=False, console=self._console).strip()
-            if fault := unstorable(text):
+            if fault := find_unstorable(text):
                 self._console.print(f"the question contains {fault}")
-            elif given := self._words.given_away(label.stratum, text, tuple(label.gold)):
-                words = ", ".join(sorted(given))
+            elif revealing := self._words.given_away(label.stratum, text, tuple(label.gold)):
+                words = ", ".join(sorted(revealing))
                 self._console.print(
                     Text(f"this gives the answer away: {words}. Rephrase it without these words")
                 )

@@ -39,7 +39,7 @@ def scale(
         ),
     ] = None,
     owners: Annotated[
-        int | None, Option("--owners", help="Also a store of so many owners of mixed sizes.")
+        int | None, Option("--owners", help="Also a store with this many owners of mixed sizes.")
     ] = None,
     total: Annotated[
         int | None, Option("--total", help="How many memories these owners have; 100 each.")
@@ -48,9 +48,7 @@ def scale(
     seed: Annotated[int, Option("--seed", min=0, help="Same seed, same memories and queries.")] = 1,
     folder: Annotated[
         Path | None,
-        Option(
-            "--folder", help="Keep the stores and results here; a run that was ended continues."
-        ),
+        Option("--folder", help="Keep the stores and results here; an interrupted run continues."),
     ] = None,
     json_file: Annotated[
         Path | None, Option("--json", help="Also write the report to this file as JSON.")

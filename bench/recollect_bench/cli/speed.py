@@ -97,7 +97,7 @@ def speed(
                 mine, yours, url, embedder, corpus, subjects, sizes, queries
             )
             measured, embedder = asyncio.run(measuring)
-        # Its Postgres is stopped, so the server starts it as usual.
+        # The home's Postgres is stopped, so the server starts it as usual.
         server = measure_server(home, yours, embedder, corpus.queries(KINDS[0], 20, sizes[0]))
     report = SpeedReport(measured, server, tuple(sizes), queries, seed, passages)
     show(report, report_console())
@@ -154,7 +154,7 @@ async def _measure_recall(
         documents = Documents(callers.yield_to_callers)
         async with (
             open_postgres(mine) as (store, _),
-            # The model is kept in the user's home, so it is not built again for every run.
+            # The model is cached in the user's home, so it is not built again for every run.
             catalogue(yours, building, documents.yield_to_callers) as embedders,
             await AsyncConnection.connect(url, autocommit=True) as connection,
             open_second_phase(store, mine) as second_phase,
@@ -167,7 +167,7 @@ async def _measure_recall(
             if store.vectors is None:
                 bar.console.print(f"skipping the dense leg: {store.vector_note}")
             elif embedder != NO_EMBEDDER:
-                dense = await Dense.opened(store.vectors, embedders, embedder, subjects, progress)
+                dense = await Dense.open(store.vectors, embedders, embedder, subjects, progress)
                 legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
                 context = replace(context, legs=legs)
                 if dense.samples.blocks:
@@ -175,7 +175,7 @@ async def _measure_recall(
                     fused = LocalService(replace(context, default_settings=off), OWNER)
                     context = replace(context, late=LateStage(store.vectors, embedders))
             recollect = LocalService(context, OWNER)
-            # On a busy machine a leg must be slow here, not skipped.
+            # On a busy machine a leg should be slow here, not skipped.
             await recollect.change_settings(UNHURRIED)
             rig = Rig(store, connection, recollect, dense, fused, documents)
             found = await measure(rig, corpus, sizes, queries=queries, progress=progress)

@@ -31,7 +31,7 @@ from recollect_bench.studies.page import FOLDER, PAGE, write_figures, write_stud
 from recollect_bench.studies.studies import STUDIES, Study, select_studies
 
 STORES = 10
-"""Drawn per set and size, at most."""
+"""Maximum number of stores drawn per set and size."""
 
 
 def study(
@@ -82,7 +82,7 @@ def _measure_studies(
     plain = [study for study in studies if not study.stores_of]
     runs: list[Run] = []
     for data in sets:
-        runs += _measure_set(data, _configs(plain, data), settings, cache)
+        runs += _measure_set(data, _select_configs(plain, data), settings, cache)
     for study in plain:
         report = _report(study, _sets_of(study, sets), runs, seed=seed, embedder=settings.embedder)
         write_figures(study, report, out)
@@ -107,7 +107,7 @@ def _measure_stores(
             [
                 run
                 for store in size.stores
-                for run in _measure_set(store, study.parsed(), settings, cache)
+                for run in _measure_set(store, study.parse_configs(), settings, cache)
             ]
         )
     ]
@@ -123,7 +123,7 @@ def _measure_set(
     settings: Settings,
     cache: RunCache,
 ) -> list[Run]:
-    """The runs of one set: those that are known, and the others, measured now."""
+    """Return the runs of one set: cached ones, and the missing ones, measured now."""
     found = {config.name: cache.read(data, config) for config in configs}
     missing = [config for config in configs if found[config.name] is None]
     if missing:
@@ -151,20 +151,20 @@ def _select_measurable(studies: Sequence[Study], sets: Sequence[EvaluationSet]) 
     return found
 
 
-def _configs(studies: Sequence[Study], data: EvaluationSet) -> list[Config]:
-    """All configurations that any study measures on a set."""
+def _select_configs(studies: Sequence[Study], data: EvaluationSet) -> list[Config]:
+    """Return all configurations that any of the studies measures on a set."""
     using = (study for study in studies if _sets_of(study, [data]))
-    return _unique(config for study in using for config in study.parsed())
+    return _drop_duplicates(config for study in using for config in study.parse_configs())
 
 
-def _unique(configs: Iterable[Config]) -> list[Config]:
+def _drop_duplicates(configs: Iterable[Config]) -> list[Config]:
     return list({config.name: config for config in configs}.values())
 
 
 def _report(
     study: Study, sets: Sequence[EvaluationSet], runs: Sequence[Run], *, seed: int, embedder: str
 ) -> Report:
-    configs = study.parsed()
+    configs = study.parse_configs()
     names = [config.name for config in configs]
     found = score_runs(sets, [run for run in runs if run.config.name in names])
     return make_report(

@@ -1,4 +1,4 @@
-"""`recollect bench sync`: how a client that was offline catches up with a temporary server."""
+"""`recollect bench sync`: how an offline client catches up with a temporary server."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def temporary_server(home: Path) -> Iterator[tuple[str, str]]:
     ready = home / "ready.json"
     home.mkdir(mode=0o711)
     command = [sys.executable, "-m", "recollect.main", "serve", "--port", "0"]
-    kept = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
+    inherited = {name: value for name, value in os.environ.items() if "RECOLLECT_" not in name}
     process = subprocess.Popen(  # noqa: S603  # our own command
         [*command, "--ready-file", str(ready)],
-        env={**kept, "RECOLLECT_HOME": str(home), "RECOLLECT_WORKER": "off"},
+        env={**inherited, "RECOLLECT_HOME": str(home), "RECOLLECT_WORKER": "off"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -77,20 +77,20 @@ def tune_settings(
     settings = load()
     found = _own_set(settings) if own else select_sets(data, sets)
     split_halves(found, seed)  # reject too few questions before minutes of measuring
-    present = asyncio.run(_read_current(settings))
-    tried = build_candidates(parse_configs(configs), present)
+    current = asyncio.run(_read_current(settings))
+    tried = build_candidates(parse_configs(configs), current)
     work = [(data, tried) for data in found]
     runs = measure_runs(work, settings, timed=0, keep_vectors=not own)
     tuning = tune(score_runs(found, runs), metric, seed)
     chosen = next(config for config in tried if config.name == tuning.chosen)
-    wanted = changes(present, chosen) if tuning.recommended else {}
-    _print(tuning, wanted)
-    if wanted and (warning := store_warning(settings, chosen)):
+    recommended = changes(current, chosen) if tuning.recommended else {}
+    _print(tuning, recommended)
+    if recommended and (warning := store_warning(settings, chosen)):
         print_text(warning)
     if json_file is not None:
-        json_file.write_text(json.dumps(as_dict(tuning, wanted), indent=2) + "\n")
-    if apply and wanted:
-        asyncio.run(_apply(settings, wanted))
+        json_file.write_text(json.dumps(as_dict(tuning, recommended), indent=2) + "\n")
+    if apply and recommended:
+        asyncio.run(_apply(settings, recommended))
         print_text("applied; see `recollect settings log` for the change")
 
 
@@ -117,13 +117,13 @@ async def _read_current(settings: Settings) -> RecallSettings:
         return await recollect.settings()
 
 
-async def _apply(settings: Settings, wanted: Mapping[str, object]) -> None:
+async def _apply(settings: Settings, recommended: Mapping[str, object]) -> None:
     async with open_service(settings) as recollect:
-        await recollect.change_settings(wanted)
+        await recollect.change_settings(recommended)
 
 
 def store_warning(settings: Settings, chosen: Config) -> str | None:
-    """Warn when the change is recommended for another kind of store than the current one."""
+    """Return a warning if the change was measured on another kind of store than the current one."""
     if settings.api_url is not None or chosen.layout.engine == "sqlite":
         return None
     return (
@@ -132,7 +132,7 @@ def store_warning(settings: Settings, chosen: Config) -> str | None:
     )
 
 
-def _print(tuning: Tuning, wanted: Mapping[str, object]) -> None:
+def _print(tuning: Tuning, recommended: Mapping[str, object]) -> None:
     out = report_console()
     best = Table("tried", f"{tuning.metric}, choosing half", title="best first")
     for name, value in sorted(tuning.means.items(), key=lambda item: -item[1]):
@@ -146,8 +146,8 @@ def _print(tuning: Tuning, wanted: Mapping[str, object]) -> None:
         shown = f"{100 * gain.value:+.2f} [{100 * gain.low:+.2f}, {100 * gain.high:+.2f}]"
         held.add_row(name, str(gain.count), shown, f"{gain.p:.4f}")
     out.print(held)
-    if wanted:
-        lines = ("a change is recommended:", *commands(wanted))
+    if recommended:
+        lines = ("a change is recommended:", *commands(recommended))
     elif tuning.chosen == CURRENT:
         lines = ("no change is recommended: nothing tried is better than the current settings",)
     else:

@@ -1,8 +1,8 @@
-"""From a data set as its authors publish it to the layout of `datasets.py`.
+"""Convert data sets from their published formats to the layout of `datasets.py`.
 
-Public sets may not be copied into everybody's repository, so whoever measures fetches the published
-file and converts it; the same file always gives the same set, byte by byte. What each format needs
-is in `locomo.py` and `longmemeval.py`; what they share is here.
+Public sets may not be copied into this repository, so users fetch the published file and convert
+it; the same file always gives the same set, byte for byte. Code for each format is in `locomo.py`
+and `longmemeval.py`; what they share is here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as published: with its answer, and the ids of the documents that hold it."""
+    """A question as published: with its answer, and the ids of the documents that contain it."""
 
     question: Question
     answer: str | int | None
@@ -43,8 +43,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """`left_out` questions have no document that answers them: nothing could be measured.
-    `supersedes` are documents with those that they replace.
+    """`left_out` counts the questions that no document answers: they cannot be measured.
+    `supersedes` pairs documents with those they replace.
     """
 
     documents: tuple[Document, ...]
@@ -69,7 +69,7 @@ class Converted:
 
 
 def read_published(file: Path, shape: type[T], name: str) -> T:
-    """The published file in its own shape, or InvalidInput that says where it differs."""
+    """Read the published file in its own format; raise InvalidInput that says where it differs."""
     try:
         return TypeAdapter(shape).validate_json(file.read_bytes())
     except OSError as error:
@@ -89,7 +89,7 @@ def read_published(file: Path, shape: type[T], name: str) -> T:
 
 
 def check_target(folder: Path, *, force: bool) -> None:
-    """Before the work, not after it: whether the set may be written here."""
+    """Check that the set may be written here, before the work is done."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
             f"{folder} is a file", field="out", remedy="Pass a directory for the set's files."
@@ -103,7 +103,7 @@ def check_target(folder: Path, *, force: bool) -> None:
 
 
 def contents(converted: Converted) -> dict[str, str]:
-    """What stands in each of the set's files."""
+    """Return the text of each of the set's files."""
     asked = converted.asked
     labels = [(labelled.question.id, document) for labelled in asked for document in labelled.gold]
     lines: dict[str, Iterable[str]] = {
@@ -118,12 +118,12 @@ def contents(converted: Converted) -> dict[str, str]:
 
 
 def write_set(converted: Converted, folder: Path, *, force: bool = False) -> None:
-    """The set's files. Other files in the folder stay as they are."""
+    """Write the set's files. Other files in the folder are left alone."""
     check_target(folder, force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Without all three files a folder is no set: one that was only half replaced must not look
-        # like one.
+        # A folder is a set only if it has all three files: one that was half replaced must not look
+        # like a set.
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
         for name, text in contents(converted).items():
@@ -138,7 +138,7 @@ def write_set(converted: Converted, folder: Path, *, force: bool = False) -> Non
 
 def _document(document: Document) -> dict[str, Any]:
     fields = {"_id": document.id, "title": document.title, "text": document.text}
-    return {**fields, **_given(scope=document.scope, time=document.time)}
+    return {**fields, **_drop_none(scope=document.scope, time=document.time)}
 
 
 def _question(asked: Asked) -> dict[str, Any]:
@@ -146,13 +146,13 @@ def _question(asked: Asked) -> dict[str, Any]:
     return {
         "_id": question.id,
         "text": question.text,
-        **_given(scope=question.scope),
+        **_drop_none(scope=question.scope),
         "stratum": question.stratum,
-        **_given(answer=asked.answer, time=question.time),
+        **_drop_none(answer=asked.answer, time=question.time),
     }
 
 
-def _given(**fields: object) -> dict[str, object]:
+def _drop_none(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -1,21 +1,21 @@
 """Evaluation sets: documents, questions, and which documents answer which question.
 
-One layout for every set, so that a set nobody has seen yet is measured by the same command. A set
-is a folder of three files, in UTF-8:
+All sets have one layout, so that a new set is measured by the same command. A set is a folder of
+three files, in UTF-8:
 
-    corpus.jsonl    _id, text; where the set has them title, scope (search only inside it), time
-    queries.jsonl   _id, text; where the set has them stratum, scope, time
-    qrels.tsv       query-id, corpus-id, score, parted by tabs, after a header line
+    corpus.jsonl    _id, text; optional title, scope (search only inside it), time
+    queries.jsonl   _id, text; optional stratum, scope, time
+    qrels.tsv       query-id, corpus-id, score, separated by tabs, after a header line
 
-Beside them may lie ready-made facts for the concept graph, as `recollect graph import` reads them,
-in openie.jsonl or entity_graph.jsonl; a memory is called there by its document's id. Prompts that
-no document answers may lie in queries_none.jsonl, in the form of queries.jsonl. Which documents
-replace others may be in supersedes.tsv (newer, older), and which say the same in duplicates.tsv
-(a, b), both with a header line.
+Optional files: facts for the concept graph, as `recollect graph import` reads them, in openie.jsonl
+or entity_graph.jsonl, where a memory is referred to by its document's id; prompts that no document
+answers in queries_none.jsonl, in the format of queries.jsonl; which documents replace others in
+supersedes.tsv (newer, older), and which say the same in duplicates.tsv (a, b), both with a header
+line.
 
-A whole number is read as its digits, for an id may be one; a scope that is blank is none. Other
-fields are not read. What is wrong is told with file and line before anything is stored: a
-measurement on half-read data would look like any other.
+An integer is read as text, since an id may be one; a blank scope is none. Other fields are ignored.
+Errors are reported with file and line before anything is stored: a measurement on half-read data
+would look like any other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.core.errors import InvalidInput
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 CORPUS: Final = "corpus.jsonl"
 QUERIES: Final = "queries.jsonl"
@@ -42,9 +42,9 @@ HEADER: Final = ("query-id", "corpus-id", "score")
 SUPERSEDES: Final = "supersedes.tsv"
 DUPLICATES: Final = "duplicates.tsv"
 PAIR_HEADERS: Final = {SUPERSEDES: ("newer", "older"), DUPLICATES: ("a", "b")}
-# A question of a set that does not part its questions.
+# The stratum of questions in a set without strata.
 NO_STRATUM: Final = "unstratified"
-# As LoCoMo and LongMemEval write a moment; anything else must be ISO 8601.
+# The date formats of LoCoMo and LongMemEval; anything else must be ISO 8601.
 _TIMES: Final = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
 
 Pair = tuple[str, str]
@@ -56,7 +56,7 @@ Gold = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What becomes one memory."""
+    """A document, which is stored as one memory."""
 
     id: str
     text: str
@@ -66,18 +66,18 @@ class Document:
 
     @property
     def content(self) -> str:
-        """What is stored: the text under its title, as such sets are usually measured."""
+        """The stored text, under its title, as such sets are usually measured."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
     @property
     def moment(self) -> datetime | None:
-        """When it was said, if `time` can be read; where no zone is named, UTC is meant."""
-        return None if self.time is None else _moment(self.time)
+        """When it was said, if `time` can be parsed; UTC unless it names a zone."""
+        return None if self.time is None else _parse_moment(self.time)
 
 
 def conversations(documents: Sequence[Document]) -> dict[str, str]:
-    """The conversation that each turn belongs to, by the document's id. Documents that stand one
-    after the other without titles, in one scope and at one time, are its turns.
+    """Map each turn's document id to its conversation. Consecutive documents without titles, in one
+    scope and at one time, are the turns of a conversation.
     """
     found: dict[str, str] = {}
     for (scope, time, title), run in groupby(
@@ -91,7 +91,7 @@ def conversations(documents: Sequence[Document]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with its place in the set."""
+    """A query of a set."""
 
     id: str
     text: str
@@ -102,10 +102,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Every question has gold. `unlabelled` questions had none and were left out; `empty`
-    documents hold no text, so they cannot be stored, but stay in the gold: whoever labelled one
-    expects it to be found, and it counts as missed. `facts` are the lines of ready-made facts, if
-    there are any; the digest is of the rest. `unanswerable` are prompts that no document answers.
+    """Every question has gold. `unlabelled` counts those that had none and were left out. `empty`
+    counts documents without text, which cannot be stored but stay in the gold: a label expects them
+    to be found, so they count as missed. `facts` are lines of facts for the concept graph, if there
+    are any; the digest does not cover them. `unanswerable` are prompts that no document answers.
     `supersedes` are pairs of a newer document and the one it replaces, `duplicates` pairs that say
     the same.
     """
@@ -124,7 +124,7 @@ class EvaluationSet:
 
 
 def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
-    """The folders of the named sets in their order; without names, of all, sorted by name."""
+    """Return the folders of the named sets, in that order, or of all sets, sorted by name."""
     if not data.is_dir():
         raise InvalidInput(
             f"there is no folder {data}",
@@ -133,7 +133,7 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
         )
     here = {folder.name: folder for folder in sorted(data.iterdir()) if _is_set(folder)}
     if not here and _is_set(data):
-        here = {_name(data): data}
+        here = {_name_of(data): data}
     if not here:
         raise InvalidInput(
             f"{data} contains no evaluation set",
@@ -151,18 +151,18 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
 
 
 def read_set(folder: Path) -> EvaluationSet:
-    """The set in a folder, whole and checked; InvalidInput with file and line if it is not."""
-    contents = {name: _bytes(folder / name) for name in FILES}
+    """Read and check the set in a folder; raise InvalidInput with file and line of an error."""
+    contents = {name: _read_bytes(folder / name) for name in FILES}
     digest = hashlib.sha256()
     for content in contents.values():
         digest.update(content)
-    documents = _documents(_Source(folder / CORPUS, contents[CORPUS]))
-    questions = _questions(_Source(folder / QUERIES, contents[QUERIES]))
-    gold = _gold(_Source(folder / QRELS, contents[QRELS]), documents, questions)
+    documents = _parse_documents(_Source(folder / CORPUS, contents[CORPUS]))
+    questions = _parse_questions(_Source(folder / QUERIES, contents[QUERIES]))
+    gold = _parse_gold(_Source(folder / QRELS, contents[QRELS]), documents, questions)
     labelled = tuple(question for question in questions.values() if question.id in gold)
     stored = tuple(document for document in documents.values() if document.content.strip())
     return EvaluationSet(
-        name=_name(folder),
+        name=_name_of(folder),
         documents=stored,
         questions=labelled,
         gold=gold,
@@ -170,53 +170,53 @@ def read_set(folder: Path) -> EvaluationSet:
         unlabelled=len(questions) - len(labelled),
         empty=len(documents) - len(stored),
         facts=tuple(line for name in FACTS for line in read_facts(folder / name, needed=False)),
-        unanswerable=_unanswerable(folder / UNANSWERABLE),
-        supersedes=_pairs(folder / SUPERSEDES, documents),
-        duplicates=_pairs(folder / DUPLICATES, documents),
+        unanswerable=_read_unanswerable(folder / UNANSWERABLE),
+        supersedes=_read_pairs(folder / SUPERSEDES, documents),
+        duplicates=_read_pairs(folder / DUPLICATES, documents),
     )
 
 
-def _pairs(file: Path, documents: Mapping[str, Document]) -> tuple[Pair, ...]:
+def _read_pairs(file: Path, documents: Mapping[str, Document]) -> tuple[Pair, ...]:
     if not file.is_file():
         return ()
-    source = _Source(file, _bytes(file))
+    source = _Source(file, _read_bytes(file))
     (number, header), *lines = source.lines()
     if tuple(header.strip("\r").split("\t")) != PAIR_HEADERS[file.name]:
-        remedy = f"Begin the file with {' and '.join(PAIR_HEADERS[file.name])}, parted by a tab."
+        remedy = f"Begin the file with {' and '.join(PAIR_HEADERS[file.name])}, separated by a tab."
         raise source.fault(number, "is not the header line", remedy)
     found: list[Pair] = []
     for number, line in lines:
-        one, _, other = line.strip("\r").partition("\t")
-        for id in (one, other):
+        first, _, second = line.strip("\r").partition("\t")
+        for id in (first, second):
             if id not in documents:
                 remedy = f"Add it to {CORPUS}, or drop the line."
                 raise source.fault(number, f"{id!r} is not in {CORPUS}", remedy)
-        found.append((one, other))
+        found.append((first, second))
     return tuple(found)
 
 
-def _unanswerable(file: Path) -> tuple[Question, ...]:
+def _read_unanswerable(file: Path) -> tuple[Question, ...]:
     if not file.is_file():
         return ()
-    return tuple(_questions(_Source(file, _bytes(file))).values())
+    return tuple(_parse_questions(_Source(file, _read_bytes(file))).values())
 
 
 def read_facts(file: Path, *, needed: bool = True) -> tuple[str, ...]:
-    """The lines of a file of ready-made facts; without the file none, unless it is needed."""
+    """Return the lines of a facts file; none if the file is missing, unless it is `needed`."""
     if not needed and not file.is_file():
         return ()
-    return tuple(line for _, line in _Source(file, _bytes(file)).lines())
+    return tuple(line for _, line in _Source(file, _read_bytes(file)).lines())
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """One file, so that every complaint about it names the place."""
+    """One file, whose errors name the file and the line."""
 
     path: Path
     content: bytes
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines that hold something. Only a line feed ends one: texts hold other breaks."""
+        """Yield non-blank lines. Only a line feed ends one: texts contain other line breaks."""
         try:
             text = self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -224,7 +224,7 @@ class _Source:
             raise self.fault(line, "is not UTF-8", "Save the file as UTF-8.") from error
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if not lines:
-            raise self.fault(1, "nothing is there", "Give a file that holds at least one entry.")
+            raise self.fault(1, "the file is empty", "Use a file with at least one entry.")
         yield from lines
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -242,7 +242,7 @@ class _Source:
         return InvalidInput(f"{self.path}, line {line}: {what}", field="data", remedy=remedy)
 
     def text(self, line: int, entry: Mapping[str, Any], field: str) -> str:
-        """A field that must be there."""
+        """Return a required field."""
         found = self.optional(line, entry, field)
         if found is None:
             raise self.fault(line, f"has no {field!r}", f"Give every entry its {field!r}.")
@@ -250,20 +250,20 @@ class _Source:
 
     def optional(self, line: int, entry: Mapping[str, Any], field: str) -> str | None:
         found = entry.get(field)
-        if type(found) is int:  # and not one of its kind, a bool
+        if type(found) is int:  # but not its subclass bool
             return str(found)
         if found is not None and not isinstance(found, str):
             raise self.fault(line, f"{field!r} is not text", f"Write {field!r} in quotes.")
-        if found is not None and (what := unstorable(found)):
-            raise self.fault(line, f"{field!r} holds {what}", "Take that character out.")
+        if found is not None and (what := find_unstorable(found)):
+            raise self.fault(line, f"{field!r} contains {what}", "Remove that character.")
         return found
 
     def scope(self, line: int, entry: Mapping[str, Any]) -> str | None:
-        """Without the spaces around it, as a memory's project is stored."""
+        """Return the scope, stripped like a memory's project."""
         return (self.optional(line, entry, "scope") or "").strip() or None
 
     def named(self, entries: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[_Named]:
-        """Entries with their ids, of which none may be empty or come twice."""
+        """Yield entries with their ids, which must be unique and not empty."""
         seen: dict[str, int] = {}
         for line, entry in entries:
             id = self.text(line, entry, "_id")
@@ -279,7 +279,7 @@ class _Source:
 _Named = tuple[int, str, dict[str, Any]]
 
 
-def _documents(source: _Source) -> dict[str, Document]:
+def _parse_documents(source: _Source) -> dict[str, Document]:
     return {
         id: Document(
             id,
@@ -292,7 +292,7 @@ def _documents(source: _Source) -> dict[str, Document]:
     }
 
 
-def _questions(source: _Source) -> dict[str, Question]:
+def _parse_questions(source: _Source) -> dict[str, Question]:
     found: dict[str, Question] = {}
     for line, id, entry in source.named(source.objects()):
         text = source.text(line, entry, "text")
@@ -308,41 +308,41 @@ def _questions(source: _Source) -> dict[str, Question]:
     return found
 
 
-def _gold(
+def _parse_gold(
     source: _Source, documents: Mapping[str, Document], questions: Mapping[str, Question]
 ) -> dict[str, dict[str, int]]:
     gold: dict[str, dict[str, int]] = {}
     lines = source.lines()
     number, header = next(lines)
     if tuple(header.strip("\r").split("\t")) != HEADER:
-        remedy = f"Begin the file with {', '.join(HEADER)}, parted by tabs."
+        remedy = f"Begin the file with {', '.join(HEADER)}, separated by tabs."
         raise source.fault(number, "is not the header line", remedy)
     for number, line in lines:
-        question, document, score = _label(source, number, line)
+        question, document, score = _parse_label(source, number, line)
         for id, known, file in ((question, questions, QUERIES), (document, documents, CORPUS)):
             if id not in known:
                 remedy = f"Add it to {file}, or drop the line."
                 raise source.fault(number, f"{id!r} is not in {file}", remedy)
-        # A judgement of 0 says that the document is no answer.
+        # A score of 0 means that the document is not an answer.
         if score > 0 and gold.setdefault(question, {}).setdefault(document, score) != score:
-            what = f"gives {document!r} another score for {question!r} than a line before"
+            what = f"gives {document!r} another score for {question!r} than an earlier line"
             raise source.fault(number, what, "Keep one of the two lines.")
     if not gold:
         raise source.fault(number, "no score is above 0", "Label at least one document.")
     return gold
 
 
-def _label(source: _Source, number: int, line: str) -> tuple[str, str, int]:
+def _parse_label(source: _Source, number: int, line: str) -> tuple[str, str, int]:
     parts = line.strip("\r").split("\t")
     try:
         question, document, score = parts
         return question, document, int(score)
     except ValueError as error:
-        remedy = "Write the question's id, the document's id and a whole number, parted by tabs."
+        remedy = "Write the question's id, the document's id and an integer, separated by tabs."
         raise source.fault(number, "is not a label", remedy) from error
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     for form in _TIMES:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC)
@@ -355,8 +355,8 @@ def _moment(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _name(folder: Path) -> str:
-    """What the folder is called here; what a link leads to may be called like another set."""
+def _name_of(folder: Path) -> str:
+    """Return the folder's own name, not that of a link's target, which may be another set's."""
     return folder.resolve().name if folder.name in ("", "..") else folder.name
 
 
@@ -364,7 +364,7 @@ def _is_set(folder: Path) -> bool:
     return all((folder / name).is_file() for name in FILES)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

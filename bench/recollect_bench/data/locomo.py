@@ -1,9 +1,8 @@
 """LoCoMo: ten long conversations between two people, in many sessions.
 
-A document is one turn, with its speaker's name before it and the caption of the picture that came
-with it after it. Every conversation is a scope of its own: questions are asked within one. The
-evidence was written by hand; where one text names several turns they are parted, and a turn that
-the conversation does not have is passed over.
+A document is one turn: the speaker's name, the text, and the caption of an attached picture. Every
+conversation is a scope of its own: questions are asked within one. The evidence was written by
+hand: a text that names several turns is split, and turns that do not exist are skipped.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class _Question(BaseModel):
 
 
 class _Sample(BaseModel):
-    """`session_1` and its like hold the turns, `session_1_date_time` when they were said."""
+    """`session_1` etc. hold the turns, `session_1_date_time` etc. when they were said."""
 
     sample_id: str
     conversation: dict[str, str | list[_Turn]]
@@ -52,14 +51,15 @@ class _Sample(BaseModel):
 
 
 def locomo(file: Path) -> Converted:
-    """The set in `locomo10.json`."""
+    """Convert `locomo10.json`."""
     documents: dict[str, Document] = {}
     asked: list[Asked] = []
     for sample in read_published(file, list[_Sample], "LoCoMo"):
         turns = {document.id: document for document in _turns(sample)}
         documents |= turns
         asked += [
-            _asked(sample.sample_id, number, pair, turns) for number, pair in enumerate(sample.qa)
+            _to_asked(sample.sample_id, number, pair, turns)
+            for number, pair in enumerate(sample.qa)
         ]
     return Converted.of(documents, asked)
 
@@ -77,7 +77,7 @@ def _turns(sample: _Sample) -> Iterator[Document]:
             )
 
 
-def _asked(scope: str, number: int, published: _Question, turns: Container[str]) -> Asked:
+def _to_asked(scope: str, number: int, published: _Question, turns: Container[str]) -> Asked:
     named = (f"{scope}|{turn}" for text in published.evidence for turn in _TURN.findall(text))
     answer = published.answer
     return Asked(

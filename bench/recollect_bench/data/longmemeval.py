@@ -1,8 +1,8 @@
 """LongMemEval: questions about chat sessions between a user and an assistant.
 
-A document is a whole session or one turn of it, the speaker's role before each turn. The sessions
-of all questions are pooled: a question is asked among everybody's, which is harder than among its
-own. Questions that the sessions cannot answer (`_abs`) are left out, for nothing would be gold.
+A document is a whole session or one turn of it, with the speaker's role before each turn. The
+sessions of all questions are pooled: searching all of them is harder than searching the question's
+own. Questions that the sessions cannot answer (`_abs`) are left out, since they have no gold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Turn(BaseModel):
 
 
 class _Entry(BaseModel):
-    """One question with the sessions it is asked about."""
+    """A question with the sessions it is about."""
 
     question_id: str
     question_type: str
@@ -58,21 +58,21 @@ class _Entry(BaseModel):
 
 
 def longmemeval(file: Path, unit: Unit) -> Converted:
-    """The set in `longmemeval_oracle.json` or one of its larger sisters."""
+    """Convert `longmemeval_oracle.json` or one of its larger variants."""
     documents: dict[str, Document] = {}
     asked: list[Asked] = []
     for entry in read_published(file, list[_Entry], "LongMemEval"):
-        units = _by_session(entry) if unit == "session" else _by_turn(entry)
+        units = _split_by_session(entry) if unit == "session" else _split_by_turn(entry)
         for document, _ in units:
             # Many questions are asked about the same session.
             documents.setdefault(document.id, document)
-        asked.append(_asked(entry, [document.id for document, answers in units if answers]))
+        asked.append(_to_asked(entry, [document.id for document, answers in units if answers]))
     return Converted.of(documents, asked)
 
 
 def knowledge_updates(file: Path) -> Converted:
-    """A set for curation: the turns of every question about a fact that changed, in their order,
-    and the last turn that states it in the older session with that in the newer one.
+    """Convert to a set for curation: the turns of every question about a fact that changed, in
+    order. The last turn that states the fact in the newer session supersedes that in the older one.
     """
     documents: dict[str, Document] = {}
     asked: list[Asked] = []
@@ -80,7 +80,7 @@ def knowledge_updates(file: Path) -> Converted:
     for entry in read_published(file, list[_Entry], "LongMemEval"):
         if entry.question_type != _UPDATE or entry.question_id.endswith(_UNANSWERABLE):
             continue
-        turns = sorted(_by_turn(entry), key=lambda turn: turn[0].time or "")
+        turns = sorted(_split_by_turn(entry), key=lambda turn: turn[0].time or "")
         for document, _ in turns:
             documents.setdefault(document.id, document)
         stating = {
@@ -90,13 +90,13 @@ def knowledge_updates(file: Path) -> Converted:
         if len(stating) == 2:
             older, newer = stating.values()
             supersedes[newer, older] = None
-        asked.append(_asked(entry, list(gold)))
+        asked.append(_to_asked(entry, list(gold)))
     ordered = dict(sorted(documents.items(), key=lambda item: item[1].time or ""))
     return Converted.of(ordered, asked, supersedes)
 
 
-def _by_session(entry: _Entry) -> list[tuple[Document, bool]]:
-    """Each session as a document, and whether it answers."""
+def _split_by_session(entry: _Entry) -> list[tuple[Document, bool]]:
+    """Return each session as a document, and whether it answers the question."""
     return [
         (
             Document(id, "\n".join(turn.text for turn in turns), time=date),
@@ -106,7 +106,7 @@ def _by_session(entry: _Entry) -> list[tuple[Document, bool]]:
     ]
 
 
-def _by_turn(entry: _Entry) -> list[tuple[Document, bool]]:
+def _split_by_turn(entry: _Entry) -> list[tuple[Document, bool]]:
     return [
         (Document(f"{id}#{number}", turn.text, time=date), turn.has_answer)
         for id, date, turns in entry.sessions
@@ -114,7 +114,7 @@ def _by_turn(entry: _Entry) -> list[tuple[Document, bool]]:
     ]
 
 
-def _asked(entry: _Entry, gold: list[str]) -> Asked:
+def _to_asked(entry: _Entry, gold: list[str]) -> Asked:
     question = Question(
         id=entry.question_id,
         text=entry.question,

@@ -1,8 +1,8 @@
 """Long texts with a fact at the start, in the middle or at the end.
 
-Made from a set of short texts: the text that answers a question is placed among others of the set.
-The three versions of a long text differ in the place alone, and each place is a scope of its own,
-so that the strata `start`, `middle` and `end` can be compared directly.
+They are built from a set of short texts: the text that answers a question is placed among others of
+the set. The three versions of a long text differ only in that place, and each place is a scope of
+its own, so that the strata `start`, `middle` and `end` can be compared directly.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PLACES: Final = ("start", "middle", "end")
 
 
 def place_facts(source: EvaluationSet, questions: int, length: int, seed: int) -> Converted:
-    """Use up to `questions` questions that one text answers; a long text has about `length`
-    characters.
+    """Build long texts of about `length` characters from up to `questions` questions that a single
+    text answers.
     """
-    drawn = random.Random(seed)
+    chance = random.Random(seed)
     by_id = {document.id: document for document in source.documents}
     answers = {
         question.id: by_id[next(iter(source.gold[question.id]))]
@@ -29,7 +29,7 @@ def place_facts(source: EvaluationSet, questions: int, length: int, seed: int) -
         if len(source.gold.get(question.id, ())) == 1
     }
     chosen = [question for question in source.questions if question.id in answers]
-    drawn.shuffle(chosen)
+    chance.shuffle(chosen)
     chosen = chosen[:questions]
     facts = {answers[question.id].id for question in chosen}
     others = [document.content for document in source.documents if document.id not in facts]
@@ -43,7 +43,7 @@ def place_facts(source: EvaluationSet, questions: int, length: int, seed: int) -
     asked: list[Asked] = []
     for number, question in enumerate(chosen):
         fact = answers[question.id].content
-        around = _fill(others, length - len(fact), drawn)
+        around = _fill(others, length - len(fact), chance)
         for place in PLACES:
             at = {"start": 0, "middle": len(around) // 2, "end": len(around)}[place]
             text = "\n\n".join((*around[:at], fact, *around[at:]))
@@ -55,8 +55,8 @@ def place_facts(source: EvaluationSet, questions: int, length: int, seed: int) -
     return Converted.of(documents, asked)
 
 
-def _fill(texts: list[str], length: int, drawn: random.Random) -> list[str]:
+def _fill(texts: list[str], length: int, chance: random.Random) -> list[str]:
     found: list[str] = []
     while sum(map(len, found)) < length:
-        found.append(drawn.choice(texts))
+        found.append(chance.choice(texts))
     return found

@@ -1,15 +1,15 @@
-"""An evaluation set of the package's own, so that the benchmark runs out of the box.
+"""A built-in evaluation set, so that the benchmark runs out of the box.
 
-It is small, made from a seed, and its answers are known by construction: what each stratum asks is
-easy for one leg and hard for the other.
+It is small, generated from a seed, and its answers are known by construction: each stratum is easy
+for one leg and hard for the other.
 
-    exact        a code or a setting, among many memories that differ in little else: the words
-                 decide, for the meaning is nearly the same
-    paraphrase   a question that shares no telling word with its memory: only meaning leads there
+    exact        a code or a setting, among many memories that differ in little else: words decide,
+                 since the meaning is nearly the same
+    paraphrase   a question that shares no distinctive word with its memory: only meaning finds it
     multi-hop    two memories, linked by a project that the question does not name
 
-Some questions are asked in a scope where the same is remembered of other projects elsewhere. The
-set proves that the instrument tells such legs apart; of anybody's real memories it says nothing.
+Some questions are asked in a scope, with the same facts about other projects outside it. The set
+proves that the benchmark can distinguish such legs; it says nothing about real memories.
 """
 
 from __future__ import annotations
@@ -47,37 +47,39 @@ def _texts() -> dict[str, Any]:
 
 
 def synthetic_set(seed: int = 1) -> EvaluationSet:
-    """The set of a seed, the same on every machine."""
-    made = synthetic(seed)
+    """Return the set of a seed, the same on every machine."""
+    source = synthetic(seed)
     return EvaluationSet(
         name=NAME,
-        documents=made.documents,
-        questions=tuple(labelled.question for labelled in made.asked),
-        gold={labelled.question.id: dict.fromkeys(labelled.gold, 1) for labelled in made.asked},
-        digest=hashlib.sha256("".join(contents(made).values()).encode()).hexdigest(),
+        documents=source.documents,
+        questions=tuple(labelled.question for labelled in source.asked),
+        gold={labelled.question.id: dict.fromkeys(labelled.gold, 1) for labelled in source.asked},
+        digest=hashlib.sha256("".join(contents(source).values()).encode()).hexdigest(),
     )
 
 
 def synthetic(seed: int) -> Converted:
-    """The set as `write_set` takes it. Memories come in no order that would help anybody."""
+    """Generate the set in the form that `write_set` takes. The memories are shuffled, so that their
+    order gives nothing away.
+    """
     random = Random(seed)
     parts: tuple[Callable[[Random], _Part], ...]
     parts = (_incidents, _settings, _projects, _pairs, _scoped, _others)
-    made = [part(random) for part in parts]
-    documents = _shuffled([document for documents, _ in made for document in documents], random)
-    asked = tuple(question for _, questions in made for question in questions)
+    generated = [part(random) for part in parts]
+    documents = _shuffle([document for documents, _ in generated for document in documents], random)
+    asked = tuple(question for _, questions in generated for question in questions)
     return Converted(tuple(documents), asked, left_out=0)
 
 
 def _incidents(random: Random) -> _Part:
-    """Much alike but for a code, which stands in one memory only and looks like all others."""
+    """Generate memories that differ in a code, which occurs only once and looks like the others."""
     texts = _texts()
-    kinds = _shuffled(product(texts["services"], texts["causes"]), random)[:_INCIDENTS]
-    codes = _shuffled(("".join(digits) for digits in permutations("12479")), random)
+    kinds = _shuffle(product(texts["services"], texts["causes"]), random)[:_INCIDENTS]
+    codes = _shuffle(("".join(digits) for digits in permutations("12479")), random)
     documents, asked = [], []
     for number, (service, cause) in enumerate(kinds):
         code = f"RT{codes[number]}"
-        remedy = _one_of(texts["remedies"], random)
+        remedy = _choose(texts["remedies"], random)
         scope = texts["scoped_projects"][number % len(texts["scoped_projects"])]
         id = f"incident-{number}"
         text = f"The {service} service failed with {code}: {cause}; {remedy}."
@@ -85,9 +87,9 @@ def _incidents(random: Random) -> _Part:
         if number < _INCIDENTS_ASKED:
             form = _INCIDENT_QUESTIONS[number % len(_INCIDENT_QUESTIONS)]
             question = form.format(code=code)
-            # Half of them are asked without saying where.
+            # Half of the questions have no scope.
             inside = scope if number % 2 else None
-            asked.append(_asked(f"exact-{id}", "exact", question, id, scope=inside))
+            asked.append(_to_asked(f"exact-{id}", "exact", question, id, scope=inside))
     return documents, asked
 
 
@@ -95,37 +97,37 @@ def _settings(random: Random) -> _Part:
     texts = _texts()
     documents, asked = [], []
     names = product(texts["settings"], texts["measures"])
-    projects = _shuffled(texts["projects"], random)
-    for number, (setting, measure) in enumerate(_shuffled(names, random)):
+    projects = _shuffle(texts["projects"], random)
+    for number, (setting, measure) in enumerate(_shuffle(names, random)):
         name = f"{projects[number % len(projects)].upper()}_{setting}_{measure}"
         value = 5 * (1 + int(100 * random.random()))
         scope = texts["scoped_projects"][number % len(texts["scoped_projects"])]
         id = f"setting-{number}"
         documents.append(Document(id, f"{name} is set to {value} in production.", scope=scope))
         if number < _SETTINGS_ASKED:
-            asked.append(_asked(f"exact-{id}", "exact", f"value of {name}", id))
+            asked.append(_to_asked(f"exact-{id}", "exact", f"value of {name}", id))
     return documents, asked
 
 
 def _projects(random: Random) -> _Part:
-    """Who leads what, and what is known of it: the project's name is the link."""
+    """Generate who leads which project and facts about it: the project's name is the link."""
     texts = _texts()
     documents, asked = [], []
     databases, cities = texts["databases"], texts["cities"]
-    people = _shuffled(texts["people"], random)
+    people = _shuffle(texts["people"], random)
     for number, (person, project) in enumerate(zip(people, texts["projects"], strict=True)):
         leads, stores, runs = (f"{what}-{number}" for what in ("lead", "store", "host"))
         documents += [
             Document(leads, f"{person} leads {project}."),
-            Document(stores, f"{project} keeps its data in {_one_of(databases, random)}."),
-            Document(runs, f"{project} is hosted in {_one_of(cities, random)}."),
+            Document(stores, f"{project} keeps its data in {_choose(databases, random)}."),
+            Document(runs, f"{project} is hosted in {_choose(cities, random)}."),
         ]
         question, second = (
             (f"In which city is the project hosted that {person} leads?", runs)
             if number % 2
             else (f"What does the project that {person} leads keep its data in?", stores)
         )
-        asked.append(_asked(f"multi-hop-{number}", "multi-hop", question, leads, second))
+        asked.append(_to_asked(f"multi-hop-{number}", "multi-hop", question, leads, second))
     return documents, asked
 
 
@@ -134,12 +136,14 @@ def _pairs(_random: Random) -> _Part:
     for number, (memory, question) in enumerate(_texts()["pairs"]):
         id = f"pair-{number}"
         documents.append(Document(id, memory))
-        asked.append(_asked(f"paraphrase-{id}", "paraphrase", question, id))
+        asked.append(_to_asked(f"paraphrase-{id}", "paraphrase", question, id))
     return documents, asked
 
 
 def _scoped(random: Random) -> _Part:
-    """The same facts in every project, each its own way; asked in one project at a time."""
+    """Generate the same facts for every project, with different values; each question is asked in
+    one project.
+    """
     texts = _texts()
     documents, asked = [], []
     for number, fact in enumerate(texts["scoped_facts"]):
@@ -148,10 +152,10 @@ def _scoped(random: Random) -> _Part:
             Document(ids[project], fact["memory"].format(own), scope=project)
             for project, own in zip(ids, fact["own_words"], strict=True)
         ]
-        first, second, *_ = _shuffled(ids, random)
+        first, second, *_ = _shuffle(ids, random)
         for stratum, project in (("exact", first), ("paraphrase", second)):
             id = f"{stratum}-{ids[project]}"
-            asked.append(_asked(id, stratum, fact[stratum], ids[project], scope=project))
+            asked.append(_to_asked(id, stratum, fact[stratum], ids[project], scope=project))
     return documents, asked
 
 
@@ -159,14 +163,14 @@ def _others(_random: Random) -> _Part:
     return [Document(f"other-{number}", text) for number, text in enumerate(_texts()["others"])], []
 
 
-def _asked(id: str, stratum: str, text: str, *gold: str, scope: str | None = None) -> Asked:
+def _to_asked(id: str, stratum: str, text: str, *gold: str, scope: str | None = None) -> Asked:
     return Asked(Question(id, text, stratum, scope), answer=None, gold=gold)
 
 
-# Of what a seeded `Random` gives, only `random()` is promised to stay the same in every Python.
-def _shuffled(items: Iterable[T], random: Random) -> list[T]:
+# Of a seeded `Random`, only `random()` is guaranteed to return the same in every Python version.
+def _shuffle(items: Iterable[T], random: Random) -> list[T]:
     return sorted(items, key=lambda _: random.random())
 
 
-def _one_of(items: Sequence[T], random: Random) -> T:
+def _choose(items: Sequence[T], random: Random) -> T:
     return items[int(random.random() * len(items))]

@@ -1,12 +1,12 @@
-"""The private evaluation set: its questions, what a person said of each, and the file it lies in.
+"""The private evaluation set: its questions, their review states, and the file that stores them.
 
-    proposed    nobody has looked at it
-    taken       nobody has, and it was taken as it is (`--yes`)
-    confirmed   a person kept, edited or wrote it
-    struck      a person did not want it; it is not proposed again, and its text is not kept
+    proposed    not reviewed
+    taken       not reviewed, and accepted unseen (`--yes`)
+    confirmed   kept, edited or written by a person
+    struck      rejected by a person; it is not proposed again, and its text is not stored
 
-Only this file holds text. A question lives as long as what it was made of: when a memory is
-forgotten, changed or made sensitive, its questions go.
+Only this file contains text. When a memory is forgotten, changed or made sensitive, its questions
+are removed.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Label:
 
     @property
     def counts(self) -> bool:
-        """Whether it is asked when configurations are compared."""
+        """Whether the question is used to compare configurations."""
         return self.state in ("taken", "confirmed")
 
 
 Judge = Callable[[Label, int, int], Label | None]
-"""What becomes of a label, the how-manieth of how many; None when that was enough."""
+"""Returns the judged label, given its number and the total; None to stop."""
 
 
 def read_labels(folder: Path) -> list[Label]:
@@ -55,23 +55,23 @@ def read_labels(folder: Path) -> list[Label]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         if found["format"] != _FORMAT:
-            raise _unusable(file)
-        return [_checked(Label(**label)) for label in found["questions"]]
+            raise _unusable_error(file)
+        return [_check(Label(**label)) for label in found["questions"]]
     except FileNotFoundError:
         return []
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _unusable(file) from error
+        raise _unusable_error(file) from error
 
 
 def write_labels(folder: Path, labels: Sequence[Label]) -> None:
-    held = {"format": _FORMAT, "questions": [asdict(label) for label in labels]}
-    write_private(folder / FILE, json.dumps(held, indent=1, ensure_ascii=False) + "\n")
+    document = {"format": _FORMAT, "questions": [asdict(label) for label in labels]}
+    write_private(folder / FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_current_labels(folder: Path, memories: Mapping[str, Memory]) -> list[Label]:
-    """The labels whose memories take part and still say what they said; others are removed."""
+    """Read the labels whose memories take part and are unchanged; remove the others."""
     labels = read_labels(folder)
-    kept = [label for label in labels if _still_true(label, memories)]
+    kept = [label for label in labels if _is_current(label, memories)]
     if len(kept) < len(labels):
         write_labels(folder, kept)
     return kept
@@ -80,28 +80,28 @@ def read_current_labels(folder: Path, memories: Mapping[str, Memory]) -> list[La
 def top_up(
     labels: Sequence[Label], own: OwnWords, per_stratum: int, seed: int, *, ask: bool
 ) -> list[Label]:
-    """The labels, and proposals for what is missing to so many questions of each stratum."""
+    """Add proposals until each stratum has `per_stratum` questions."""
     kept = [label for label in labels if ask or label.text or label.state == "struck"]
     have = Counter(label.stratum for label in kept if label.state != "struck")
-    wanted: dict[OwnStratum, int] = {stratum: per_stratum - have[stratum] for stratum in OWN_STRATA}
+    missing: dict[OwnStratum, int] = {name: per_stratum - have[name] for name in OWN_STRATA}
     known = frozenset(label.id for label in kept)
-    added = propose_questions(own, wanted, seed, known, ask=ask)
-    return [*kept, *(_label(proposal, own) for proposal in added)]
+    added = propose_questions(own, missing, seed, known, ask=ask)
+    return [*kept, *(_to_label(proposal, own) for proposal in added)]
 
 
 def judge_labels(
     labels: Sequence[Label], judge: Judge, save: Callable[[Sequence[Label]], None]
 ) -> list[Label]:
-    """Ask about each label that nobody has looked at, and save every answer at once."""
-    now = list(labels)
-    waiting = [place for place, label in enumerate(now) if label.state in ("proposed", "taken")]
+    """Have each unreviewed label judged, and save every answer immediately."""
+    judged = list(labels)
+    waiting = [place for place, label in enumerate(judged) if label.state in ("proposed", "taken")]
     for number, place in enumerate(waiting, start=1):
-        answer = judge(now[place], number, len(waiting))
+        answer = judge(judged[place], number, len(waiting))
         if answer is None:
             break
-        now[place] = answer
-        save(now)
-    return now
+        judged[place] = answer
+        save(judged)
+    return judged
 
 
 def strike(label: Label) -> Label:
@@ -109,14 +109,14 @@ def strike(label: Label) -> Label:
 
 
 def accept_all(labels: Iterable[Label]) -> list[Label]:
-    """All as they are; a question that a person was to write is left for that person."""
+    """Accept all proposals as they are, except blank ones that a person has to write."""
     return [
         replace(label, state="taken") if label.state == "proposed" and label.text else label
         for label in labels
     ]
 
 
-def _still_true(label: Label, memories: Mapping[str, Memory]) -> bool:
+def _is_current(label: Label, memories: Mapping[str, Memory]) -> bool:
     return all(
         id in memories and content_digest(memories[id]) == digest
         for id, digest in label.gold.items()
@@ -127,12 +127,12 @@ def content_digest(memory: Memory) -> str:
     return hashlib.sha256(memory.content.encode()).hexdigest()
 
 
-def _label(proposal: Proposal, own: OwnWords) -> Label:
+def _to_label(proposal: Proposal, own: OwnWords) -> Label:
     gold = {id: content_digest(own.memories[id]) for id in proposal.gold}
     return Label(proposal.id, proposal.stratum, proposal.text, gold)
 
 
-def _checked(label: Label) -> Label:
+def _check(label: Label) -> Label:
     texts = (label.id, label.text, *label.gold, *label.gold.values())
     if (
         label.stratum not in OWN_STRATA
@@ -144,7 +144,7 @@ def _checked(label: Label) -> Label:
     return label
 
 
-def _unusable(file: Path) -> InvalidInput:
+def _unusable_error(file: Path) -> InvalidInput:
     return InvalidInput(
         f"{file} is not a private set that this version can read",
         field="own",

@@ -1,11 +1,11 @@
-"""A user's own memories as an evaluation set: what takes part, and what is told of the result.
+"""A user's own memories as an evaluation set.
 
-What is measured is a copy in a throw-away store; the user's store is only read. Sensitive memories
-and those that look as if they held a credential take no part, so nothing of them is copied, asked
-or embedded. The copy holds contents alone: expanded keywords and tags are what paraphrases are made
-of, and would turn them into exact questions.
+Measurements run on a copy in a temporary store; the user's store is only read. Sensitive memories
+and those that seem to contain a credential are left out: they are not copied, asked about or
+embedded. The copy has only contents: paraphrases are built from expanded keywords and tags, which
+would turn them into exact questions.
 
-The report is made to be shown to others: counts and figures, no text and no id.
+The report can be shown to others: it has counts and figures, but no text and no id.
 """
 
 from __future__ import annotations
@@ -54,12 +54,14 @@ async def read_own(recollect: Service, page_size: int = MAX_PAGE) -> OwnMemories
 
 
 def takes_part(memory: Memory) -> bool:
-    """Also one that was said not to be sensitive stays out when its text looks like a secret."""
+    """Whether the memory is used. One marked as not sensitive is left out, too, if its text looks
+    like a secret.
+    """
     return not memory.is_sensitive and secret_in(memory) is None
 
 
 def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
-    """The labels that count, over all memories that take part."""
+    """Build the set of accepted questions over all memories that take part."""
     if not own.memories:
         raise InvalidInput(
             f"the store has no memory to ask about ({own.sensitive} sensitive)",
@@ -91,7 +93,7 @@ def evaluation_set(own: OwnMemories, labels: Sequence[Label]) -> EvaluationSet:
 
 
 def counts(own: OwnMemories, labels: Sequence[Label]) -> dict[str, Any]:
-    """What the report says of where its figures come from."""
+    """Return the counts that the report shows as its provenance."""
     states = Counter(label.state for label in labels)
     return {
         "version": __version__,

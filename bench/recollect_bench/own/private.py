@@ -1,7 +1,7 @@
-"""The folder for what is made of a user's own memories: for its owner's eyes only, and not git's.
+"""The folder for data derived from a user's own memories: private to its owner, and never in git.
 
-Evaluation data is the kind of file that people commit and share. This one quotes memories, so it
-lies where no `git add` reaches it, and the folder ignores itself should it ever be moved.
+Evaluation data is the kind of file that people commit and share. This data quotes memories, so it
+is kept out of git work trees, and the folder contains a `.gitignore` in case it is ever moved.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from recollect.core.errors import InvalidInput
 
 
 def private_folder(home: Path) -> Path:
-    """The folder below this home, made if need be. Refused when it lies in a git work tree, or
-    when throw-away copies of the memories would.
+    """Return the folder below this home; create it if needed. Raise InvalidInput if it, or the
+    temporary folder with copies of the memories, would be in a git work tree.
     """
     folder = own_benchmark_folder(home)
     for place in (folder, Path(tempfile.gettempdir())):
@@ -29,10 +29,10 @@ def private_folder(home: Path) -> Path:
 
 
 def _refuse_work_tree(folder: Path) -> None:
-    """InvalidInput when git keeps the folder or one above it."""
+    """Raise InvalidInput if the folder is in a git work tree."""
     place = folder.resolve()
     for part in (place, *place.parents):
-        # A folder, or in a linked work tree or a submodule a file.
+        # `.git` is a folder; in a linked work tree or a submodule it is a file.
         if (part / ".git").exists():
             raise InvalidInput(
                 f"{folder} is in a git work tree ({part}): memories could be committed",
@@ -43,8 +43,8 @@ def _refuse_work_tree(folder: Path) -> None:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write the whole file or nothing of it, readable by its owner alone."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made as 0600
+    """Write the file atomically, readable by its owner alone."""
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     written = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:

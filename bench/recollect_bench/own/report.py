@@ -1,4 +1,4 @@
-"""What is told of a comparison on a user's own memories: a table, Markdown and JSON; no text."""
+"""Report a comparison on a user's own memories: a table, Markdown and JSON, without any text."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def _rows(report: Report) -> Iterator[tuple[str, ...]]:
         for config in report.configs:
             found = [results[stratum, config, metric] for metric in _IN_TABLE]
             against = ""
-            if one := differences.get((stratum, config)):
+            if gain := differences.get((stratum, config)):
                 against = (
-                    f"{100 * one.value:+.1f} ({100 * one.low:+.1f} to {100 * one.high:+.1f}) "
-                    f"p {one.p_holm:.3f}"
+                    f"{100 * gain.value:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f}) "
+                    f"p {gain.p_holm:.3f}"
                 )
             values = (f"{100 * result.value:.1f}" for result in found)
             yield f"{stratum} ({found[0].queries})", config, *values, against

@@ -1,8 +1,8 @@
-"""How telling the words of a user's memories are, and what would give a question's answer away.
+"""How distinctive the words of a user's memories are, and which words would give an answer away.
 
-A question can only be labelled without reading every memory if its words fit one memory, or the
-pair it was made for, and no other. What a question of each stratum must not say is here as one
-rule, for the questions that are proposed and for those that a person types.
+A question can be labelled without reading every memory only if its words match one memory, or the
+pair it was written for, and no other. Which words a question of each stratum must not contain is
+decided here, for proposed questions and for those that a person types.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ _AROUND_WORDS: Final = "\"'`“”‘’«»()[]{}<>.,;:!?*#…—–-"
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """The memories by id, and who holds which word: `told` in the content, `topics` also in the
-    tags and expanded keywords.
+    """The memories by id, and the ids of those with each stem: `in_content` covers the content,
+    `topics` also tags and expanded keywords.
     """
 
     memories: Mapping[str, Memory]
     frequencies: Frequencies
-    told: Mapping[str, AbstractSet[str]]
+    in_content: Mapping[str, AbstractSet[str]]
     topics: Mapping[str, AbstractSet[str]]
 
     @classmethod
     def of(cls, memories: Iterable[Memory]) -> OwnWords:
         by_id = {str(memory.id): memory for memory in memories}
-        told, topics = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        in_content, topics = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for id, memory in by_id.items():
             for stem in stems(memory.content):
-                told[stem].add(id)
+                in_content[stem].add(id)
             for stem in stems(" ".join((memory.content, *labels(memory)))):
                 topics[stem].add(id)
-        frequencies = Frequencies(len(by_id), {stem: len(ids) for stem, ids in told.items()})
-        return cls(by_id, frequencies, told, topics)
+        frequencies = Frequencies(len(by_id), {stem: len(ids) for stem, ids in in_content.items()})
+        return cls(by_id, frequencies, in_content, topics)
 
     def rare(self, id: str) -> frozenset[str]:
-        """The stems of a memory's rare words."""
+        """Return the stems of a memory's rare words."""
         return frozenset(self.frequencies.rare(self.memories[id].content))
 
     def shared(self, gold: Collection[str]) -> frozenset[str]:
-        """The stems that these memories hold and no other does."""
+        """Return the stems that these memories have and no other does."""
         common = frozenset.intersection(*(self._topics_of(id) for id in gold))
         return frozenset(stem for stem in common if self.topics[stem] == set(gold))
 
     def fit(self, text: str, where: Mapping[str, AbstractSet[str]]) -> AbstractSet[str]:
-        """The memories that hold every word of a text."""
+        """Return the memories that have every word of a text."""
         holders = [where.get(stem, frozenset()) for stem in stems(text)]
         return set.intersection(*map(set, holders)) if holders else set()
 
     def given_away(self, stratum: OwnStratum, text: str, gold: Collection[str]) -> frozenset[str]:
-        """The stems that a question of this stratum must not hold, but does."""
+        """Return the stems in a question that its stratum does not allow."""
         if stratum == "exact":
             return frozenset()
         if stratum == "paraphrase":
@@ -71,20 +71,22 @@ class OwnWords:
         return stems(text) & self.shared(gold)
 
     def phrase(self, id: str, length: int, without: AbstractSet[str] = frozenset()) -> str | None:
-        """The most telling words side by side in a memory, if they stand in no other."""
+        """Return the most distinctive phrase of a memory, if it occurs in no other."""
         found = max(
-            self._weighed(self.memories[id].content, length, without), default=(0.0, ""), key=_first
+            self._weigh_phrases(self.memories[id].content, length, without),
+            default=(0.0, ""),
+            key=_first,
         )[1]
-        return found if found and self.fit(found, self.told) == {id} else None
+        return found if found and self.fit(found, self.in_content) == {id} else None
 
-    def _weighed(
+    def _weigh_phrases(
         self, content: str, length: int, without: AbstractSet[str]
     ) -> Iterator[tuple[float, str]]:
         for sentence, tokens in _sentences(content):
             for first in range(len(tokens)):
                 last = tokens[min(first + length, len(tokens)) - 1]
                 text = sentence[tokens[first].start() : last.end()].strip(_AROUND_WORDS)
-                # A phrase that begins or ends with a word that tells nothing is quoted badly.
+                # A quoted phrase should not begin or end with a stop word.
                 if _is_telling(tokens[first][0]) and _is_telling(last[0]):
                     weights = self.frequencies.rare(text)
                     if weights and not stems(text) & without:
@@ -96,13 +98,13 @@ class OwnWords:
 
 
 def labels(memory: Memory) -> Sequence[str]:
-    """What a memory is labelled with beside its content."""
+    """Return a memory's labels: its expanded keywords and tags."""
     return (*memory.expanded_keywords, *memory.tags)
 
 
 def names(content: str) -> frozenset[str]:
-    """The stems of words that look like names or identifiers: capital letters inside a sentence,
-    digits among letters, underscores.
+    """Return the stems of words that look like names or identifiers: capital letters inside a
+    sentence, digits among letters, underscores.
     """
     found: set[str] = set()
     for _, tokens in _sentences(content):

@@ -1,1 +1,1 @@
-"""A report written down: as tables, as JSON, as pictures, and for a person to judge."""
+"""Reports as tables, JSON and plots, and as text for a person to judge."""

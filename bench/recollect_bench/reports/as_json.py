@@ -1,6 +1,6 @@
-"""A report as JSON: for programs, for later comparison, and for a diff that a person can read.
+"""A report as JSON: for programs, for later comparison, and for readable diffs.
 
-Each row stands on a line of its own, with its fields in a fixed order.
+Each row is on a line of its own, with its fields in a fixed order.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ def as_json(report: Report) -> str:
 
 
 def from_json(text: str) -> Report:
-    """A report that `as_json` wrote; sets, configurations and metrics as they come first there."""
-    told = json.loads(text)
-    results = tuple(Result(**row) for row in told["results"])
+    """Read a report that `as_json` wrote; sets, configurations and metrics keep their order."""
+    document = json.loads(text)
+    results = tuple(Result(**row) for row in document["results"])
     return Report(
         sets=tuple(dict.fromkeys(row.set for row in results)),
         configs=tuple(dict.fromkeys(row.config for row in results)),
-        against=told["against"],
-        seed=told["seed"],
+        against=document["against"],
+        seed=document["seed"],
         metrics=tuple(dict.fromkeys(row.metric for row in results)),
         results=results,
-        differences=tuple(Compared(**row) for row in told["differences"]),
-        means=tuple(Mean(**row) for row in told["means"]),
-        mean_differences=tuple(MeanCompared(**row) for row in told["mean_differences"]),
-        legs=tuple(_leg_figures(row) for row in told["diagnostics"]["legs"]),
-        moved=tuple(Moved(**row) for row in told["diagnostics"]["changes"]),
-        latency=tuple(Latency(**row) for row in told["latency"]),
-        provenance=told["provenance"],
+        differences=tuple(Compared(**row) for row in document["differences"]),
+        means=tuple(Mean(**row) for row in document["means"]),
+        mean_differences=tuple(MeanCompared(**row) for row in document["mean_differences"]),
+        legs=tuple(_leg_figures(row) for row in document["diagnostics"]["legs"]),
+        moved=tuple(Moved(**row) for row in document["diagnostics"]["changes"]),
+        latency=tuple(Latency(**row) for row in document["latency"]),
+        provenance=document["provenance"],
     )
 
 
@@ -87,5 +87,5 @@ def _text(value: object, indent: str) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _holds_more(values: Any) -> bool:  # noqa: ANN401  # whatever json can write
+def _holds_more(values: Any) -> bool:  # noqa: ANN401  # any JSON value
     return any(isinstance(each, Mapping | list | tuple) for each in values)

@@ -26,7 +26,7 @@ _OfMean = TypeVar("_OfMean", Mean, MeanCompared)
 
 
 def render_markdown(report: Report, *, title: str = "Benchmark") -> str:
-    """All of a report: quality and differences by metric, strata, legs, latency, provenance."""
+    """Render a report: quality and differences by metric, strata, legs, latency, provenance."""
     parts = [f"# {title}", EXPLAINED]
     for metric in report.metrics:
         parts += [f"## {metric}", quality_table(report, metric)]
@@ -52,13 +52,13 @@ EXPLAINED: Final = (
 
 
 def quality_table(report: Report, metric: str, stratum: str = OVERALL) -> str:
-    """A row for each configuration, a column for each set."""
+    """Render a row for each configuration, a column for each set."""
     cells = _cells(report.results, report.means, metric, stratum, _interval)
     return _grid("configuration", report.configs, _columns(report, stratum), cells)
 
 
 def difference_table(report: Report, metric: str, stratum: str = OVERALL) -> str:
-    """Like `quality_table`, with the differences from the baseline."""
+    """Render the differences from the baseline, in the form of `quality_table`."""
     cells = _cells(report.differences, report.mean_differences, metric, stratum, _difference)
     columns = _columns(report, stratum)
     names = [name for name in report.configs if name != report.against]
@@ -78,7 +78,7 @@ def difference_table(report: Report, metric: str, stratum: str = OVERALL) -> str
 
 
 def stratum_table(report: Report, set_name: str, metric: str) -> str:
-    """One set: a row for each stratum, a column for each configuration."""
+    """Render one set: a row for each stratum, a column for each configuration."""
     rows = [row for row in report.results if (row.set, row.metric) == (set_name, metric)]
     counts = {row.stratum: row.queries for row in rows}
     cells = {(f"{row.stratum} ({counts[row.stratum]})", row.config): _interval(row) for row in rows}
@@ -150,7 +150,7 @@ def provenance_table(found: Mapping[str, Any]) -> str:
 
 
 def _columns(report: Report, stratum: str) -> list[str]:
-    """The sets that have the stratum, and their mean where it is comparable."""
+    """Return the sets that have the stratum, and their mean if it is comparable."""
     here = {row.set for row in report.results if row.stratum == stratum}
     columns = [name for name in report.sets if name in here]
     common = stratum == OVERALL or stratum.startswith(RULE)
@@ -164,14 +164,14 @@ def _cells(
     stratum: str,
     format_cell: Callable[[_OfSet | _OfMean], str],
 ) -> dict[tuple[str, str], str]:
-    """The cells of a table for one metric, by configuration and set."""
-    wanted = metric, stratum
+    """Return the cells of a table for one metric, by configuration and set."""
+    selected = metric, stratum
     cells = {
         (row.config, row.set): format_cell(row)
         for row in of_sets
-        if (row.metric, row.stratum) == wanted
+        if (row.metric, row.stratum) == selected
     }
-    means = (row for row in of_means if (row.metric, row.stratum) == wanted)
+    means = (row for row in of_means if (row.metric, row.stratum) == selected)
     return cells | {(row.config, MEAN): format_cell(row) for row in means}
 
 

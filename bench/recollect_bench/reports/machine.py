@@ -1,7 +1,7 @@
-"""What a figure came from: versions, data, settings and machine.
+"""The provenance of figures: versions, data, settings and machine.
 
-A report is published, so it names no host, no person and no path. Data and settings are named by
-their hashes: whoever has the same ones can repeat the figures.
+A report is published, so it names no host, no person and no path. Data and settings are identified
+by hashes, so that figures can be reproduced with the same ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect_bench.runs.configs import Config
 from recollect_bench.runs.yardstick import stemmer
 from recollect_bench.scores.significance import RESAMPLES
 
-# What figures depend on.
+# Packages that the figures depend on.
 _PACKAGES: Final = (
     "bm25s",
     "numpy",
@@ -40,7 +40,7 @@ _PACKAGES: Final = (
 def provenance(
     sets: Sequence[EvaluationSet], configs: Sequence[Config], *, seed: int, embedder: str
 ) -> dict[str, Any]:
-    """`embedder` is the model of the configurations that name none."""
+    """Describe where figures come from. `embedder` is the model of configurations without one."""
     described = {config.name: _config(config, embedder) for config in configs}
     return {
         "recollect": __version__,
@@ -56,8 +56,8 @@ def provenance(
 
 
 def _data(data: EvaluationSet) -> dict[str, Any]:
-    """`cut` documents are longer than a memory can be: only their beginning was stored. `facts` is
-    the digest of the ready-made ones.
+    """`cut` counts documents longer than a memory can be: only their beginning was stored. `facts`
+    is the digest of the set's own facts.
     """
     return {
         "digest": data.digest,
@@ -71,7 +71,7 @@ def _data(data: EvaluationSet) -> dict[str, Any]:
 
 
 def _config(config: Config, embedder: str) -> dict[str, Any]:
-    """All of the settings that a configuration was run with, also those that it left alone."""
+    """Return all settings that a configuration was run with, including unchanged ones."""
     layout = asdict(config.layout)
     layout["embedder"] = config.layout.embedder or embedder
     if config.layout.engine == "bm25s":

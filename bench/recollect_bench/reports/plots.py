@@ -1,6 +1,6 @@
-"""A report as pictures: quality in each stratum, along a sweep, against time; and time itself.
+"""Plots of a report: quality by stratum, along a sweep and against time; and time itself.
 
-They are drawn without a screen, and the same report gives the same picture.
+They need no display, and the same report gives the same picture.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _WIDTH: Final = 10.0
 _PANEL_HEIGHT: Final = 2.8
 _COLUMNS: Final = 2
 _DPI: Final = 100
-# More bars than this cannot be told apart.
+# More bars than this cannot be distinguished.
 _MAX_BARS: Final = 10
-# So many letters of names fit into a line of the legend.
-_LEGEND_LETTERS: Final = 130
-# More names than this do not fit side by side.
-_FEW_GROUPS: Final = 6
+# How many characters of names fit into a line of the legend.
+_MAX_LEGEND_CHARS: Final = 130
+# More group names than this do not fit side by side, and are rotated.
+_MAX_UNROTATED_GROUPS: Final = 6
 
 _Percent = tuple[float, float, float]
 """A value with the ends of its interval, in percent."""
 
 
 def write_plots(report: Report, folder: Path, metric: str = "R@10") -> list[Path]:
-    """Every plot that the report has figures for; the files that were written."""
+    """Write every plot that the report has figures for; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Callable[[Path], None]] = {
         "strata": lambda file: strata_plot(report, metric, file)
@@ -54,7 +54,7 @@ def write_plots(report: Report, folder: Path, metric: str = "R@10") -> list[Path
 
 
 def strata_plot(report: Report, metric: str, file: Path) -> None:
-    """A panel for each set, in it a group of bars for each stratum."""
+    """Draw a panel for each set, with a group of bars for each stratum."""
     figure, panels = make_panels(report.sets)
     for set_name, axes in panels.items():
         cells = {
@@ -69,7 +69,7 @@ def strata_plot(report: Report, metric: str, file: Path) -> None:
 
 
 def sets_plot(report: Report, metric: str, file: Path) -> None:
-    """One panel with a group of bars for each set and one for their mean."""
+    """Draw one panel with a group of bars for each set and one for their mean."""
     figure, panels = make_panels([metric])
     cells = {(name, config): value for (config, name), value in _overall(report, metric).items()}
     _bars(panels[metric], cells, report.configs)
@@ -78,7 +78,7 @@ def sets_plot(report: Report, metric: str, file: Path) -> None:
 
 
 def _bars(axes: Axes, cells: Mapping[tuple[str, str], _Percent], configs: Sequence[str]) -> None:
-    """Groups, and in each a bar for every configuration, with its interval."""
+    """Draw groups of bars, one bar for each configuration, with its interval."""
     names = list(configs)[:_MAX_BARS]
     groups = list(dict.fromkeys(group for group, _ in cells))
     width = 1 / (len(names) + 1)
@@ -98,11 +98,13 @@ def _bars(axes: Axes, cells: Mapping[tuple[str, str], _Percent], configs: Sequen
         )
     middles = [place + 0.5 * len(names) * width for place in range(len(groups))]
     labels = [group.replace(RULE, f"{RULE}\n").replace("_", "_\n") for group in groups]
-    axes.set_xticks(middles, labels, fontsize=7, rotation=30 if len(groups) > _FEW_GROUPS else 0)
+    axes.set_xticks(
+        middles, labels, fontsize=7, rotation=30 if len(groups) > _MAX_UNROTATED_GROUPS else 0
+    )
 
 
 def sweep_plot(report: Report, metric: str, file: Path) -> None:
-    """A panel for each set and for their mean, in it a line for each curve of one parameter."""
+    """Draw a panel for each set and their mean, with a line for each curve of one parameter."""
     found = find_curves(report.configs)
     parameters = list(dict.fromkeys(curve.parameter for curve in found))
     values = _overall(report, metric)
@@ -122,7 +124,7 @@ def sweep_plot(report: Report, metric: str, file: Path) -> None:
 
 
 def latency_plot(report: Report, file: Path) -> None:
-    """Bars up to the median, with a mark at the 95th percentile."""
+    """Draw bars up to the median, with a mark at the 95th percentile."""
     names = report.configs
     figure, panels = make_panels(report.sets)
     for set_name, axes in panels.items():
@@ -139,7 +141,7 @@ def latency_plot(report: Report, file: Path) -> None:
 
 
 def tradeoff_plot(report: Report, metric: str, file: Path) -> None:
-    """Quality against time, each the mean over the sets: better is up and to the left."""
+    """Plot quality against time, each the mean over the sets: better is up and to the left."""
     values, figure, panels = _overall(report, metric), *make_panels([""])
     axes = panels[""]
     of_all = MEAN if len(report.sets) > 1 else report.sets[0]
@@ -157,15 +159,15 @@ def tradeoff_plot(report: Report, metric: str, file: Path) -> None:
 
 
 def _overall(report: Report, metric: str) -> dict[tuple[str, str], _Percent]:
-    """Configuration and set, or the mean of the sets, to the overall figures."""
-    wanted = (metric, OVERALL)
+    """Return the overall figures by configuration and set, including the mean of the sets."""
+    selected = (metric, OVERALL)
     found = {
         (row.config, row.set): _percent(row)
         for row in report.results
-        if (row.metric, row.stratum) == wanted
+        if (row.metric, row.stratum) == selected
     }
     if len(report.sets) > 1:
-        means = (row for row in report.means if (row.metric, row.stratum) == wanted)
+        means = (row for row in report.means if (row.metric, row.stratum) == selected)
         found.update({(row.config, MEAN): _percent(row) for row in means})
     return found
 
@@ -188,7 +190,7 @@ def _line(
 
 
 def make_panels(titles: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
-    """An empty figure with a panel for each title."""
+    """Create an empty figure with a panel for each title."""
     with bench_extra():
         from matplotlib.figure import Figure
 
@@ -210,9 +212,9 @@ def save_figure(figure: Figure, file: Path) -> None:
         found, labels = axes.get_legend_handles_labels()
         handles.update(zip(labels, found, strict=True))
     if handles:
-        columns = max(1, min(4, len(handles), _LEGEND_LETTERS // max(map(len, handles))))
+        columns = max(1, min(4, len(handles), _MAX_LEGEND_CHARS // max(map(len, handles))))
         figure.legend(
             handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=8
         )
-    # Without the library's version in it, the same report gives the same bytes.
+    # Leave out the library's version, so that the same report gives the same bytes.
     figure.savefig(file, metadata={"Software": None})

@@ -10,15 +10,15 @@ from recollect_bench.scores.scoring import Scored
 from recollect_bench.scores.summary import CHANGES_BY, compare_runs
 
 SHOWN: Final = 20
-"""How many of each are shown: the largest changes first, and nobody reads more."""
+"""How many of each are shown, the largest changes first: more would not be read."""
 
 
 def render_changes(found: Sequence[Scored], against: str) -> str:
-    """Markdown. It quotes the evaluation data, so it goes where that may go."""
-    return "\n".join(line for scored in found for line in _of_set(scored, against))
+    """Render Markdown that quotes the evaluation data: publish it only where the data may go."""
+    return "\n".join(line for scored in found for line in _render_set(scored, against))
 
 
-def _of_set(scored: Scored, against: str) -> Iterator[str]:
+def _render_set(scored: Scored, against: str) -> Iterator[str]:
     for name in scored.runs:
         if name == against or against not in scored.runs:
             continue
@@ -30,10 +30,12 @@ def _of_set(scored: Scored, against: str) -> Iterator[str]:
         for what, changes in (("Won", moved.won), ("Lost", moved.lost)):
             shown = f", the {SHOWN} largest of {len(changes)}" if len(changes) > SHOWN else ""
             yield f"## {what}{shown}\n"
-            yield from _sides(scored, changes[:SHOWN], (against, name))
+            yield from _render_sides(scored, changes[:SHOWN], (against, name))
 
 
-def _sides(scored: Scored, changes: Sequence[Change], names: tuple[str, str]) -> Iterator[str]:
+def _render_sides(
+    scored: Scored, changes: Sequence[Change], names: tuple[str, str]
+) -> Iterator[str]:
     questions = {question.id: question.text for question in scored.data.questions}
     texts = {document.id: document.content for document in scored.data.documents}
     for change in changes:

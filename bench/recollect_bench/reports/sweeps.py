@@ -1,4 +1,4 @@
-"""Which configurations differ in one number only: they are the points of a curve."""
+"""Find configurations that differ in a single number: they are the points of a curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIN_POINTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The configurations that are alike but for one parameter, by its value, ascending."""
+    """Configurations that differ only in one parameter, by its value, ascending."""
 
     parameter: str
     label: str
@@ -20,7 +20,7 @@ class Curve:
 
 
 def find_curves(names: Sequence[str]) -> list[Curve]:
-    """The curves among configurations, in the order of their names."""
+    """Find the curves among configurations, in the order of their names."""
     found: dict[tuple[str, str], dict[float, str]] = {}
     for name in names:
         base, *parameters = name.split(":")

@@ -1,1 +1,1 @@
-"""From a set and a configuration to a run: what recall answered to each question."""
+"""Run a configuration on a set: what recall answered to each question."""

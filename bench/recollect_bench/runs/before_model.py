@@ -1,4 +1,4 @@
-"""What stands before a model in a benchmark changes how documents are embedded, nothing else."""
+"""Wrappers of a model that change how a benchmark embeds documents, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recollect.ports.embedding import Embedder, Embedders, TokenCodec, TokenEmbe
 
 
 class BeforeModel:
-    """All of an embedder but its documents, as its model has it."""
+    """Delegates everything but the embedding of documents to its model."""
 
     def __init__(self, model: Embedder) -> None:
         self._model = model
@@ -41,7 +41,7 @@ class BeforeModel:
         return EmbeddedText(await self._model.embed_query(text), None)
 
     async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
-        """Tokens are too large to be kept between runs."""
+        """Embed with the model: tokens are too large to cache between runs."""
         if isinstance(self._model, TokenEmbedder):
             return await self._model.embed_documents_with_tokens(texts)
         vectors = await self._model.embed_documents(texts)
@@ -49,8 +49,8 @@ class BeforeModel:
 
 
 class FirstWindow(BeforeModel):
-    """A model that takes texts of any length and reads as much as it can, so that a long text has
-    one vector, of its beginning.
+    """A model that gives a long text a single vector, of as much of its beginning as fits the
+    model's window.
     """
 
     @property
@@ -62,7 +62,7 @@ class FirstWindow(BeforeModel):
 
 
 class FirstWindows:
-    """The models of a catalogue, each reading first windows only."""
+    """The models of a catalogue, each as a `FirstWindow`."""
 
     def __init__(self, models: Embedders) -> None:
         self._models = models

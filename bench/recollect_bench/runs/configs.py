@@ -1,12 +1,12 @@
-"""Configurations as named values: what a run varies, written in one line.
+"""Configurations: what a run varies, written in one line.
 
     lexical                        a name
     rrf:rrf_k=10:depth=100         a name with parameters
     convex:dense_weight=1|2|4      a sweep: one configuration for each value
-    default+rerank                 a name with something added
+    default+rerank                 a name with an addition
 
-A parameter is one of the run-time settings (`recollect settings`) or one of `Layout`'s: what is
-stored, and where.
+A parameter is a run-time setting (`recollect settings`) or a field of `Layout`: what is stored, and
+where.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Importance = Literal["equal", "noise", "signal"]
 class Layout:
     """What is stored and where; configurations with the same layout share a store.
 
-    `engine`: the server's store, the local one, or an outside BM25 as a yardstick. `embedder`: the
-    model; empty is the configured one. `embedded`: the content as the product embeds it, a turn
-    with those before it and a long text in passages; each text alone; or of a long text only what
-    fits the model's window. `importance`: the same for all, drawn by chance, or higher for
-    what some question asks for. `graph`: filled by our own rules, by the set's ready-made facts
-    alone, or not at all; without a dense leg there is none either.
+    `engine`: the server's store, the local one, or a third-party BM25 as a yardstick. `embedder`:
+    the model; empty means the configured one. `embedded`: the content as the product embeds it, a
+    turn with those before it and a long text in passages; each text alone; or only as much of a
+    long text as fits the model's window. `importance`: the same for all, random, or higher for
+    memories that some question asks for. `graph`: filled by our own rules, only by the set's facts,
+    or not at all; without a dense leg there is no graph either.
     """
 
     engine: Engine = "postgres"
@@ -46,7 +46,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One way to recall, under the name that the report calls it by."""
+    """One way to recall, and its name in the report."""
 
     name: str
     layout: Layout = field(default_factory=Layout)
@@ -96,8 +96,9 @@ UNHURRIED: Final[Mapping[str, object]] = {"deadline_ms": 60_000, "rerank_timeout
 
 
 def current_config(settings: RecallSettings, *, is_local: bool, has_model: bool = True) -> Config:
-    """What a user has: these settings, on the server's store or on the local one, which recalls by
-    words alone where it has no model. Time limits are left out: a run has its own.
+    """Return the user's own configuration: these settings, on the server's store or on the local
+    one, which recalls by words alone if it has no model. Time limits are left out: a run has its
+    own.
     """
     usual = {**RecallSettings().as_dict(), **UNHURRIED}
     settings = settings.changed(UNHURRIED)
@@ -109,29 +110,29 @@ def current_config(settings: RecallSettings, *, is_local: bool, has_model: bool 
 
 
 def with_current(configs: list[Config], current: Config) -> tuple[list[Config], str]:
-    """The configurations with the user's own among them, first unless it is there already; and the
-    name it has there.
+    """Add the user's own configuration at the front unless it is there already; also return its
+    name.
     """
     for config in configs:
-        if _what_it_does(config) == _what_it_does(current):
+        if _effective_settings(config) == _effective_settings(current):
             return configs, config.name
     return [current, *configs], current.name
 
 
-def _what_it_does(config: Config) -> tuple[object, ...]:
+def _effective_settings(config: Config) -> tuple[object, ...]:
     return config.layout, RecallSettings().changed(config.settings)
 
 
 def parse_configs(text: str) -> list[Config]:
-    """The configurations that a comma-separated list names, each once, in its order."""
+    """Parse a comma-separated list of configurations; duplicates are dropped, the order is kept."""
     found: dict[str, Config] = {}
     for part in text.split(","):
-        for config in _expanded(part.strip()):
+        for config in _expand(part.strip()):
             found.setdefault(config.name, config)
     return list(found.values())
 
 
-def _expanded(text: str) -> Iterable[Config]:
+def _expand(text: str) -> Iterable[Config]:
     name, *parameters = text.split(":")
     pairs: list[list[tuple[str, str]]] = []
     for parameter in parameters:
@@ -164,16 +165,16 @@ def _config(text: str, parameters: Mapping[str, str]) -> Config:
     layout = base.layout
     for key, value in parameters.items():
         if key in _LAYOUT:
-            layout = replace(layout, **{key: _chosen(key, value)})  # type: ignore[arg-type]  # checked against the choices
+            layout = replace(layout, **{key: _check_choice(key, value)})  # type: ignore[arg-type]  # checked against the choices
         else:
             settings[key] = value
     checked = RecallSettings().changed(settings).as_dict()
-    told = "".join(f":{key}={value}" for key, value in parameters.items())
+    suffix = "".join(f":{key}={value}" for key, value in parameters.items())
     chosen = {key: checked[key] for key in settings}
-    return Config(f"{text or base.name}{told}", layout, chosen)
+    return Config(f"{text or base.name}{suffix}", layout, chosen)
 
 
-def _chosen(key: str, value: str) -> str:
+def _check_choice(key: str, value: str) -> str:
     if key in _CHOICES and value not in _CHOICES[key]:
         raise InvalidInput(
             f"{key} cannot be {value[:60]!r}",

@@ -1,7 +1,7 @@
-"""One Postgres for all of a run's stores, and for each store a database of its own.
+"""One Postgres for all stores of a run, with a database for each store.
 
-To set up a Postgres takes longer than to store a small set, and a store must not know what another
-has seen: how rare words are is counted over a whole database.
+Setting up a Postgres takes longer than storing a small set, and stores must not influence each
+other: word frequencies are counted over a whole database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EXISTS: Final = "select from pg_database where datname = %s"
 
 
 class Databases:
-    """An embedded Postgres that is started when the first database is asked for."""
+    """An embedded Postgres that is started when the first database is requested."""
 
     def __init__(self, home: Path, account: str) -> None:
         from recollect.adapters.postgres.embedded import EmbeddedPostgres
@@ -30,7 +30,7 @@ class Databases:
 
     @asynccontextmanager
     async def empty(self) -> AsyncIterator[str]:
-        """The URL of a database that nobody has used, dropped at the end."""
+        """Create an empty database and yield its URL; drop it at the end."""
         url, chief = await self._start()
         name = f"bench_{next(self._numbers)}"
         async with await AsyncConnection.connect(chief, autocommit=True) as connection:
@@ -38,12 +38,12 @@ class Databases:
             try:
                 yield make_conninfo(url, dbname=name)
             finally:
-                made = sql.Identifier(name)
-                await connection.execute(sql.SQL("drop database {} with (force)").format(made))
+                drop = sql.SQL("drop database {} with (force)").format(sql.Identifier(name))
+                await connection.execute(drop)
 
-    async def kept(self, name: str) -> tuple[str, str]:
-        """The database of this name, created if it is missing and never dropped: its URL, and its
-        URL for the superuser.
+    async def create_persistent(self, name: str) -> tuple[str, str]:
+        """Create the database of this name if it is missing; it is never dropped. Return its URL,
+        and its URL for the superuser.
         """
         url, chief = await self._start()
         async with await AsyncConnection.connect(chief, autocommit=True) as connection:
@@ -53,7 +53,7 @@ class Databases:
         return make_conninfo(url, dbname=name), make_conninfo(chief, dbname=name)
 
     async def _start(self) -> tuple[str, str]:
-        """The URL of the first database, and the superuser's."""
+        """Start Postgres; return the URL of its first database, and the superuser's URL."""
         from recollect.adapters.postgres.embedded.locations import SUPERUSER, Passwords
 
         url = await asyncio.to_thread(self._postgres.start)
@@ -65,7 +65,7 @@ class Databases:
 
 
 async def _create(connection: AsyncConnection[Any], name: str, url: str) -> None:
-    """From the first database, which has the extension: only the superuser may add it."""
+    """Copy the first database, which has the extension: only the superuser could add it."""
     parts = conninfo_to_dict(url)
     create = sql.SQL("create database {} template {} owner {}")
     names = (name, str(parts["dbname"]), str(parts["user"]))

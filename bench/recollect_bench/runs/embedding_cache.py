@@ -1,7 +1,7 @@
-"""Vectors kept between runs of the benchmark, by space and text.
+"""A cache of vectors between runs of the benchmark, by space and text.
 
-Embedding is most of a run's time and always gives the same vectors, so a rerun reads them here.
-Only documents are kept: a query's vector is made anew each time, because its making is timed.
+Embedding takes most of a run's time and always gives the same vectors, so a rerun reads them from
+here. Only documents are cached: queries are embedded each time, because that is timed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def open_cache(file: Path) -> Iterator[EmbeddingCache]:
 
 
 class CachedEmbedder(BeforeModel):
-    """An embedder that asks its model only for documents it has not seen in any run."""
+    """An embedder that calls its model only for documents that are new to the cache."""
 
     def __init__(self, model: Embedder, cache: EmbeddingCache) -> None:
         super().__init__(model)
@@ -77,9 +77,9 @@ class CachedEmbedder(BeforeModel):
         known = {text: self._cache.read(self.space, text) for text in texts}
         missing = [text for text, vector in known.items() if vector is None]
         if missing:
-            made = await self._model.embed_documents(missing)
-            self._cache.write(self.space, missing, made)
-            known.update(zip(missing, made, strict=True))
+            vectors = await self._model.embed_documents(missing)
+            self._cache.write(self.space, missing, vectors)
+            known.update(zip(missing, vectors, strict=True))
         return [vector for text in texts if (vector := known[text]) is not None]
 
 

@@ -1,6 +1,6 @@
-"""From sets and configurations to runs: each set is stored once for each layout that is asked for.
+"""Measure configurations on sets: each set is stored once for each requested layout.
 
-Storing and embedding are nearly all of the cost, so the configurations that can share a store do.
+Storing and embedding are nearly all of the cost, so configurations share a store where they can.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from recollect_bench.runs.stage import NO_FACTS, Progress, staged
 from recollect_bench.runs.yardstick import run_yardstick
 
 TIMED: Final = 50
-"""How many questions of a set are asked by the clock: enough for a p95 to mean something."""
+"""How many questions of a set are timed: enough for a meaningful p95."""
 
 Work = tuple[EvaluationSet, Sequence[Config]]
-"""A set, and what is to be measured on it."""
+"""A set, and the configurations to measure on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What measuring needs. `home` is a folder in which stores come and go."""
+    """What measuring needs. `home` is a folder for temporary stores. `progress` shows the current
+    step, `whole` the runs that are done.
+    """
 
     home: Path
     databases: Databases
@@ -54,9 +56,9 @@ async def open_tools(
     *,
     keep_vectors: bool = True,
 ) -> AsyncIterator[Tools]:
-    """Models come from the user's own folder, and the vectors they made stay in the user's home:
-    neither is made again for every run. Vectors of private texts are not to be kept. `whole` hears
-    how many runs are done.
+    """Open what measuring needs. Models come from the user's own folder, and vectors are cached in
+    the user's home, so that neither is built again for every run. For private texts, turn
+    `keep_vectors` off.
     """
 
     def building(what: str, share: float) -> None:
@@ -74,8 +76,8 @@ async def open_tools(
 
 
 async def measure(work: Sequence[Work], tools: Tools, *, timed: int = TIMED) -> list[Run]:
-    """A run for each set and configuration, in the order in which they were named. In each, `timed`
-    questions are also asked by the clock.
+    """Measure a run for each set and configuration, in the given order. In each, `timed` questions
+    are timed as well.
     """
     _check_second_stage([config for _, configs in work for config in configs], tools.reranker)
     _check_facts(work)
@@ -84,8 +86,8 @@ async def measure(work: Sequence[Work], tools: Tools, *, timed: int = TIMED) -> 
     tools.whole("all runs", 0, total)
     for data, configs in work:
         for layout in dict.fromkeys(config.layout for config in configs):
-            alike = [config for config in configs if config.layout == layout]
-            async with aclosing(_runs((data, alike), layout, tools, timed)) as runs:
+            sharing = [config for config in configs if config.layout == layout]
+            async with aclosing(_runs((data, sharing), layout, tools, timed)) as runs:
                 async for run in runs:
                     done[data.name, run.config.name] = run
                     tools.whole("all runs", len(done), total)
@@ -105,23 +107,23 @@ def _check_second_stage(configs: Sequence[Config], reranker: Reranker | None) ->
 
 def _check_facts(work: Sequence[Work]) -> None:
     for data, configs in work:
-        asking = [config.name for config in configs if config.layout.graph == "given"]
-        if asking and not data.facts:
+        using = [config.name for config in configs if config.layout.graph == "given"]
+        if using and not data.facts:
             raise InvalidInput(
-                f"{asking[0]} needs ready-made facts, but {data.name} has none",
+                f"{using[0]} needs ready-made facts, but {data.name} has none",
                 field="--configs",
                 remedy=NO_FACTS,
             )
 
 
 async def _runs(work: Work, layout: Layout, tools: Tools, timed: int) -> AsyncGenerator[Run, None]:
-    """Those of one layout."""
+    """Measure the runs of one layout."""
     data, configs = work
     if layout.engine == "bm25s":
         for config in configs:
             yield run_yardstick(data, config, tools.progress, timed=timed)
         return
-    embedders = tools.embedders if any(map(_asks_dense, configs)) else None
+    embedders = tools.embedders if any(map(_uses_dense, configs)) else None
     tools.progress(f"{data.name}: starting a store", 0, len(data.documents))
     async with (
         _place(layout, tools) as place,
@@ -134,7 +136,7 @@ async def _runs(work: Work, layout: Layout, tools: Tools, timed: int) -> AsyncGe
 
 @asynccontextmanager
 async def _place(layout: Layout, tools: Tools) -> AsyncIterator[Path | str]:
-    """Where a store of this layout may begin, empty."""
+    """Yield an empty folder or database for a store of this layout."""
     if layout.engine == "sqlite":
         with TemporaryDirectory(dir=tools.home) as folder:
             yield Path(folder)
@@ -143,5 +145,5 @@ async def _place(layout: Layout, tools: Tools) -> AsyncIterator[Path | str]:
             yield url
 
 
-def _asks_dense(config: Config) -> bool:
+def _uses_dense(config: Config) -> bool:
     return RecallSettings().changed(config.settings).dense_weight > 0

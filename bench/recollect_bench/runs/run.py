@@ -1,9 +1,8 @@
 """Ask a set's questions under a configuration, through the recall use case itself.
 
-Configurations of one layout differ in how the legs' answers are fused, so a leg is asked a question
-once and its answer kept for the next configuration that asks it the same, and texts are read once.
-Such a recall says nothing of how long one takes: `timed` asks some of the questions again, with
-nothing kept.
+Configurations of one layout differ in how the legs' answers are fused. So a leg's answer is cached
+for the next configuration that asks it the same question, and texts are read once. Such a recall
+says nothing about latency: `timed` asks some of the questions again, without the cache.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from recollect_bench.runs.configs import UNHURRIED, Config
 from recollect_bench.runs.stage import OWNER, Progress, Stage
 
 LIMIT: Final = 20
-"""As many hits as the deepest metric looks at."""
+"""The number of hits that the deepest metric looks at."""
 
-# Reading all of a set's texts at once would be one very large answer.
+# Reading all texts of a set at once would return a very large result.
 _READ_AT_ONCE: Final = 1_000
 
-# The settings that no leg looks at. One that is missing here costs time; one too many would hand a
-# configuration another one's answers.
+# The settings that no leg depends on. A missing one costs time; one too many would give a
+# configuration the answers of another.
 SETTINGS_AFTER_LEGS: Final = frozenset(
     (
         *(f"{leg}_weight" for leg in LEGS),
@@ -62,7 +61,7 @@ _Question = tuple[str, Scope, tuple[tuple[str, object], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a recall found, and what each leg that took part had found."""
+    """What a recall found, and what each leg that ran had found."""
 
     ranking: tuple[str, ...]
     legs: Mapping[LegName, tuple[str, ...]]
@@ -70,8 +69,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One configuration on one set: an answer to every question, by its id; and the milliseconds
-    that single recalls took, where they were timed.
+    """One configuration on one set: the answer to every question, by its id, and the duration of
+    each recall that was timed.
     """
 
     set_name: str
@@ -86,8 +85,8 @@ class Run:
 
 @dataclass(slots=True)
 class AskedOnce:
-    """A leg that remembers its answers, and which documents they are. The one that `embeds_query`
-    leaves the query's tokens to the second stage, also when it is not asked again.
+    """A leg that caches its answers, and which documents they are. The leg that `embeds_query`
+    passes the query's tokens to the second stage, even if its answer is cached.
     """
 
     leg: Leg
@@ -111,12 +110,12 @@ class AskedOnce:
         return self._known[key]
 
     def found(self, request: RecallRequest, settings: RecallSettings) -> tuple[str, ...]:
-        """The documents that it has answered with."""
+        """Return the documents of a cached answer."""
         return self._names[_question(request, settings)]
 
 
 class Runner:
-    """Runs configurations on one stage; what they ask of it is shared."""
+    """Runs configurations on one stage, with a shared cache."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -127,21 +126,21 @@ class Runner:
         self._texts: InMemoryStore | None = None
 
     async def run(self, config: Config, progress: Progress, *, timed: int = 0) -> Run:
-        """`timed`: how many questions, spread over the set, are asked again by the clock."""
+        """Ask every question; `timed` questions, spread over the set, are asked again and timed."""
         settings = RecallSettings().changed({**config.settings, **UNHURRIED})
-        context = await self._parts(settings)
+        context = await self._build_context(settings)
         data = self._stage.data
         answers: dict[str, Answer] = {}
         for number, question in enumerate(data.questions, start=1):
             answers[question.id] = await self._answer(context, settings, question)
             progress(f"{data.name}: {config.name}", number, len(data.questions))
-        took_ms = await self._times(settings, timed) if timed else ()
+        took_ms = await self._time_recalls(settings, timed) if timed else ()
         return Run(data.name, config, answers, took_ms)
 
-    async def _parts(self, settings: RecallSettings) -> Context:
-        """The stage's parts, with this configuration's settings as the store's rows."""
+    async def _build_context(self, settings: RecallSettings) -> Context:
+        """Return the stage's context with this configuration's settings as the stored ones."""
         if self._texts is None:
-            self._texts = await _texts(self._stage)
+            self._texts = await _load_texts(self._stage)
         rows = InMemoryStore()
         await rows.write_settings(settings.as_dict(), by=OWNER, at=self._stage.context.clock.now())
         return replace(self._stage.context, store=self._texts, settings=rows, legs=dict(self._legs))
@@ -150,50 +149,50 @@ class Runner:
         self, context: Context, settings: RecallSettings, question: Question
     ) -> Answer:
         request = _request(question)
-        found = _whole(await recall(context, OWNER, request), question)
+        found = _check_complete(await recall(context, OWNER, request), question)
         legs = {
             name: leg.found(request, settings)
             for name, leg in self._legs.items()
             if found.legs[name].status == "ran"
         }
         name_of = self._stage.documents
-        # What says the same is served with the hit.
+        # Duplicates are served with their hit.
         ranking = tuple(
             name_of[id] for hit in found.hits for id in (hit.memory.id, *hit.duplicates)
         )
         return Answer(ranking, legs)
 
-    async def _times(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
+    async def _time_recalls(self, settings: RecallSettings, count: int) -> tuple[float, ...]:
         context, questions = self._stage.context, self._stage.data.questions
         await context.settings.write_settings(settings.as_dict(), by=OWNER, at=context.clock.now())
         spread = questions[:: max(1, len(questions) // count)][:count]
         return tuple(
             [
-                _whole(await recall(context, OWNER, _request(question)), question).took_ms
+                _check_complete(await recall(context, OWNER, _request(question)), question).took_ms
                 for question in spread
             ]
         )
 
 
-async def _texts(stage: Stage) -> InMemoryStore:
-    """The stage's memories where reading one costs nothing."""
-    kept, ids = InMemoryStore(), list(stage.documents)
+async def _load_texts(stage: Stage) -> InMemoryStore:
+    """Load the stage's memories into a store that is cheap to read."""
+    store, ids = InMemoryStore(), list(stage.documents)
     for first in range(0, len(ids), _READ_AT_ONCE):
         some = await stage.context.store.get_many(OWNER, ids[first : first + _READ_AT_ONCE])
         for memory in some.values():
-            await kept.add(memory)
-    return kept
+            await store.add(memory)
+    return store
 
 
-def _whole(found: Recollection, question: Question) -> Recollection:
-    """A recall in which everything that should answer did: anything else is no measurement."""
+def _check_complete(found: Recollection, question: Question) -> Recollection:
+    """Raise unless every leg and stage answered: anything else is not a valid measurement."""
     notes = [f"{name}: {found.legs[name].note}" for name in found.degraded]
     if found.rerank is not None and found.rerank.is_missing:
         notes.append(f"second stage: {found.rerank.note}")
     if notes:
         raise StoreError(
-            f"not all that should answer the question {question.id} did: {'; '.join(notes)}",
-            remedy="Run it again, on a machine that is less busy if it was late.",
+            f"recall was incomplete for the question {question.id}: {'; '.join(notes)}",
+            remedy="Run it again; if something was late, on a machine that is less busy.",
         )
     return found
 
@@ -204,12 +203,12 @@ def _request(question: Question) -> RecallRequest:
 
 
 def _question(request: RecallRequest, settings: RecallSettings) -> _Question:
-    """The same whenever it is asked: nothing in a set expires."""
-    return request.query, request.scope, _seen_by_legs(settings)
+    """Return the cache key of a question. It has no time: nothing in a set expires."""
+    return request.query, request.scope, _leg_settings(settings)
 
 
 @lru_cache
-def _seen_by_legs(settings: RecallSettings) -> tuple[tuple[str, object], ...]:
+def _leg_settings(settings: RecallSettings) -> tuple[tuple[str, object], ...]:
     return tuple(
         (name, value)
         for name, value in settings.as_dict().items()

@@ -1,7 +1,7 @@
-"""Finished runs kept on disk, so that a measurement of hours that was stopped continues.
+"""A cache of finished runs on disk, so that an interrupted measurement of hours can continue.
 
-A run is known by its data, its configuration, the model and the code that ranked: after a change of
-the product nothing old is used.
+A run is identified by its data, its configuration, the model and the code that ranked: after a
+change of the product no cached run is used.
 """
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ from pathlib import Path
 from typing import Final
 
 import recollect
+import recollect_bench
 from recollect_bench.data.datasets import EvaluationSet
 from recollect_bench.runs.configs import Config
 from recollect_bench.runs.run import Answer, Run
 
-# What only reports on runs and cannot change one.
-_REPORTING: Final = ("bench/cli", "bench/reports", "bench/scores", "bench/studies", "shells")
+# Code that only reports on runs and cannot change one.
+_REPORTING: Final = (
+    "recollect/shells",
+    "recollect_bench/cli",
+    "recollect_bench/reports",
+    "recollect_bench/scores",
+    "recollect_bench/studies",
+)
+
+_PACKAGES: Final = [Path(*package.__path__) for package in (recollect, recollect_bench)]
 
 
 class RunCache:
@@ -31,7 +40,7 @@ class RunCache:
         self._embedder = embedder
 
     def read(self, data: EvaluationSet, config: Config) -> Run | None:
-        """The run, if it was measured."""
+        """Return the run if it was measured."""
         file = self._file(data, config)
         if not file.is_file():
             return None
@@ -63,19 +72,19 @@ class RunCache:
             asdict(config.layout),
             dict(config.settings),
             self._embedder,
-            _code(),
+            digest_code(*_PACKAGES),
         ]
         digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
         return self._folder / f"{digest}.json"
 
 
 @cache
-def _code() -> str:
-    """A digest of the installed package, without what only reports. Codecs change rankings, too."""
-    package = Path(recollect.__file__).parent
+def digest_code(*packages: Path) -> str:
+    """Return a digest of everything that can change a ranking: code, SQL, word lists and codecs."""
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*")):
-        name = file.relative_to(package).as_posix()
-        if file.suffix in (".py", ".npz") and not name.startswith(_REPORTING):
-            digest.update(name.encode() + b"\0" + file.read_bytes())
+    for folder in packages:
+        for file in sorted(folder.rglob("*")):
+            name = file.relative_to(folder.parent).as_posix()
+            if file.is_file() and "__pycache__" not in name and not name.startswith(_REPORTING):
+                digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

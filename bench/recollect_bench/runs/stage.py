@@ -1,7 +1,7 @@
-"""A set of evaluation data in a real store, put there as any user's memories would be.
+"""An evaluation set in a real store, stored like any user's memories.
 
 Memories are stored by the use case, embedded and read for the concept graph by the workers, and
-asked for by the legs that a server uses. Each stage has a store of its own: word frequencies must
+searched by the legs that a server uses. Each stage has a store of its own: word frequencies must
 not depend on what else was measured.
 """
 
@@ -49,14 +49,14 @@ from recollect_bench.runs.configs import Layout
 from recollect_bench.runs.importance import importance_of
 
 OWNER: Final = "bench"
-# Enough to keep a store busy while each of them waits for its disk.
+# Enough to keep a store busy while each writer waits for the disk.
 _WRITERS: Final = 8
-_LOOK_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.2
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 NO_FACTS: Final = (
-    f"Put {' or '.join(FACTS)} into the set's folder, as `recollect graph import` reads it, with "
-    "the documents' ids; or name such a file with --facts."
+    f"Put {' or '.join(FACTS)} into the set's folder, in the format of `recollect graph import`, "
+    "with the documents' ids; or name such a file with --facts."
 )
 
 Progress = Callable[[str, int, int], None]
@@ -64,7 +64,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A set that is stored and ready to be asked. `documents` tells which memory is which."""
+    """A stored set that is ready for questions. `documents` maps memories to document ids."""
 
     data: EvaluationSet
     context: Context
@@ -79,18 +79,19 @@ async def staged(
     place: Path | str,
     progress: Progress,
 ) -> AsyncIterator[Stage]:
-    """`place` is the URL of an empty database, or for the local store an empty folder; the caller
-    removes it. Without embedders nothing is embedded, and the dense leg is absent.
+    """Store a set. `place` is the URL of an empty database or, for the local store, an empty
+    folder; the caller removes it. Without embedders nothing is embedded, and the dense leg is
+    absent.
     """
     placed = {"home": place} if isinstance(place, Path) else {"database_url": place}
     settings = load(api_url=None, owner=OWNER, max_content=MAX_CONTENT_LIMIT, **placed)
-    opened = _on_sqlite if layout.engine == "sqlite" else _on_postgres
-    async with opened(data, layout, embedders, settings, progress) as stage:
+    open_stage = _open_sqlite if layout.engine == "sqlite" else _open_postgres
+    async with open_stage(data, layout, embedders, settings, progress) as stage:
         yield stage
 
 
 @asynccontextmanager
-async def _on_sqlite(
+async def _open_sqlite(
     data: EvaluationSet,
     layout: Layout,
     embedders: Embedders | None,
@@ -101,12 +102,12 @@ async def _on_sqlite(
         context = build_context(store, settings)
         documents = await _store(data, layout, context, progress)
         stage = Stage(data, context, documents)
-        async with _filled(stage, layout, embedders, store, settings, progress) as filled:
+        async with _fill(stage, layout, embedders, store, settings, progress) as filled:
             yield filled
 
 
 @asynccontextmanager
-async def _on_postgres(
+async def _open_postgres(
     data: EvaluationSet,
     layout: Layout,
     embedders: Embedders | None,
@@ -122,12 +123,12 @@ async def _on_postgres(
                 "the dense leg cannot be measured here", remedy=f"{store.vector_note}."
             )
         stage = Stage(data, context, documents)
-        async with _filled(stage, layout, embedders, store, settings, progress) as filled:
+        async with _fill(stage, layout, embedders, store, settings, progress) as filled:
             yield filled
 
 
 @asynccontextmanager
-async def _filled(
+async def _fill(
     stage: Stage,
     layout: Layout,
     embedders: Embedders | None,
@@ -135,7 +136,7 @@ async def _filled(
     settings: Settings,
     progress: Progress,
 ) -> AsyncIterator[Stage]:
-    """With its vectors and its graph, and the legs that search them."""
+    """Add vectors and a graph to a stage, and the legs that search them."""
     vectors, data = store.vectors, stage.data
     if embedders is None or vectors is None:
         yield stage
@@ -174,9 +175,10 @@ async def _store(
             number, document = waiting.pop(0)
             moment = document.moment or _BEGINNING + timedelta(seconds=number)
             if document.id in talks:
-                moment += timedelta(milliseconds=number)  # the sets tell only when a talk began
+                # The sets give only the start of a conversation.
+                moment += timedelta(milliseconds=number)
             draft = _draft(document, moment, importances[document.id], talks.get(document.id))
-            memory = await remember(replace(context, clock=_At(moment)), OWNER, draft)
+            memory = await remember(replace(context, clock=_FixedClock(moment)), OWNER, draft)
             stored[memory.id] = document.id
             progress(f"{data.name}: storing", len(stored), len(data.documents))
 
@@ -187,13 +189,13 @@ async def _store(
 
 
 def _draft(document: Document, moment: datetime, importance: float, talk: str | None) -> Draft:
-    """The id follows from the document, so that ties are broken alike in every run."""
+    """Derive the id from the document, so that ties are broken the same way in every run."""
     return Draft(
         content=document.content[:MAX_CONTENT_LIMIT],
         category=DEFAULT_CATEGORY if talk is None else EPISODE,
         session=talk,
         importance=importance,
-        is_sensitive=False,  # public text, and the dense leg is to see all of it
+        is_sensitive=False,  # public text, all of which the dense leg should search
         project=document.scope,
         id=uuid7(moment, hashlib.sha256(document.id.encode()).digest()),
     )
@@ -202,18 +204,18 @@ def _draft(document: Document, moment: datetime, importance: float, talk: str | 
 async def _embed(context: EmbeddingContext, data: EvaluationSet, progress: Progress) -> None:
     done = 0
 
-    def tell(note: Embedded | BackoffEvent) -> None:
+    def report(note: Embedded | BackoffEvent) -> None:
         nonlocal done
         if isinstance(note, Embedded):
             done += note.kept
             progress(f"{data.name}: embedding", done, len(data.documents))
 
-    await Worker(EmbeddingStep(context, tell)).work_off()
+    await Worker(EmbeddingStep(context, report)).work_off()
     if done < len(data.documents):
         raise ModelUnavailable(
             f"the model {context.default} embedded {done} of {len(data.documents)} memories of "
             f"{data.name}",
-            remedy="Name a model that reads all of them: RECOLLECT_EMBEDDER, or :embedder=NAME.",
+            remedy="Use a model that can read all of them: RECOLLECT_EMBEDDER, or :embedder=NAME.",
         )
 
 
@@ -221,25 +223,25 @@ async def _read(context: GraphContext, data: EvaluationSet, progress: Progress) 
     """Fill the concept graph by rules, as the worker does."""
     done = 0
 
-    def tell(note: Extracted | Compared | BackoffEvent) -> None:
+    def report(note: Extracted | Compared | BackoffEvent) -> None:
         nonlocal done
         if isinstance(note, Extracted):
             done += note.kept
             progress(f"{data.name}: reading for the graph", done, len(data.documents))
 
-    await Worker(GraphStep(context, tell)).work_off()
+    await Worker(GraphStep(context, report)).work_off()
 
 
 async def _import(
     graph: GraphStore, data: EvaluationSet, documents: Mapping[UUID, str], progress: Progress
 ) -> None:
-    """Fill the concept graph with the set's ready-made facts, as `recollect graph import` does."""
+    """Fill the concept graph with the set's own facts, as `recollect graph import` does."""
     ids = {document: id for id, document in documents.items()}
 
-    def tell(done: int, of: int) -> None:
+    def report(done: int, of: int) -> None:
         progress(f"{data.name}: importing facts", done, of)
 
-    imported = await import_facts(graph, OWNER, data.facts, ids=ids, progress=tell)
+    imported = await import_facts(graph, OWNER, data.facts, ids=ids, progress=report)
     if not imported.memories:
         first = imported.errors[0] if imported.errors else None
         raise InvalidInput(
@@ -251,7 +253,7 @@ async def _import(
 
 
 async def _compare(context: GraphContext, data: EvaluationSet, progress: Progress) -> None:
-    """Compare the names with each other, as the worker does. Its rules read nothing here."""
+    """Compare the names with each other, as the worker does, but without reading by rules."""
     waiting = (await context.progress()).to_compare
     names = 0
     while (compared := await compare_batch(context)) is not None:
@@ -260,9 +262,8 @@ async def _compare(context: GraphContext, data: EvaluationSet, progress: Progres
 
 
 async def wake(model: Embedder, max_seconds: float = 300.0) -> None:
-    """A query waits only a moment for a model that is being loaded, and when all documents are
-    known from an earlier run nothing has loaded it: here it is worth waiting, as long as it may
-    take to build a model on a slow machine.
+    """Wait until a model is loaded, as long as building it may take on a slow machine. A query
+    waits only briefly for a model, and if all documents are cached nothing has loaded it yet.
     """
     now = asyncio.get_running_loop().time
     begun = now()
@@ -272,14 +273,14 @@ async def wake(model: Embedder, max_seconds: float = 300.0) -> None:
         except ModelUnavailable:
             if now() - begun > max_seconds:
                 raise
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         else:
             return
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """A clock that stands at the moment a document was written."""
+class _FixedClock:
+    """A clock that always returns the moment a document was written."""
 
     moment: datetime
 

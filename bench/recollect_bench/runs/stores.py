@@ -1,11 +1,11 @@
 """Small stores drawn from a set: the gold of some questions, filled up with other texts of the set.
 
-A public set has thousands of texts, a person's memory starts with thirty. Drawn stores show how
-every figure changes with the size of the store. Each is a set of its own, stored and measured like
-any other, so how rare a word is depends on the texts that are there.
+A public set has thousands of texts, while a person's memory starts with thirty. Drawn stores show
+how every figure changes with the size of the store. Each is a set of its own, stored and measured
+like any other, so word rarity depends only on its own texts.
 
-Texts come from what a question may search: where a set has scopes, a store lies within one of them,
-and a scope that is too small for a size gives no store of it. No more than half of a store is gold.
+Texts come from what a question may search: if a set has scopes, a store is within one of them, and
+a scope that is smaller than the size gives no store. At most half of a store is gold.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from recollect_bench.data.datasets import Document, EvaluationSet, Question
 from recollect_bench.runs.run import Run
 
 MAX_QUESTIONS: Final = 40
-"""Asked of one store at most, so that a size is not measured on a single draw."""
+"""Maximum per store, so that a size is not measured on a single draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The stores of one size. `data` is the set as it is reported: the questions that are asked,
-    with all documents, so that strata by rule are those of the whole set.
+    """The stores of one size. `data` is the set as reported: the questions of the stores with all
+    documents, so that strata by rule are those of the whole set.
     """
 
     data: EvaluationSet
     stores: tuple[EvaluationSet, ...]
 
     def join(self, runs: Sequence[Run]) -> list[Run]:
-        """The runs of all stores as one run for each configuration."""
+        """Join the runs of all stores into one run for each configuration."""
         names = {store.name for store in self.stores}
         joined: dict[str, Run] = {}
         for run in runs:
@@ -50,7 +50,7 @@ class Drawn:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """The sizes in a comma-separated list, smallest first."""
+    """Parse the sizes in a comma-separated list, smallest first."""
     try:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
@@ -67,7 +67,7 @@ def parse_sizes(text: str) -> list[int]:
 def draw_sizes(
     sets: Sequence[EvaluationSet], sizes: Sequence[int], count: int, seed: int
 ) -> list[Drawn]:
-    """Up to `count` stores of each set and size. A set that is too small for a size is left out."""
+    """Draw up to `count` stores of each set and size, except sizes that a set is too small for."""
     found = [
         drawn
         for data in sets
@@ -84,28 +84,29 @@ def draw_sizes(
 
 
 def draw_stores(data: EvaluationSet, size: int, count: int, seed: int) -> Drawn | None:
-    """Up to `count` stores of one size, or None if the set is too small. The same seed draws the
-    same stores.
+    """Draw up to `count` stores of one size; return None if the set is too small. The same seed
+    draws the same stores.
     """
-    pools = _pools(data, size)
+    pools = _documents_by_scope(data, size)
     chance = random.Random(f"{seed} {data.name} {size}")
     questions = [question for question in data.questions if question.scope in pools]
     chance.shuffle(questions)
     name = f"{data.name}@{size}"
     stores = [
-        _store(data, f"{name} #{number}", asked, pools[asked[0].scope], size, chance)
-        for number, asked in enumerate(_groups(data, questions, size), start=1)
+        _draw_store(data, f"{name} #{number}", asked, pools[asked[0].scope], size, chance)
+        for number, asked in enumerate(_group_questions(data, questions, size), start=1)
         if number <= count
     ]
     if not stores:
         return None
     return Drawn(
-        _asked(data, name, [each for store in stores for each in store.questions]), tuple(stores)
+        _with_questions(data, name, [each for store in stores for each in store.questions]),
+        tuple(stores),
     )
 
 
-def _pools(data: EvaluationSet, size: int) -> Mapping[str | None, Sequence[Document]]:
-    """The documents that a question may search, by its scope."""
+def _documents_by_scope(data: EvaluationSet, size: int) -> Mapping[str | None, Sequence[Document]]:
+    """Return the documents that a question may search, by its scope."""
     pools = defaultdict[str | None, list[Document]](list)
     for document in data.documents:
         pools[None].append(document)
@@ -114,11 +115,11 @@ def _pools(data: EvaluationSet, size: int) -> Mapping[str | None, Sequence[Docum
     return {scope: pool for scope, pool in pools.items() if len(pool) >= size}
 
 
-def _groups(
+def _group_questions(
     data: EvaluationSet, questions: Sequence[Question], size: int
 ) -> Iterator[list[Question]]:
-    """Questions of one scope whose gold fits into half a store; a question with more has a store of
-    its own, if it fits at all.
+    """Group questions of one scope whose gold fits into half a store. A question with more gold
+    gets a store of its own, if it fits at all.
     """
     open_groups: dict[str | None, list[Question]] = {}
     held: dict[str | None, set[str]] = {}
@@ -137,7 +138,7 @@ def _groups(
     yield from (group for group in open_groups.values() if group)
 
 
-def _store(
+def _draw_store(
     data: EvaluationSet,
     name: str,
     questions: Sequence[Question],
@@ -152,10 +153,10 @@ def _store(
     documents = tuple(document for document in pool if document.id in stored)
     scope = questions[0].scope
     unanswerable = tuple(each for each in data.unanswerable if each.scope == scope)
-    asked = _asked(data, name, questions)
+    asked = _with_questions(data, name, questions)
     return replace(asked, documents=documents, unanswerable=unanswerable)
 
 
-def _asked(data: EvaluationSet, name: str, questions: Sequence[Question]) -> EvaluationSet:
+def _with_questions(data: EvaluationSet, name: str, questions: Sequence[Question]) -> EvaluationSet:
     gold = {question.id: data.gold[question.id] for question in questions}
     return replace(data, name=name, questions=tuple(questions), gold=gold, facts=())

@@ -1,8 +1,7 @@
-"""BM25 from an outside library, so that our lexical leg is held against something we did not write.
+"""BM25 from a third-party library, to compare our lexical leg with something we did not write.
 
-It is no way to recall: it reads the evaluation set from memory and answers in the same form as a
-run of the product. Its parameters are the usual ones and stay as they are: a yardstick is not
-tuned.
+It is not a recall: it reads the evaluation set from memory and answers in the same form as a run of
+the product. Its parameters are the usual ones and are not tuned.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Stemmer = Callable[[list[str]], list[str]]
 def run_yardstick(
     data: EvaluationSet, config: Config, progress: Progress, *, timed: int = 0
 ) -> Run:
-    """The set's questions answered by BM25 with English stop words, each within its scope."""
+    """Answer the set's questions by BM25 with English stop words, each within its scope."""
     index = _Index(data)
     depth = RecallSettings().changed(config.settings).depth
     answers: dict[str, Answer] = {}
@@ -46,7 +45,7 @@ def run_yardstick(
 
 
 def stemmer() -> Stemmer | None:
-    """The English stemmer, where PyStemmer is installed; without it words are taken as they are."""
+    """Return the English stemmer, or None if PyStemmer is not installed: words are not stemmed."""
     try:
         from Stemmer import Stemmer as Snowball  # type: ignore[import-not-found, unused-ignore]  # it may be missing
     except ImportError:
@@ -56,7 +55,7 @@ def stemmer() -> Stemmer | None:
 
 
 class _Index:
-    """All documents of a set, and which of them lie in which scope."""
+    """All documents of a set, and their scopes."""
 
     def __init__(self, data: EvaluationSet) -> None:
         with bench_extra():

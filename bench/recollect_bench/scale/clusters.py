@@ -1,10 +1,10 @@
-"""Synthetic vectors that lie in clusters, and a model that makes them without any work.
+"""Synthetic vectors in clusters, and a model that computes them almost for free.
 
 No model embeds a million texts here. A text's vector follows from its bytes alone: the center of a
-topic, and a distance from it. As with real texts, the vectors have 384 numbers but far fewer
-directions in which they differ; isotropic noise of that dimension has no near neighbours at all,
-and would measure something no store holds. Every owner has memories on every topic, which is the
-hard case for an index that all owners share.
+topic, and an offset from it. Like those of real texts, the vectors have 384 dimensions but differ
+in far fewer directions; isotropic noise of that dimension has no near neighbours at all, and would
+measure something that no store contains. Every owner has memories on every topic, which is the hard
+case for an index that all owners share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME: Final = "clusters"
 DIMENSION: Final = 384
 TOPICS: Final = 1_000
 _DIRECTIONS: Final = 24
-# Of a center's length: how far vectors of one topic lie apart, and how much of each is noise.
+# Relative to a center's length: the spread of vectors of one topic, and the noise in each.
 _SPREAD: Final = 0.5
 _NOISE: Final = 0.1
 
@@ -60,7 +60,7 @@ class Clusters:
         return vector
 
     def vectors(self, count: int, seed: int) -> Matrix:
-        """So many vectors of length 1, the same for the same seed."""
+        """Return `count` vectors of length 1, the same for the same seed."""
         random = np.random.default_rng(seed)
         latent = self._centers[random.integers(0, TOPICS, count)]
         latent = latent + _SPREAD * random.standard_normal((count, _DIRECTIONS))

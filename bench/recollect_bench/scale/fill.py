@@ -1,8 +1,8 @@
-"""Fills a store in bulk, and can be killed anywhere: the next run continues.
+"""Fill a store in bulk. It can be killed at any point: the next run continues.
 
-Each batch is one transaction that also counts itself, so what the count says is what is stored.
-Indexes are dropped before a fill and built once afterwards, which is several times faster, and
-shows what building them takes. Their definitions are kept in the database until then.
+Each batch is one transaction that also updates the count, so the count always matches what is
+stored. Indexes are dropped before a fill and built once afterwards, which is several times faster
+and shows how long building takes. Their definitions are stored in the database until then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.space import StoredSpace
 from recollect_bench.scale.clusters import Clusters
-from recollect_bench.scale.population import ROWS_PER_CONCEPT, Population, Slice, mentioned
+from recollect_bench.scale.population import ROWS_PER_CONCEPT, Population, Slice, list_mentions
 from recollect_bench.speed.copying import (
     NamedConcept,
     copy_concepts,
@@ -60,7 +60,7 @@ insert into bench_fill (rows, seconds) values (0, 0) on conflict do nothing;
 """
 _FILLED: Final = "select rows, seconds from bench_fill"
 _COUNT: Final = "update bench_fill set rows = rows + %s, seconds = seconds + %s"
-# Not those that a constraint needs, and not a part of a partitioned one. HNSW has a command.
+# Except those that a constraint needs, and parts of partitioned ones. HNSW has its own method.
 _DROPPABLE: Final = """
 insert into bench_indexes (name, definition)
 select i.relname, pg_get_indexdef(i.oid)
@@ -86,7 +86,7 @@ _TRIGGER: Final = "alter table memories {} trigger embeddings_added"
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Seconds to store all that is there, and to build each index last."""
+    """Seconds that storing took in total, and building each index the last time."""
 
     rows: int
     store_s: float
@@ -94,8 +94,8 @@ class Filling:
 
 
 class Filler:
-    """`connection` is the superuser's, in autocommit: it alone may COPY for any owner. So many
-    memories go into a `batch`.
+    """`connection` is the superuser's, in autocommit: only the superuser may COPY for any owner. A
+    transaction stores up to `batch` memories.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class Filler:
         self._clusters = clusters
 
     async def fill_to(self, population: Population, rows: int, progress: Progress) -> Filling:
-        """Store the first `rows` memories of a population, less those that are there."""
+        """Store the first `rows` memories of a population, except those already stored."""
         await self._connection.execute(_SET_UP)
-        stored, _ = await self._filled()
+        stored, _ = await self._read_filled()
         if stored > rows:
             raise InvalidInput(
                 f"the store in this folder has {stored:,} memories already, more than {rows:,}",
@@ -127,7 +127,7 @@ class Filler:
         if stored < rows:
             await self._drop_indexes()
         for batch in _batches(population, stored, rows, self._batch):
-            await _to_the_end(self._store_batch(population, batch))
+            await _run_to_end(self._store_batch(population, batch))
             stored += sum(part.last - part.first for part in batch)
             progress(f"storing {rows:,} memories", stored, rows)
         await self._build_indexes(progress)
@@ -135,12 +135,12 @@ class Filler:
         for table in TABLES:
             await self._connection.execute(sql.SQL("vacuum analyze {}").format(_id(table)))
         await self._store.maintain()
-        stored, seconds = await self._filled()
+        stored, seconds = await self._read_filled()
         cursor = await self._connection.execute(_BUILD_SECONDS)
         built = {name: round(took, 2) for name, took in await cursor.fetchall()}
         return Filling(stored, round(seconds, 1), built)
 
-    async def _filled(self) -> tuple[int, float]:
+    async def _read_filled(self) -> tuple[int, float]:
         row = await (await self._connection.execute(_FILLED)).fetchone()
         return row or (0, 0.0)
 
@@ -157,9 +157,9 @@ class Filler:
             concepts: list[NamedConcept] = []
             mentions: list[tuple[UUID, NamedConcept]] = []
             for (part, corpus), each in zip(parts, memories, strict=True):
-                new, said = _graph(population, corpus, part, each)
+                new, found = _build_graph(population, corpus, part, each)
                 concepts += new
-                mentions += said
+                mentions += found
             await copy_concepts(connection, concepts)
             await copy_mentions(connection, mentions)
             for owner in {corpus.owner for _, corpus in parts}:
@@ -180,24 +180,24 @@ class Filler:
         missing = await cursor.fetchall()
         for number, (name, definition) in enumerate(missing):
             progress(f"building {name}", number, len(missing) + 1)
-            async with self._connection.transaction(), self._timed(name):
+            async with self._connection.transaction(), self._time_build(name):
                 await self._connection.execute(definition)
         cursor = await self._connection.execute(_IS_BUILT, {"name": VECTORS})
         if await cursor.fetchone() is None:
             progress(f"building {VECTORS}", len(missing), len(missing) + 1)
-            async with self._timed(VECTORS):
+            async with self._time_build(VECTORS):
                 await self._vectors.build_indexes(self._space)
 
     @asynccontextmanager
-    async def _timed(self, name: str) -> AsyncIterator[None]:
+    async def _time_build(self, name: str) -> AsyncIterator[None]:
         started = perf_counter()
         yield
         values = {"name": name, "seconds": perf_counter() - started}
         await self._connection.execute(_BUILT, values)
 
 
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Cancelled, it still finishes: psycopg cannot roll back in the middle of a COPY."""
+async def _run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finish the work even if cancelled: psycopg cannot roll back in the middle of a COPY."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)
@@ -205,20 +205,20 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait([task])
 
 
-def _graph(
+def _build_graph(
     population: Population, corpus: Corpus, part: Slice, memories: Sequence[Memory]
 ) -> tuple[list[NamedConcept], list[tuple[UUID, NamedConcept]]]:
-    """The concepts that these memories are the first to have, and what they mention."""
+    """Return the concepts that first appear in these memories, and the memories' mentions."""
     numbers = range(part.first, part.last)
-    said = [(n, concept) for n in numbers for concept in mentioned(corpus, n)]
+    pairs = [(n, concept) for n in numbers for concept in list_mentions(corpus, n)]
     new = [n // ROWS_PER_CONCEPT for n in numbers if n % ROWS_PER_CONCEPT == 0]
-    known = {n: population.concept(corpus, n) for n in {*new, *(concept for _, concept in said)}}
-    mentions = [(memories[n - part.first].id, known[concept]) for n, concept in said]
+    known = {n: population.concept(corpus, n) for n in {*new, *(concept for _, concept in pairs)}}
+    mentions = [(memories[n - part.first].id, known[concept]) for n, concept in pairs]
     return [known[n] for n in new], mentions
 
 
 def _batches(population: Population, first: int, last: int, size: int) -> Iterator[list[Slice]]:
-    """Bounded in memories; a large owner fills several."""
+    """Split into batches of up to `size` memories; a large owner spans several."""
     batch: list[Slice] = []
     room = size
     for part in population.slices(first, last):

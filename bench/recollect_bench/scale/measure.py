@@ -1,8 +1,8 @@
-"""What recall takes and finds for some owners of a store, and what it takes while others work.
+"""Measure recall for some owners of a store, when idle and while other work is running.
 
-Each query runs three times and its median counts, as in `bench speed`. Beside recall the product
-does three things: it stores, it keeps vectors that a model has made, and it syncs. `measure_busy`
-does all of them at once, on one event loop as a server does.
+Each query runs three times and its median counts, as in `bench speed`. Besides recall, the product
+does three things: it stores memories, saves vectors that a model has computed, and syncs.
+`measure_busy` does all of them at once, on one event loop like a server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from recollect.usecases.sync.server import pull, push
 from recollect.usecases.tasks import measure_ms
 from recollect_bench.scale.clusters import Clusters
 from recollect_bench.scale.fill import Progress
-from recollect_bench.scale.population import Owner, Population, mentioned
+from recollect_bench.scale.population import Owner, Population, list_mentions
 from recollect_bench.speed.corpus import Corpus
 from recollect_bench.speed.recall import ROUNDS, TOP, timing
 from recollect_bench.speed.rig import DEPTH
@@ -46,24 +46,24 @@ from recollect_bench.speed.rig import DEPTH
 WORDS, VECTORS, RECALL, WITH_GRAPH = "words", "vectors", "recall", "recall with graph"
 RARE, COMMON, MIXED, MEANING, NAMES = "rare words", "common words", "mixed", "meaning", "names"
 _CORPUS_KINDS: Final = {RARE: "2 words", COMMON: "common words", MIXED: "7 words"}
-# The same questions at every size: they are about the first memories, which every size has.
+# Questions are about the first memories, so that they are the same at every size.
 _ASKED_ABOUT: Final = 1_000
 # An exact search of a million memories takes seconds.
 _MAX_COMPARED: Final = 20
 _WORDS: Final = 5
-_LOOK_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 1.0
 _JOBS: Final = 32
 _PULLED: Final = 200
 _PUSHED: Final = 10
-# The first memory that no store is filled with.
-_SPARE: Final = 50_000_000
+# The number of the first memory that no store is filled with.
+_FIRST_SPARE: Final = 50_000_000
 WRITTEN: Final = "written by the benchmark"
 _ERASE: Final = "delete from memories where project = %s"
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds; `whose` says for which owners, `count` how many calls."""
+    """Durations in milliseconds. `whose` names the owners, `count` is the number of calls."""
 
     whose: str
     part: str
@@ -75,7 +75,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The share of an exact search's answer that was found."""
+    """The share of an exact search's result that was found."""
 
     whose: str
     part: str
@@ -85,7 +85,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The owners whose memories are asked for, by turns."""
+    """The owners whose memories are searched, in turn."""
 
     whose: str
     owners: tuple[Owner, ...]
@@ -131,19 +131,19 @@ class Rig:
         request = RecallRequest(question.text, limit=TOP)
         answer = await LocalService(context, question.owner).recall(request)
         for leg in (*context.legs, *context.second_phase):
-            # Skipped: the query names nothing that the graph could tell memories apart by.
+            # Skipped: the query names no concept that distinguishes memories.
             if (status := answer.legs[leg].status) not in ("ran", "skipped"):
                 self.missing[f"{leg} {status}"] += 1
 
     async def erase_written(self) -> None:
-        """What was stored while measuring, also by a run that was killed."""
+        """Erase what was stored while measuring, also by a run that was killed."""
         await self.connection.execute(_ERASE, (WRITTEN,))
 
 
 async def measure_view(
     rig: Rig, view: View, queries: int, progress: Progress
 ) -> tuple[list[Timing], list[Agreement]]:
-    """Each leg alone, then whole recalls."""
+    """Measure each leg alone, then whole recalls."""
     asked = {kind: ask(rig.population, view, kind, queries) for kind in (*_CORPUS_KINDS, NAMES)}
     asked[MEANING] = asked[MIXED]
     for owner in view.owners:
@@ -171,7 +171,7 @@ async def measure_view(
 async def _agreements(
     rig: Rig, view: View, asked: dict[str, list[Question]], progress: Progress
 ) -> list[Agreement]:
-    """The first ten by words; all that recall asks for by vectors."""
+    """Compare with exact search: the first ten by words, the recall's whole depth by vectors."""
     compared = [
         *((WORDS, kind, rig.search_words) for kind in _CORPUS_KINDS),
         (VECTORS, MEANING, rig.search_vectors),
@@ -181,22 +181,22 @@ async def _agreements(
         questions = asked[kind][:_MAX_COMPARED]
         shares: list[float] = []
         for number, question in enumerate(questions, start=1):
-            wanted = await search(question, exactly=True)
-            got = (await search(question))[: len(wanted)]
-            shares.append(len(set(wanted) & set(got)) / len(wanted) if wanted else 1.0)
+            exact = await search(question, exactly=True)
+            approximate = (await search(question))[: len(exact)]
+            shares.append(len(set(exact) & set(approximate)) / len(exact) if exact else 1.0)
             progress(f"{view.whose}: {part}, {kind}, exact search", number, len(questions))
         found.append(Agreement(view.whose, part, kind, round(mean(shares), 4)))
     return found
 
 
 async def measure_busy(rig: Rig, view: View, queries: int, progress: Progress) -> list[Timing]:
-    """Recalls, while others store, keep vectors and sync: each at least once, and until all
-    recalls are done.
+    """Time recalls while other tasks store, save vectors and sync. Each task runs at least once,
+    and until all recalls are done.
     """
-    took: dict[str, list[float]] = {name: [] for name in (WITH_GRAPH, *_BESIDE)}
+    took: dict[str, list[float]] = {name: [] for name in (WITH_GRAPH, *_OTHER_WORK)}
     done = asyncio.Event()
     questions = ask(rig.population, view, NAMES, queries)
-    spare = count(_SPARE)
+    spare = count(_FIRST_SPARE)
     call = partial(rig.recall, context=rig.with_graph)
 
     async def recall() -> None:
@@ -206,7 +206,7 @@ async def measure_busy(rig: Rig, view: View, queries: int, progress: Progress) -
         done.set()
 
     async def repeat(name: str) -> None:
-        work, random = _BESIDE[name], Random(name)
+        work, random = _OTHER_WORK[name], Random(name)
         while not (done.is_set() and took[name]):
             owner = random.choice(view.owners)
             started = perf_counter()
@@ -216,7 +216,7 @@ async def measure_busy(rig: Rig, view: View, queries: int, progress: Progress) -
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(recall())
-            for name in _BESIDE:
+            for name in _OTHER_WORK:
                 tasks.create_task(repeat(name))
     finally:
         await rig.erase_written()
@@ -234,10 +234,10 @@ async def _store(rig: Rig, owner: Owner, spare: count[int]) -> bool:
 
 
 async def _embed(rig: Rig, _owner: Owner, _spare: count[int]) -> bool:
-    """What a worker does besides asking its model; False when there was nothing to do."""
+    """Do a worker's job without a real model; return False if there was nothing to do."""
     jobs = await rig.vectors.claim(rig.space, _JOBS)
     if not jobs:
-        await rig.vectors.wait_for_work(_LOOK_SECONDS)
+        await rig.vectors.wait_for_work(_POLL_SECONDS)
         return False
     vectors = await rig.clusters.embed_documents([job.text for job in jobs])
     await rig.vectors.finish(rig.space, list(zip(jobs, vectors, strict=True)))
@@ -270,7 +270,7 @@ async def _push(rig: Rig, owner: Owner, spare: count[int]) -> bool:
 
 
 Work = Callable[[Rig, Owner, "count[int]"], Awaitable[bool]]
-_BESIDE: Final[dict[str, Work]] = {
+_OTHER_WORK: Final[dict[str, Work]] = {
     "store": _store,
     f"keep vectors of {_JOBS}": _embed,
     f"sync: pull {_PULLED}": _pull,
@@ -279,7 +279,7 @@ _BESIDE: Final[dict[str, Work]] = {
 
 
 def ask(population: Population, view: View, kind: str, queries: int) -> list[Question]:
-    """Questions of one kind, as many to each owner of the view, by turns."""
+    """Return questions of one kind, spread evenly over the owners of the view, in turn."""
     each = -(-queries // len(view.owners))
     texts = [(owner, _texts(population, owner, kind, each)) for owner in view.owners]
     asked = [
@@ -293,13 +293,15 @@ def _texts(population: Population, owner: Owner, kind: str, number: int) -> list
     if kind != NAMES:
         return corpus.queries(_CORPUS_KINDS[kind], number, among)
     random = Random(f"{corpus.seed} {kind}")
-    return [_naming(population, corpus, random.randrange(among), random) for _ in range(number)]
+    return [
+        _write_question(population, corpus, random.randrange(among), random) for _ in range(number)
+    ]
 
 
-def _naming(population: Population, corpus: Corpus, memory: int, random: Random) -> str:
-    """Words of a memory, and the names of what it mentions."""
+def _write_question(population: Population, corpus: Corpus, memory: int, random: Random) -> str:
+    """Write a question from words of a memory and the names of concepts that it mentions."""
     words = next(corpus.memories(memory, memory + 1)).content.split()
-    names = [population.concept(corpus, n).name for n in sorted(mentioned(corpus, memory))]
+    names = [population.concept(corpus, n).name for n in sorted(list_mentions(corpus, memory))]
     return " and ".join([" ".join(random.sample(words, _WORDS)), *names])
 
 

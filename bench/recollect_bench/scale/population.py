@@ -1,7 +1,7 @@
-"""Who owns how many memories, and what they are: the same for the same seed, in a fixed order.
+"""Owners and their memories: the same for the same seed, in a fixed order.
 
-The first n memories of a population are the same whatever is stored in the end, so a fill can stop
-anywhere and continue from the number of memories that are there.
+The first n memories of a population do not depend on how many are stored in the end, so a fill can
+stop anywhere and continue from the number of stored memories.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from recollect_bench.speed.copying import NamedConcept
 from recollect_bench.speed.corpus import Corpus
 
 LARGE_OWNER: Final = 100_000
-"""What the largest owner of many has, but no more than a tenth of all."""
+"""The memories of the largest of many owners, but at most a tenth of all."""
 MIN_ASKED: Final = 10
-"""An owner with fewer memories is stored, but asked nothing: there is nothing to choose from."""
+"""An owner with fewer memories is stored but not asked: there is too little to choose from."""
 ROWS_PER_CONCEPT: Final = 4
 MENTIONS: Final = 2
-# Two mentions a memory, of concepts that came up lately: about eight memories for each concept,
-# within what the graph walks over (core/graph/walk.py).
-_LATELY: Final = 20
+# Each memory mentions two recent concepts: that makes about eight memories per concept, within what
+# the graph walks over (core/graph/walk.py).
+_RECENT_CONCEPTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some memories of one owner: from `first` up to, not including, `last`."""
+    """Some memories of one owner: from `first` up to but not including `last`."""
 
     owner: Owner
     first: int
@@ -60,7 +60,7 @@ class Population:
 
     @classmethod
     def mixed(cls, owners: int, total: int, seed: int) -> Population:
-        """One large owner, and the others by Zipf's law. One of average size comes first."""
+        """Create one large owner, and the others by Zipf's law. One of average size is first."""
         large = min(LARGE_OWNER, total // 10)
         sizes = _zipf(owners - 1, total - large)
         everyone = [Owner(0, large), *(Owner(n, rows) for n, rows in enumerate(sizes, start=1))]
@@ -82,15 +82,15 @@ class Population:
         return max(self.owners, key=lambda owner: owner.rows)
 
     def some(self, count: int) -> list[Owner]:
-        """Owners to ask, each as likely as any other."""
-        asked = [owner for owner in self.owners if owner.rows >= MIN_ASKED]
-        return Random(self.seed).sample(asked, min(count, len(asked)))
+        """Draw owners to ask, all equally likely."""
+        eligible = [owner for owner in self.owners if owner.rows >= MIN_ASKED]
+        return Random(self.seed).sample(eligible, min(count, len(eligible)))
 
     def corpus(self, owner: Owner) -> Corpus:
         return replace(self._base, seed=self.seed + owner.number, owner=owner.name)
 
     def slices(self, first: int, last: int) -> Iterator[Slice]:
-        """The memories from number `first` up to `last` of all, owner by owner."""
+        """Yield the memories `first` to `last` of the population, owner by owner."""
         begin = 0
         for owner in self.owners:
             end = begin + owner.rows
@@ -103,15 +103,15 @@ class Population:
         return NamedConcept.numbered(corpus, number, UUID(bytes=digest[:16]))
 
 
-def mentioned(corpus: Corpus, memory: int) -> set[int]:
-    """The numbers of the concepts that a memory mentions."""
+def list_mentions(corpus: Corpus, memory: int) -> set[int]:
+    """Return the numbers of the concepts that a memory mentions."""
     random = Random(corpus.seed * 1_000_003 + memory)
     latest = memory // ROWS_PER_CONCEPT
-    return {max(0, latest - random.randrange(_LATELY)) for _ in range(MENTIONS)}
+    return {max(0, latest - random.randrange(_RECENT_CONCEPTS)) for _ in range(MENTIONS)}
 
 
 def _zipf(owners: int, total: int) -> list[int]:
-    """At least one for each; what rounding leaves over goes to the first."""
+    """Distribute by Zipf's law, at least one each; the first gets the rounding remainder."""
     harmonic = sum(1 / rank for rank in range(1, owners + 1))
     spread = total - owners
     sizes = [1 + int(spread / rank / harmonic) for rank in range(1, owners + 1)]

@@ -1,6 +1,6 @@
-"""What `recollect bench scale` found: for people, as JSON and as Markdown.
+"""The report of `recollect bench scale`: tables for the terminal, JSON and Markdown.
 
-All three are made from the same rows, so they never differ.
+All three are built from the same rows, so they never differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BUSY: Final = "all at once:"
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table, whatever it is written to."""
+    """A table, independent of its output format."""
 
     title: str
     header: tuple[str, ...]
@@ -34,7 +34,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How much longer something takes (p95) than where it takes the least."""
+    """A p95 relative to its baseline: the smallest store, the owner alone, or an idle server."""
 
     name: str
     ratio: float
@@ -53,7 +53,7 @@ class ScaleReport:
     def as_dict(self) -> dict[str, Any]:
         return {
             "results": list(self.results),
-            "ratios": [{"name": one.name, "ratio": one.ratio} for one in self.ratios],
+            "ratios": [{"name": row.name, "ratio": row.ratio} for row in self.ratios],
             "about": {
                 "recollect": __version__,
                 "python": platform.python_version(),
@@ -66,11 +66,11 @@ class ScaleReport:
 
     def grids(self) -> list[Grid]:
         filling = ("store", "store s", "build s", "tables MB", "indexes MB", "Postgres MB")
-        ratios = tuple((one.name, f"{one.ratio:.2f}") for one in self.ratios)
+        ratios = tuple((row.name, f"{row.ratio:.2f}") for row in self.ratios)
         return [
-            *(_of_store(result) for result in self.results),
+            *(_store_grid(result) for result in self.results),
             Grid("Filling, disk and memory", filling, tuple(map(_filling, self.results))),
-            *(_relations(result) for result in self.results),
+            *(_disk_grid(result) for result in self.results),
             Grid("Ratios of the p95", ("what", "ratio"), ratios),
         ]
 
@@ -98,27 +98,27 @@ def _markdown(grid: Grid) -> Iterator[str]:
     yield ""
 
 
-def _of_store(result: Result) -> Grid:
-    shares = {_key(one): f"{one['agreement']:.1%}" for one in result["agreement"]}
+def _store_grid(result: Result) -> Grid:
+    shares = {_key(row): f"{row['agreement']:.1%}" for row in result["agreement"]}
     header = ("whose", "work", "query", "calls", "p50 ms", "p95 ms", "as exact search")
     rows = [
-        *((one, one["part"], shares.get(_key(one), "")) for one in result["timings"]),
-        *((one, f"{BUSY} {one['part']}", "") for one in result["busy"]),
+        *((row, row["part"], shares.get(_key(row), "")) for row in result["timings"]),
+        *((row, f"{BUSY} {row['part']}", "") for row in result["busy"]),
     ]
     return Grid(
         result["name"],
         header,
         tuple(
             (
-                one["whose"],
+                row["whose"],
                 work,
-                one["query"],
-                f"{one['count']:,}",
-                f"{one['p50_ms']:.1f}",
-                f"{one['p95_ms']:.1f}",
+                row["query"],
+                f"{row['count']:,}",
+                f"{row['p50_ms']:.1f}",
+                f"{row['p95_ms']:.1f}",
                 exact,
             )
-            for one, work, exact in rows
+            for row, work, exact in rows
         ),
     )
 
@@ -137,8 +137,8 @@ def _filling(result: Result) -> tuple[str, ...]:
     )
 
 
-def _relations(result: Result) -> Grid:
-    """What takes at least a megabyte, largest first."""
+def _disk_grid(result: Result) -> Grid:
+    """List tables and indexes of at least a megabyte, largest first."""
     built = result["filling"]["build_s"]
     sizes = sorted(result["sizes_mb"].items(), key=lambda pair: -pair[1])
     rows = ((name, f"{size:,.0f}", _seconds(built.get(name))) for name, size in sizes if size >= 1)
@@ -150,7 +150,7 @@ def _seconds(took: float | None) -> str:
 
 
 def _growth(results: Sequence[Result]) -> Iterator[Ratio]:
-    """Of one owner's store, from the smallest to each larger one."""
+    """Compare one owner's larger stores with the smallest."""
     first, *larger = [_p95(result, ONE) for result in results if _has(result, ONE)] or [{}]
     names = [result["name"] for result in results if _has(result, ONE)]
     for name, found in zip(names[1:], larger, strict=True):
@@ -160,8 +160,8 @@ def _growth(results: Sequence[Result]) -> Iterator[Ratio]:
 
 
 def _small_owner(results: Sequence[Result]) -> Iterator[Ratio]:
-    """Among others over alone."""
-    alone = next((_p95(one, SMALL_ALONE) for one in results if _has(one, SMALL_ALONE)), {})
+    """Compare a small owner among others with the same owner alone."""
+    alone = next((_p95(each, SMALL_ALONE) for each in results if _has(each, SMALL_ALONE)), {})
     for result in results:
         if _has(result, SMALL):
             for (part, query), p95 in _p95(result, SMALL).items():
@@ -170,26 +170,26 @@ def _small_owner(results: Sequence[Result]) -> Iterator[Ratio]:
 
 
 def _busy(results: Sequence[Result]) -> Iterator[Ratio]:
-    """Recalls beside all other work over recalls alone."""
+    """Compare recalls during all other work with recalls alone."""
     for result in results:
-        for one in result["busy"]:
-            if one["part"] == WITH_GRAPH:
-                alone = _p95(result, one["whose"])[WITH_GRAPH, one["query"]]
-                ratio = round(one["p95_ms"] / alone, 2)
-                yield Ratio(f"recall, all at once / alone: {one['whose']}, {result['name']}", ratio)
+        for row in result["busy"]:
+            if row["part"] == WITH_GRAPH:
+                alone = _p95(result, row["whose"])[WITH_GRAPH, row["query"]]
+                ratio = round(row["p95_ms"] / alone, 2)
+                yield Ratio(f"recall, all at once / alone: {row['whose']}, {result['name']}", ratio)
 
 
-def _key(one: Mapping[str, Any]) -> tuple[str, str, str]:
-    return one["whose"], one["part"], one["query"]
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["whose"], row["part"], row["query"]
 
 
 def _has(result: Result, whose: str) -> bool:
-    return any(one["whose"] == whose for one in result["timings"])
+    return any(row["whose"] == whose for row in result["timings"])
 
 
 def _p95(result: Result, whose: str) -> dict[tuple[str, str], float]:
     return {
-        (one["part"], one["query"]): one["p95_ms"]
-        for one in result["timings"]
-        if one["whose"] == whose
+        (row["part"], row["query"]): row["p95_ms"]
+        for row in result["timings"]
+        if row["whose"] == whose
     }

@@ -1,8 +1,8 @@
-"""The stages of a run, one after the other, and the file that knows which are done.
+"""The stages of a run, and the file that records which are done.
 
-A stage is a store of one size in a database of a Postgres in `home`. Stages of one database grow
-it. The result of a stage is written to the state file at once; a later run on the same folder
-skips it, and continues a fill where it stopped.
+A stage is a store of one size in a database of a Postgres in `home`. Stages with the same database
+grow it. The result of a stage is written to the state file immediately; a later run on the same
+folder skips the stage, and continues a fill where it stopped.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ ONE, SMALL_ALONE, SMALL, LARGE, ANY = (
 _ANY_OWNERS: Final = 20
 _DEADLINE_MS: Final = 60_000
 _SAMPLE_SECONDS: Final = 1.0
-# Measured: 4.4 KB a memory with all tables and indexes. Sorting for an index, dead rows and the
-# write-ahead log come on top.
+# Measured: 4.4 KB per memory with all tables and indexes, plus space for sorting during index
+# builds, dead rows and the write-ahead log.
 BYTES_PER_MEMORY: Final = 8_000
-BYTES_AT_LEAST: Final = 2 * 10**9
+MIN_BYTES: Final = 2 * 10**9
 
 _RELATIONS: Final = """
 select c.relname, pg_table_size(c.oid) from pg_class c where c.oid = any(%(tables)s::regclass[])
@@ -63,7 +63,7 @@ order by 1
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`rows` of a population in a database, and whom to ask there."""
+    """`rows` of a population in a database, and the owners to ask there."""
 
     name: str
     database: str
@@ -77,7 +77,7 @@ class Stage:
 
 
 def plan_rows(sizes: Sequence[int], seed: int) -> list[Stage]:
-    """One owner whose store grows from size to size."""
+    """Plan one owner whose store grows from size to size."""
     stages: list[Stage] = []
     for rows in sizes:
         population = Population.single(rows, seed)
@@ -87,8 +87,8 @@ def plan_rows(sizes: Sequence[int], seed: int) -> list[Stage]:
 
 
 def plan_owners(owners: int, total: int, seed: int) -> list[Stage]:
-    """A small owner among all the others, and right after that alone in a store of its own: the
-    load of a machine changes with time.
+    """Plan a small owner among all the others, and right afterwards alone in a store of its own,
+    because the load of a machine changes over time.
     """
     population = Population.mixed(owners, total, seed)
     small, database = population.small, f"owners_{owners}_{total}"
@@ -109,9 +109,9 @@ def plan_owners(owners: int, total: int, seed: int) -> list[Stage]:
 
 
 def check_room(folder: Path, stages: Sequence[Stage]) -> None:
-    """Before hours of filling, not after them."""
-    largest = {stage.database: stage.rows for stage in sorted(stages, key=lambda one: one.rows)}
-    needed = BYTES_AT_LEAST + BYTES_PER_MEMORY * sum(largest.values())
+    """Check for enough disk space before hours of filling."""
+    largest = {stage.database: stage.rows for stage in sorted(stages, key=lambda each: each.rows)}
+    needed = MIN_BYTES + BYTES_PER_MEMORY * sum(largest.values())
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise StoreFull(
@@ -125,23 +125,23 @@ class State:
     """The results so far, in a file of the folder."""
 
     def __init__(self, folder: Path, options: dict[str, Any]) -> None:
-        """`options`: what all results of a folder have in common."""
+        """`options` are those that all results of a folder share."""
         self._file = folder / STATE
         self._options = options
         self.results: dict[str, dict[str, Any]] = {}
         if self._file.exists():
-            kept = json.loads(self._file.read_text())
-            if kept["options"] != options:
-                said = " ".join(f"--{name} {value}" for name, value in kept["options"].items())
+            stored = json.loads(self._file.read_text())
+            if stored["options"] != options:
+                former = " ".join(f"--{name} {value}" for name, value in stored["options"].items())
                 raise InvalidInput(
-                    f"{folder} has results for other options: {said}",
+                    f"{folder} has results for other options: {former}",
                     field="--folder",
                     remedy="Use these options again, or another folder.",
                 )
-            self.results = kept["results"]
+            self.results = stored["results"]
 
     def add(self, stage: Stage, result: dict[str, Any]) -> None:
-        """Replaces the file as a whole, so that a killed run leaves the one before."""
+        """Add a result and replace the file atomically, so that a killed run leaves the old one."""
         self.results[stage.name] = result
         text = json.dumps({"options": self._options, "results": self.results}, indent=2)
         new = self._file.with_suffix(".new")
@@ -159,7 +159,7 @@ async def run_stages(
     queries: int,
     progress: Progress,
 ) -> None:
-    """Those that have no result yet."""
+    """Run the stages that have no result yet."""
     databases = Databases(home, account)
     clusters = Clusters(seed)
     try:
@@ -167,9 +167,9 @@ async def run_stages(
             if stage.name in state.results:
                 continue
             progress("starting Postgres", 0, 1)
-            url, admin_url = await databases.kept(stage.database)
+            url, admin_url = await databases.create_persistent(stage.database)
             mine = load(home=home, database_url=url)
-            async with _sampled_memory(home) as memory:
+            async with _sample_memory(home) as memory:
                 result = await _run(stage, mine, admin_url, clusters, queries, progress)
             state.add(stage, {**result, "memory": memory})
     finally:
@@ -203,9 +203,9 @@ async def _run(
             "name": stage.name,
             "owners": stage.owners,
             "filling": asdict(filling),
-            "timings": [asdict(one) for one in timings],
-            "agreement": [asdict(one) for one in agreements],
-            "busy": [asdict(one) for one in busy],
+            "timings": [asdict(row) for row in timings],
+            "agreement": [asdict(row) for row in agreements],
+            "busy": [asdict(row) for row in busy],
             "missing_legs": dict(rig.missing),
             "sizes_mb": await _sizes(connection),
         }
@@ -221,17 +221,17 @@ async def _open_rig(
 ) -> Rig:
     if store.vectors is None:
         raise StoreError(
-            "this Postgres cannot hold vectors, so there is nothing to measure",
+            "this Postgres cannot store vectors, so there is nothing to measure",
             remedy=f"{store.vector_note}.",
         )
     vectors = store.vectors
     space = await vectors.open_space(NAME, clusters.space)
-    await vectors.claim(space, 1)  # finds nothing, and records that no memory was missed
+    await vectors.claim(space, 1)  # returns nothing, and records that no memory was missed
     plain = build_context(store, settings)
     plain = replace(
         plain,
         legs={**plain.legs, "dense": dense_leg(vectors, clusters)},
-        # On a busy machine recall must be slow here, and not leave a leg out or fail.
+        # On a busy machine recall should be slow here, rather than skip a leg or fail.
         default_settings=replace(plain.default_settings, deadline_ms=_DEADLINE_MS),
     )
     with_graph = replace(plain, second_phase={"graph": GraphLeg(walker, store)})
@@ -249,15 +249,15 @@ async def _open_rig(
 
 
 async def _sizes(connection: AsyncConnection[Any]) -> dict[str, float]:
-    """Of every table without its indexes, and of every index."""
+    """Return the size of every table without its indexes, and of every index."""
     cursor = await connection.execute(_RELATIONS, {"tables": list(TABLES), "vectors": VECTORS})
     return {name: round(int(size) / 2**20, 2) for name, size in await cursor.fetchall()}
 
 
 @asynccontextmanager
-async def _sampled_memory(home: Path) -> AsyncIterator[dict[str, float | None]]:
-    """The most that Postgres and this process hold while entered, looked at once a second. Of
-    Postgres it is None where the system does not say.
+async def _sample_memory(home: Path) -> AsyncIterator[dict[str, float | None]]:
+    """Sample the memory of Postgres and this process once a second inside the block; yield the
+    peaks. That of Postgres is None where the system does not report it.
     """
     peak: dict[str, float | None] = {"postgres_mb": None, "process_mb": 0.0}
 

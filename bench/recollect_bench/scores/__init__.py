@@ -1,1 +1,1 @@
-"""From runs to figures: what each answer is worth, and which differences are more than luck."""
+"""Scores of runs: how good each answer is, and which differences are significant."""

@@ -1,7 +1,7 @@
 """Why one configuration is better: what each leg adds, and which questions a change won and lost.
 
 A mean hides that a change helps some questions and harms others. These figures show where to look,
-and `render_side_by_side` shows one question as a person can judge it.
+and `render_side_by_side` shows one question for a person to judge.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from recollect_bench.scores.metrics import TOP, Ranking, relevant
 Legs = Mapping[str, Mapping[str, Sequence[str]]]
 """Question id to leg to the documents of its whole list, best first."""
 
-# Enough of a text to know it again.
-_SHOWN: Final = 80
-# Values of a metric that are nearer than this are the same value.
-_SAME: Final = 1e-9
+# Enough characters to recognize a text.
+_MAX_SHOWN: Final = 80
+# Values of a metric that differ by less than this are equal.
+_TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class LegShare:
-    """What one leg brought, over all questions of the gold.
+    """What one leg contributed, over all questions with gold.
 
-    `only` counts the hits among the first ten that are in this leg's list and in no other's, and
+    `only` counts the hits among the first ten that are in this leg's list and no other's, and
     `only_relevant` those of them that are gold. `median_rank` is that of the first gold document in
-    the leg's list, over the questions where there is one; `never` counts those where there is none.
+    the leg's list, over the questions where there is one; `never` counts the other questions.
     """
 
     leg: str
@@ -43,7 +43,7 @@ class LegShare:
 
 @dataclass(frozen=True, slots=True)
 class GoldPlace:
-    """The ranks that a gold document has in the two rankings, if it is there at all."""
+    """The ranks of a gold document in the two rankings; None if it is missing there."""
 
     document: str
     before: int | None
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The questions whose metric rose and fell, the largest change first; the others are equal."""
+    """Questions whose metric rose and fell, the largest change first; `equal` counts the rest."""
 
     won: tuple[Change, ...]
     lost: tuple[Change, ...]
@@ -72,7 +72,7 @@ class Changes:
 
 
 def compute_leg_shares(gold: Gold, ranking: Ranking, legs: Legs) -> list[LegShare]:
-    """What each leg brought to the ranking, in the order in which the legs are first named."""
+    """Compute what each leg contributed to the ranking, in order of the legs' first appearance."""
     names = dict.fromkeys(name for lists in legs.values() for name in lists)
     return [_share(name, gold, ranking, legs) for name in names]
 
@@ -81,13 +81,13 @@ def _share(name: str, gold: Gold, ranking: Ranking, legs: Legs) -> LegShare:
     only = only_relevant = 0
     ranks: list[int] = []
     for question, labels in gold.items():
-        lists, wanted = legs.get(question, {}), relevant(labels)
+        lists, answers = legs.get(question, {}), relevant(labels)
         others = {item for leg, found in lists.items() if leg != name for item in found}
         mine = set(lists.get(name, ())) - others
         brought = mine.intersection(ranking.get(question, ())[:TOP])
         only += len(brought)
-        only_relevant += len(brought & wanted)
-        ranks += _ranks(lists.get(name, ()), wanted)[:1]
+        only_relevant += len(brought & answers)
+        ranks += _ranks(lists.get(name, ()), answers)[:1]
     return LegShare(
         leg=name,
         only=only,
@@ -98,8 +98,8 @@ def _share(name: str, gold: Gold, ranking: Ranking, legs: Legs) -> LegShare:
     )
 
 
-def _ranks(documents: Sequence[str], wanted: set[str]) -> list[int]:
-    return [rank for rank, document in enumerate(documents, start=1) if document in wanted]
+def _ranks(documents: Sequence[str], answers: set[str]) -> list[int]:
+    return [rank for rank, document in enumerate(documents, start=1) if document in answers]
 
 
 def changes(
@@ -109,12 +109,12 @@ def changes(
     values_before: Mapping[str, float],
     values_after: Mapping[str, float],
 ) -> Changes:
-    """What going from one ranking to the other did to one metric, question by question."""
+    """Compare two rankings by one metric, question by question."""
     won: list[Change] = []
     lost: list[Change] = []
     for question, labels in gold.items():
         old, new = values_before[question], values_after[question]
-        if abs(new - old) > _SAME:
+        if abs(new - old) > _TOLERANCE:
             ranked = before.get(question, ()), after.get(question, ())
             change = Change(
                 question=question,
@@ -128,14 +128,14 @@ def changes(
                 ),
             )
             (won if new > old else lost).append(change)
-    # A sort keeps the gold's order among equal changes, so two runs list them alike.
+    # Sorting is stable: equal changes keep the gold's order, so two runs list them the same way.
     won.sort(key=lambda change: change.before - change.after)
     lost.sort(key=lambda change: change.after - change.before)
     return Changes(tuple(won), tuple(lost), len(gold) - len(won) - len(lost))
 
 
-def _rank(documents: Sequence[str], wanted: str) -> int | None:
-    return documents.index(wanted) + 1 if wanted in documents else None
+def _rank(documents: Sequence[str], document: str) -> int | None:
+    return documents.index(document) + 1 if document in documents else None
 
 
 def render_side_by_side(
@@ -146,24 +146,25 @@ def render_side_by_side(
     question: str,
     texts: Mapping[str, str],
 ) -> str:
-    """One question in Markdown: its text, its gold, and the first ten of both with gold marked ✓.
+    """Render one question in Markdown: its text, its gold, and the first ten of both rankings, with
+    gold marked ✓.
 
-    A document that `texts` does not hold is shown by its id alone: that is how a report stays free
-    of what a person's memories say.
+    A document that is not in `texts` is shown by its id alone, so that a report need not contain a
+    person's memories.
     """
     marked = {place.document for place in change.gold}
     lines = [
-        f"### {_plain(change.question)}: {_plain(question)}",
+        f"### {_escape(change.question)}: {_escape(question)}",
         "",
         f"{metric} {change.before:.3f} → {change.after:.3f}. Gold:",
         "",
         *(
-            f"- {_shown(place.document, texts)}: rank {place.before or 'none'} → "
+            f"- {_show(place.document, texts)}: rank {place.before or 'none'} → "
             f"{place.after or 'none'}"
             for place in change.gold
         ),
         "",
-        f"| # | {_plain(names[0])} | {_plain(names[1])} |",
+        f"| # | {_escape(names[0])} | {_escape(names[1])} |",
         "|---|---|---|",
     ]
     for row in range(max(len(change.first_before), len(change.first_after))):
@@ -177,16 +178,16 @@ def render_side_by_side(
 
 def _cell(documents: Sequence[str], marked: set[str], texts: Mapping[str, str]) -> str:
     return "".join(
-        ("✓ " if document in marked else "") + _shown(document, texts) for document in documents
+        ("✓ " if document in marked else "") + _show(document, texts) for document in documents
     )
 
 
-def _shown(document: str, texts: Mapping[str, str]) -> str:
+def _show(document: str, texts: Mapping[str, str]) -> str:
     text = " ".join(texts.get(document, "").split())
-    short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return _plain(f"{document} {short}".strip())
+    short = text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+    return _escape(f"{document} {short}".strip())
 
 
-def _plain(text: str) -> str:
-    """On one line, and without what would end a table's cell or begin a tag."""
+def _escape(text: str) -> str:
+    """Put the text on one line, and escape what would end a table's cell or begin a tag."""
     return html.escape(" ".join(text.split()), quote=False).replace("|", "&#124;")

@@ -1,17 +1,17 @@
-"""How good one ranking is for each question, by the field's own arithmetic.
+"""How good one ranking is for each question, by standard metrics.
 
-The values are those of trec_eval, under the names of ir-measures, so that a figure means here what
-it means in a paper:
+The values are those of trec_eval, under the names of ir-measures, so that figures are comparable
+with those of papers:
 
     R@1 to R@20   the share of the question's gold documents among the first 1, 3, 5, 10 or 20
     P@1           1 when the first document is gold, else 0
-    nDCG@10       as R@10, a document lower in the list counting less; gains are the labels
+    nDCG@10       like R@10, but documents lower in the list count less; gains are the labels
     RR            1 / the rank of the first gold document; its mean is the MRR
-    AllGold@10    1 when every gold document is among the first ten, else 0; our own, because
-                  questions of several hops need it
+    AllGold@10    1 when every gold document is among the first ten, else 0; our own metric, because
+                  multi-hop questions need it
 
-Every question of the gold has a value. One that nothing was found for counts as 0, and is not left
-out of the mean.
+Every question of the gold has a value. A question with no results counts as 0, and is not left out
+of the mean.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def recall(labels: Labels, documents: Sequence[str], *, top: int) -> float:
 
 
 def ndcg(labels: Labels, documents: Sequence[str], *, top: int) -> float:
-    """Järvelin and Kekäläinen (2002) with the label as gain; a negative label gains nothing."""
+    """Compute nDCG (Järvelin and Kekäläinen 2002) with the label as gain; negative labels gain
+    nothing.
+    """
     ideal = _dcg(sorted((labels[document] for document in relevant(labels)), reverse=True)[:top])
     return _dcg([max(0, labels.get(each, 0)) for each in documents[:top]]) / ideal if ideal else 0.0
 
@@ -72,7 +74,7 @@ METRICS: Final = tuple(_MEASURES)
 
 
 def score(gold: Gold, ranking: Ranking) -> dict[str, dict[str, float]]:
-    """Metric to question id to value, in the order of METRICS and of the gold."""
+    """Return metric to question id to value, in the order of METRICS and of the gold."""
     for question in gold:
         _refuse_duplicates(question, ranking.get(question, ()))
     return {
@@ -82,12 +84,12 @@ def score(gold: Gold, ranking: Ranking) -> dict[str, dict[str, float]]:
 
 
 def means(values: Mapping[str, float], questions: Iterable[str]) -> float:
-    """The mean over some of the questions, of which there must be at least one."""
+    """Return the mean over some of the questions, of which there must be at least one."""
     return fmean(values[question] for question in questions)
 
 
 def relevant(labels: Labels) -> set[str]:
-    """The documents that answer the question."""
+    """Return the documents that answer the question."""
     return {document for document, label in labels.items() if label > 0}
 
 

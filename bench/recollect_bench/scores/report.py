@@ -1,7 +1,7 @@
-"""What a report holds, as plain values; `summary.py` computes them, others write them down.
+"""The plain values of a report; `summary.py` computes them, `reports` writes them.
 
-All figures of quality are fractions between 0 and 1, rounded to six digits: the same seed gives the
-same text.
+All quality figures are fractions between 0 and 1, rounded to six digits, so that the same seed
+gives the same text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from recollect_bench.scores.diagnostics import LegShare
 
 OVERALL: Final = "overall"
 RULE: Final = "rule:"
-"""The names of strata by rule begin so: a set may call its own strata what it likes."""
+"""The prefix of strata by rule: a set may use any names for its own strata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """By how much a configuration is better than another. `detectable` is the smallest true
-    difference that so many questions would show four times in five; None when they show none.
+    difference that this number of questions would detect with 80% power; None if it detects none.
     """
 
     set: str
@@ -67,7 +67,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class MeanCompared:
-    """As `Compared`, of the means over the sets."""
+    """Like `Compared`, for the means over the sets."""
 
     config: str
     against: str
@@ -84,7 +84,7 @@ class MeanCompared:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What a whole recall took, over the questions that were asked by the clock."""
+    """The duration of a whole recall, over the questions that were timed."""
 
     set: str
     config: str
@@ -95,7 +95,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class LegFigures:
-    """What a leg brought to a configuration on a set."""
+    """What a leg contributed to a configuration on a set."""
 
     set: str
     config: str
@@ -104,7 +104,7 @@ class LegFigures:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many questions a configuration answers better and worse than another does."""
+    """How many questions a configuration answers better and worse than another."""
 
     set: str
     config: str
@@ -117,7 +117,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is told of some runs. `configs` and `sets` are in the order of the runs."""
+    """All figures of some runs. `configs` and `sets` are in the order of the runs."""
 
     sets: tuple[str, ...]
     configs: tuple[str, ...]

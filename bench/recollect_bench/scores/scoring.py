@@ -1,4 +1,4 @@
-"""Runs, question by question: what each is worth by every metric, and who is in which stratum."""
+"""Score runs question by question, by every metric, and group questions into strata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A set, its strata, and what each configuration's run is worth question by question."""
+    """A set, its strata, and the values of each configuration's run, question by question."""
 
     data: EvaluationSet
     strata: Mapping[str, Sequence[str]]
@@ -28,7 +28,7 @@ class Scored:
     values: Mapping[str, Values]
 
     def columns(self, stratum: str, names: Sequence[str], metrics: Sequence[str]) -> Numbers:
-        """A row for each question, and for each configuration a column for each metric."""
+        """Return a row for each question, and for each configuration a column for each metric."""
         return np.array(
             [
                 [self.values[name][metric][id] for name in names for metric in metrics]
@@ -38,7 +38,7 @@ class Scored:
 
 
 def score_runs(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Scored]:
-    """The sets that were run, each with its runs by the configuration's name."""
+    """Score the sets that were run, each with its runs by the configuration's name."""
     found: list[Scored] = []
     for data in sets:
         here = {run.config.name: run for run in runs if run.set_name == data.name}
@@ -49,7 +49,7 @@ def score_runs(sets: Sequence[EvaluationSet], runs: Sequence[Run]) -> list[Score
 
 
 def strata_of(data: EvaluationSet) -> dict[str, list[str]]:
-    """Stratum to question ids: all of them, the set's own strata, and the strata by rule."""
+    """Map strata to question ids: all questions, the set's own strata, and the strata by rule."""
     strata = {OVERALL: [question.id for question in data.questions]}
     for question in sorted(data.questions, key=lambda question: question.stratum):
         if question.stratum != NO_STRATUM:

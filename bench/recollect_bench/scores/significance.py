@@ -1,14 +1,13 @@
-"""Whether a difference is more than the luck of which questions were asked.
+"""Whether a difference is more than chance in the choice of questions.
 
-Two ways of asking, both without assuming that values are normal, which shares of found documents
-are not. The bootstrap draws as many questions with replacement, again and again, and says how far
-the mean moves: the percentiles of those means are the interval. Paired randomisation exchanges the
-two rankings' values question by question, at random, and says how often a difference as large
-comes about when it means nothing: that is p. (Smucker, Allan and Carterette 2007 compare both for
-retrieval.)
+There are two methods, neither of which assumes normal values, which shares of found documents are
+not. The bootstrap repeatedly draws as many questions with replacement: the percentiles of the means
+are the interval. Paired randomisation swaps the two rankings' values at random, question by
+question: p is how often a difference as large arises by chance. (Smucker, Allan and Carterette 2007
+compare both for retrieval.)
 
-An interval of few questions is too narrow, and one of equal values has no width; `count` goes with
-every figure so that a reader can tell. The same seed gives the same numbers.
+An interval of few questions is too narrow, and one of equal values has no width; `count` comes with
+every figure so that a reader can judge. The same seed gives the same numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from recollect_bench.extra import bench_extra
 
 RESAMPLES: Final = 10_000
-# Sums of the same shares in another order differ in their last digits; they are not different.
+# Sums of the same shares in another order differ in the last digits, but count as equal.
 _ROUNDING: Final = 1e-9
 
 Numbers = npt.NDArray[np.float64]
@@ -32,7 +31,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and between which values it lies, at the 95% level."""
+    """A mean with its 95% interval."""
 
     value: float
     low: float
@@ -44,8 +43,8 @@ class Interval:
 class Difference:
     """By how much the second of two rankings is better than the first, on the same questions.
 
-    `low` and `high` are of the 95% level. `p` is two-sided; `deviation` is that of the single
-    differences.
+    `low` and `high` are the 95% interval. `p` is two-sided; `deviation` is the standard deviation
+    of the questions' differences.
     """
 
     value: float
@@ -57,27 +56,28 @@ class Difference:
 
 
 def interval(values: Sequence[float], seed: int, resamples: int = RESAMPLES) -> Interval:
-    """The mean of some questions' values, with its bootstrap interval."""
+    """Return the mean of some questions' values, with its bootstrap interval."""
     return intervals([_column(values)], seed, resamples)[0]
 
 
 def difference(
     a: Sequence[float], b: Sequence[float], seed: int, resamples: int = RESAMPLES
 ) -> Difference:
-    """How b compares with a: positive when b is better. a[i] and b[i] are of the same question."""
+    """Compare b with a: positive if b is better. a[i] and b[i] belong to the same question."""
     if len(a) != len(b):
         raise ValueError(f"{len(a)} values cannot be paired with {len(b)}")
     return differences([_column(b) - _column(a)], seed, resamples)[0]
 
 
 def intervals(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) -> list[Interval]:
-    """Many means at once: each set has a row for every question and a column for every mean.
+    """Compute many means at once: each set has a row for every question and a column for every
+    mean.
 
-    The columns share the draws, which are most of the work. With several sets the mean is that of
-    the sets' means, so that a large set counts no more than a small one; questions are drawn within
-    their own set.
+    The columns share the draws, which are most of the work. With several sets, the result is the
+    mean of the sets' means, so that a large set counts no more than a small one; questions are
+    drawn within their own set.
     """
-    drawn = _resampled(sets, _random(seed), resamples)
+    drawn = _resample(sets, _random(seed), resamples)
     low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
     count = sum(map(len, sets))
     found = zip(_means(sets), low, high, strict=True)
@@ -85,13 +85,13 @@ def intervals(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) ->
 
 
 def differences(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) -> list[Difference]:
-    """Many differences at once, as `intervals`: the values are those of single questions' pairs."""
+    """Compute many differences at once, like `intervals`, from per-question differences."""
     random = _random(seed)
-    drawn = _resampled(sets, random, resamples)
+    drawn = _resample(sets, random, resamples)
     bounds = np.quantile(drawn, (0.025, 0.975), axis=0)
-    ps = _randomised(np.concatenate([each / len(each) for each in sets]), random, resamples)
+    ps = _randomise(np.concatenate([each / len(each) for each in sets]), random, resamples)
     count = sum(map(len, sets))
-    # What the error of the mean of means would be the error of, had they been one set.
+    # The deviation that a single set with the same standard error of the mean would have.
     errors = sum(each.var(axis=0, ddof=1) / len(each) for each in sets if len(each) > 1)
     deviations = np.sqrt(errors * count) / len(sets) + np.zeros_like(ps)
     means = _means(sets)
@@ -109,7 +109,7 @@ def differences(sets: Sequence[Numbers], seed: int, resamples: int = RESAMPLES) 
 
 
 def holm(ps: Mapping[str, float]) -> dict[str, float]:
-    """Each p corrected for how many are looked at together (Holm 1979), in the given order."""
+    """Correct each p for the number of comparisons (Holm 1979); the order is kept."""
     corrected: dict[str, float] = {}
     largest = 0.0
     for place, name in enumerate(sorted(ps, key=lambda name: ps[name])):
@@ -121,9 +121,8 @@ def holm(ps: Mapping[str, float]) -> dict[str, float]:
 def smallest_detectable(
     deviation: float, count: int, *, power: float = 0.8, alpha: float = 0.05
 ) -> float:
-    """The true difference that so many questions would show with that power, by a paired t-test.
-
-    Infinite for fewer than two questions: they show nothing.
+    """Return the true difference that `count` questions would detect with this power, by a paired
+    t-test. Infinite for fewer than two questions, which detect nothing.
     """
     with bench_extra():
         from scipy.stats import t as student
@@ -148,20 +147,20 @@ def _random(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _resampled(sets: Sequence[Numbers], random: np.random.Generator, resamples: int) -> Numbers:
-    """The means of so many samples, each drawn with replacement and as large as the original."""
-    return _mean([_drawn(each, random, resamples) for each in sets])
+def _resample(sets: Sequence[Numbers], random: np.random.Generator, resamples: int) -> Numbers:
+    """Return the means of `resamples` samples, drawn with replacement and of the original size."""
+    return _mean([_draw_means(each, random, resamples) for each in sets])
 
 
 def _mean(of_sets: Sequence[Numbers]) -> Numbers:
     return np.asarray(np.mean(of_sets, axis=0), dtype=np.float64)
 
 
-def _drawn(each: Numbers, random: np.random.Generator, resamples: int) -> Numbers:
+def _draw_means(each: Numbers, random: np.random.Generator, resamples: int) -> Numbers:
     count = len(each)
     means: list[Numbers] = []
     for rows in portions(resamples, count):
-        # The narrow type halves the time, which is spent on drawing.
+        # The narrow type halves the time, most of which is spent on drawing.
         drawn = random.integers(count, size=(rows, count), dtype=np.int32)
         drawn += np.arange(rows, dtype=np.int32)[:, None] * count
         times = np.bincount(drawn.ravel(), minlength=rows * count).reshape(rows, count)
@@ -169,22 +168,22 @@ def _drawn(each: Numbers, random: np.random.Generator, resamples: int) -> Number
     return np.concatenate(means)
 
 
-def _randomised(each: Numbers, random: np.random.Generator, resamples: int) -> Numbers:
-    """How often chance alone gives a difference as large, counting what was seen as one such case
-    (Davison and Hinkley 1997), so that p is never 0.
+def _randomise(each: Numbers, random: np.random.Generator, resamples: int) -> Numbers:
+    """Return how often chance alone gives a difference as large. The observed one counts as such a
+    case (Davison and Hinkley 1997), so that p is never 0.
     """
     total = each.sum(axis=0)
-    seen = np.abs(total) - _ROUNDING * np.abs(each).sum(axis=0)
+    observed = np.abs(total) - _ROUNDING * np.abs(each).sum(axis=0)
     as_large = np.zeros(each.shape[1])
     for rows in portions(resamples, len(each)):
-        kept = random.integers(2, size=(rows, len(each)), dtype=np.int8).astype(np.float64)
-        as_large += np.count_nonzero(np.abs(2 * (kept @ each) - total) >= seen, axis=0)
+        unflipped = random.integers(2, size=(rows, len(each)), dtype=np.int8).astype(np.float64)
+        as_large += np.count_nonzero(np.abs(2 * (unflipped @ each) - total) >= observed, axis=0)
     return (1 + as_large) / (1 + resamples)
 
 
 def portions(resamples: int, count: int, at_once: int = 1_000_000) -> Iterator[int]:
-    """How many samples of `count` numbers to draw in each go. A million numbers at once are some
-    ten megabytes, however many questions there are.
+    """Yield how many samples of `count` numbers to draw at a time. A million numbers take about ten
+    megabytes, however many questions there are.
     """
     rows = max(1, at_once // max(1, count))
     for first in range(0, resamples, rows):

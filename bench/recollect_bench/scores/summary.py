@@ -1,8 +1,8 @@
-"""From runs to a report: means with intervals, differences with their significance.
+"""Summarize runs in a report: means with intervals, differences with their significance.
 
-A *family* of differences, within which p is corrected for how many there are, is one metric in one
-kind of stratum (overall, the sets' own, by rule): all configurations on all sets. The means over
-the sets, in which each set counts once, are families of their own.
+p is corrected for the number of differences within a *family*: all configurations on all sets, for
+one metric in one kind of stratum (overall, the sets' own, by rule). The means over the sets, in
+which each set counts once, are families of their own.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from recollect_bench.scores.significance import (
 )
 
 CHANGES_BY: Final = "nDCG@10"
-"""Which questions a change won and lost is told by this metric: it sees every place."""
+"""The metric that decides which questions a change won and lost: it depends on every place."""
 
 _DIGITS: Final = 6
 _COMMON: Final = (OVERALL, *(f"{RULE}{rule}" for rule in RULE_STRATA))
-"""The strata that sets have in common, so that a mean over the sets has a meaning."""
+"""The strata that all sets share, so that a mean over the sets is meaningful."""
 
 
 def check_against(against: str, configs: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ def make_report(
     metrics: Sequence[str] = METRICS,
     strata: Sequence[str] = (),
 ) -> Report:
-    """`metrics` and `strata` limit what is computed; no strata are all of them."""
+    """Compute a report. `metrics` and `strata` limit it; no strata means all."""
     configs = tuple(dict.fromkeys(name for scored in found for name in scored.runs))
     check_against(against, configs)
     results: list[Result] = []
@@ -76,7 +76,7 @@ def make_report(
         for stratum in scored.strata:
             if not strata or stratum in strata:
                 results += _results(scored, stratum, metrics, seed)
-                compared += _compared(scored, stratum, metrics, against, seed)
+                compared += _compare(scored, stratum, metrics, against, seed)
     common = [stratum for stratum in _COMMON if not strata or stratum in strata]
     return Report(
         sets=tuple(scored.data.name for scored in found),
@@ -85,9 +85,9 @@ def make_report(
         seed=seed,
         metrics=tuple(metrics),
         results=tuple(results),
-        differences=_corrected(compared),
+        differences=_correct(compared),
         means=tuple(mean for stratum in common for mean in _means(found, stratum, metrics, seed)),
-        mean_differences=_corrected(
+        mean_differences=_correct(
             [
                 mean
                 for stratum in common
@@ -95,7 +95,7 @@ def make_report(
             ]
         ),
         legs=tuple(_legs(found)),
-        moved=tuple(_moved(found, against)),
+        moved=tuple(_count_moved(found, against)),
         latency=tuple(_latency(found)),
         provenance=provenance,
     )
@@ -105,17 +105,17 @@ def _results(scored: Scored, stratum: str, metrics: Sequence[str], seed: int) ->
     names = list(scored.runs)
     found = intervals([scored.columns(stratum, names, metrics)], seed)
     for (name, metric), of in zip(product(names, metrics), found, strict=True):
-        value, low, high = _six(of.value), _six(of.low), _six(of.high)
+        value, low, high = _round(of.value), _round(of.low), _round(of.high)
         yield Result(scored.data.name, name, stratum, metric, value, low, high, of.count)
 
 
-def _compared(
+def _compare(
     scored: Scored, stratum: str, metrics: Sequence[str], against: str, seed: int
 ) -> Iterator[Compared]:
     names = [name for name in scored.runs if name != against]
     if against not in scored.runs or not names:
         return
-    found = differences([_each(scored, stratum, names, metrics, against)], seed)
+    found = differences([_question_differences(scored, stratum, names, metrics, against)], seed)
     for (name, metric), of in zip(product(names, metrics), found, strict=True):
         yield Compared(
             set=scored.data.name,
@@ -123,67 +123,67 @@ def _compared(
             against=against,
             stratum=stratum,
             metric=metric,
-            value=_six(of.value),
-            low=_six(of.low),
-            high=_six(of.high),
-            p=_six(of.p),
+            value=_round(of.value),
+            low=_round(of.low),
+            high=_round(of.high),
+            p=_round(of.p),
             p_holm=of.p,
             queries=of.count,
             detectable=_detectable(of),
         )
 
 
-def _each(
+def _question_differences(
     scored: Scored, stratum: str, names: Sequence[str], metrics: Sequence[str], against: str
 ) -> Numbers:
-    """The differences of single questions."""
+    """Return the differences from the baseline, question by question."""
     base = scored.columns(stratum, [against], metrics)
     return scored.columns(stratum, names, metrics) - np.tile(base, len(names))
 
 
 def _detectable(of: Difference) -> float | None:
     smallest = smallest_detectable(of.deviation, of.count)
-    return _six(smallest) if math.isfinite(smallest) else None
+    return _round(smallest) if math.isfinite(smallest) else None
 
 
 def _means(
     found: Sequence[Scored], stratum: str, metrics: Sequence[str], seed: int
 ) -> Iterator[Mean]:
-    here, names = _with(found, stratum)
+    here, names = _select_with(found, stratum)
     if not here or not names:
         return
     found_here = intervals([scored.columns(stratum, names, metrics) for scored in here], seed)
     for (name, metric), of in zip(product(names, metrics), found_here, strict=True):
-        value, low, high = _six(of.value), _six(of.low), _six(of.high)
+        value, low, high = _round(of.value), _round(of.low), _round(of.high)
         yield Mean(name, stratum, metric, value, low, high, len(here), of.count)
 
 
 def _mean_differences(
     found: Sequence[Scored], stratum: str, metrics: Sequence[str], against: str, seed: int
 ) -> Iterator[MeanCompared]:
-    here, names = _with(found, stratum)
+    here, names = _select_with(found, stratum)
     others = [name for name in names if name != against]
     if not here or against not in names or not others:
         return
-    each = [_each(scored, stratum, others, metrics, against) for scored in here]
+    each = [_question_differences(scored, stratum, others, metrics, against) for scored in here]
     for (name, metric), of in zip(product(others, metrics), differences(each, seed), strict=True):
         yield MeanCompared(
             config=name,
             against=against,
             stratum=stratum,
             metric=metric,
-            value=_six(of.value),
-            low=_six(of.low),
-            high=_six(of.high),
-            p=_six(of.p),
+            value=_round(of.value),
+            low=_round(of.low),
+            high=_round(of.high),
+            p=_round(of.p),
             p_holm=of.p,
             sets=len(here),
             queries=of.count,
         )
 
 
-def _with(found: Sequence[Scored], stratum: str) -> tuple[list[Scored], list[str]]:
-    """The sets that have the stratum, and the configurations that were run on all of them."""
+def _select_with(found: Sequence[Scored], stratum: str) -> tuple[list[Scored], list[str]]:
+    """Return the sets that have the stratum, and the configurations run on all of them."""
     here = [scored for scored in found if stratum in scored.strata]
     names = [
         name
@@ -196,13 +196,13 @@ def _with(found: Sequence[Scored], stratum: str) -> tuple[list[Scored], list[str
 _Row = TypeVar("_Row", Compared, MeanCompared)
 
 
-def _corrected(rows: Sequence[_Row]) -> tuple[_Row, ...]:
+def _correct(rows: Sequence[_Row]) -> tuple[_Row, ...]:
     families: dict[tuple[str, str], dict[str, float]] = {}
     for number, row in enumerate(rows):
         families.setdefault(_family(row), {})[str(number)] = row.p_holm
     corrected = {number: p for family in families.values() for number, p in holm(family).items()}
     return tuple(
-        replace(row, p_holm=_six(corrected[str(number)])) for number, row in enumerate(rows)
+        replace(row, p_holm=_round(corrected[str(number)])) for number, row in enumerate(rows)
     )
 
 
@@ -222,7 +222,7 @@ def _legs(found: Sequence[Scored]) -> Iterator[LegFigures]:
                 yield LegFigures(scored.data.name, name, share)
 
 
-def _moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
+def _count_moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
     for scored in found:
         for name in scored.runs:
             if name != against and against in scored.runs:
@@ -232,7 +232,7 @@ def _moved(found: Sequence[Scored], against: str) -> Iterator[Moved]:
 
 
 def compare_runs(scored: Scored, before: str, after: str) -> Changes:
-    """The questions that going from one configuration to the other won and lost on a set."""
+    """Return the questions of a set that switching from `before` to `after` won and lost."""
     return changes(
         scored.data.gold,
         scored.runs[before].ranking,
@@ -250,6 +250,6 @@ def _latency(found: Sequence[Scored]) -> Iterator[Latency]:
                 yield Latency(scored.data.name, name, p50, p95, len(run.took_ms))
 
 
-def _six(value: float) -> float:
-    # Minus nothing is nothing.
+def _round(value: float) -> float:
+    # Adding 0.0 turns -0.0 into 0.0.
     return round(value, _DIGITS) + 0.0

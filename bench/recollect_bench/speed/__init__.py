@@ -1,1 +1,1 @@
-"""How long things take, and how that grows."""
+"""Measurements of latency and cost, and how they grow."""

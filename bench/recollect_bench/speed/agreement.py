@@ -1,4 +1,4 @@
-"""Whether what makes a leg fast makes it wrong: its answer against an exhaustive search's."""
+"""Whether a leg's speed costs accuracy: its results compared with an exhaustive search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recollect_bench.speed.rig import DEPTH, Rig
 
 TOP: Final = 10
 SCOPES: Final = {"all": EVERYWHERE, "10%": Scope(project="medium"), "1%": Scope(project="small")}
-# Exhaustive searches of a large store take seconds each; so many queries of a kind are enough to
+# An exhaustive search of a large store takes seconds; this number of queries per kind is enough to
 # see a difference of one hit in a hundred.
 MAX_QUERIES: Final = 50
 
@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The share of the exhaustive answer's first places that the leg's own answer holds."""
+    """The share of the exhaustive search's first hits that the leg found."""
 
     rows: int
     part: str
@@ -42,7 +42,7 @@ async def measure_agreement(
     parts: Sequence[str],
     progress: Progress,
 ) -> list[Agreement]:
-    """Of these parts, in each scope."""
+    """Measure the agreement of these parts in each scope."""
     found: list[Agreement] = []
     asked = questions[:MAX_QUERIES]
     for (name, scope), part in product(SCOPES.items(), parts):
@@ -57,23 +57,23 @@ async def measure_agreement(
 async def _lexical(rig: Rig, scope: Scope, question: str) -> float:
     query = WordQuery(question, depth=TOP)
     exhaustive = replace(query, is_exhaustive=True)
-    wanted = [hit.id for hit in await rig.store.search_words(OWNER, scope, exhaustive)]
-    return _share(wanted, [hit.id for hit in await rig.store.search_words(OWNER, scope, query)])
+    expected = [hit.id for hit in await rig.store.search_words(OWNER, scope, exhaustive)]
+    return _share(expected, [hit.id for hit in await rig.store.search_words(OWNER, scope, query)])
 
 
 async def _dense(rig: Rig, scope: Scope, question: str) -> float:
-    """Over the whole depth that recall asks for, not only the first ten."""
+    """Compare over the whole depth of a recall, not only the first ten."""
     if rig.dense is None:
         return 1.0
     vector = await rig.dense.embedder.embed_query(question)
     # Deeper than an index scan may look (pgvector's largest ef_search), so every vector is read.
-    wanted = await rig.dense.nearest(vector, scope, depth=1_001)
-    got = await rig.dense.nearest(vector, scope)
-    return _share([hit.id for hit in wanted[:DEPTH]], [hit.id for hit in got])
+    expected = await rig.dense.nearest(vector, scope, depth=1_001)
+    found = await rig.dense.nearest(vector, scope)
+    return _share([hit.id for hit in expected[:DEPTH]], [hit.id for hit in found])
 
 
 _SHARES: Final = {"lexical": _lexical, "dense": _dense}
 
 
-def _share(wanted: Sequence[UUID], got: Sequence[UUID]) -> float:
-    return len(set(wanted) & set(got)) / len(wanted) if wanted else 1.0
+def _share(expected: Sequence[UUID], found: Sequence[UUID]) -> float:
+    return len(set(expected) & set(found)) / len(expected) if expected else 1.0

@@ -1,6 +1,6 @@
-"""Fills tables with COPY, as a worker would leave them: row by row would take hours.
+"""Fill tables with COPY, as a worker would: row by row would take hours.
 
-One function for each table, with the columns it names. Vectors: `vectors.py`.
+One function per table. Vectors are in `vectors.py`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class NamedConcept:
 
     @classmethod
     def numbered(cls, corpus: Corpus, number: int, id: UUID) -> NamedConcept:
-        """Named by two words with capitals, another two for each number."""
+        """Name a concept by two capitalized words, different ones for each number."""
         first, second = divmod(number, len(corpus.words))
         name = f"{corpus.words[second].title()} {corpus.words[first].title()}"
         return cls(id, corpus.owner, concept_key(name), name)
 
 
 async def allow_copy(connection: AsyncConnection[Any]) -> None:
-    """COPY writes to no table under row-level security, and where that is forced, it holds for the
-    owner of the table too. The store is measured as ever: it acts in another role.
+    """Turn off forced row-level security, under which even a table's owner cannot COPY. The
+    measured store is not affected: it acts in another role.
     """
     for table in _COPIED:
         statement = "alter table if exists {} no force row level security"
@@ -52,7 +52,7 @@ async def allow_copy(connection: AsyncConnection[Any]) -> None:
 
 
 async def copy_memories(connection: AsyncConnection[Any], memories: Iterable[Memory]) -> None:
-    """The columns are those of the store, whatever they are. Triggers run as for any insert."""
+    """Copy memories with all columns of the store. Triggers run as for any insert."""
     rows = [from_memory(memory) for memory in memories]
     if not rows:
         return
@@ -66,7 +66,7 @@ async def copy_memories(connection: AsyncConnection[Any], memories: Iterable[Mem
 
 
 async def copy_concepts(connection: AsyncConnection[Any], concepts: Sequence[NamedConcept]) -> None:
-    """Each known by its one name."""
+    """Copy concepts, each with a single name."""
     async with connection.cursor() as cursor:
         async with cursor.copy(_CONCEPTS) as copy:
             for each in concepts:
@@ -79,7 +79,7 @@ async def copy_concepts(connection: AsyncConnection[Any], concepts: Sequence[Nam
 async def copy_mentions(
     connection: AsyncConnection[Any], mentions: Iterable[tuple[UUID, NamedConcept]]
 ) -> None:
-    """Which memory mentions which concept."""
+    """Copy which memory mentions which concept."""
     async with connection.cursor() as cursor, cursor.copy(_MENTIONS) as copy:
         for memory, concept in mentions:
             await copy.write_row((memory, concept.key, concept.id, concept.owner))

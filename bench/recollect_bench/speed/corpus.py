@@ -1,8 +1,8 @@
-"""A corpus of any size without any data: seeded, so that two machines measure the same work.
+"""A synthetic corpus of any size, seeded so that two machines measure the same work.
 
-Pseudo-words follow Zipf's law, the n-th most common word standing 1/n as often as the first, as
-the words of any natural language do. That is what makes common words expensive and rare ones
-telling, so it is what a lexical leg must be measured on.
+Pseudo-words follow Zipf's law like the words of natural languages: the n-th most common word occurs
+1/n as often as the first. That makes common words expensive and rare ones distinctive, so it is
+what a lexical leg must be measured on.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from recollect.core.memory.memory import Memory
 VOCABULARY: Final = 50_000
 SHORTEST, LONGEST = 8, 60
 OWNER: Final = "bench"
-# Shares of the memories that lie in a project, for measuring inside a scope.
+# Shares of the memories that are in a project, for measuring inside a scope.
 PROJECTS: Final = {"small": 0.01, "medium": 0.10}
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 QueryKind = str
 KINDS: Final[tuple[QueryKind, ...]] = ("2 words", "7 words", "12 words", "common words")
-# Common words are drawn from the first ranks, telling ones from behind the frequent words.
+# Common words are drawn from the first ranks, distinctive ones from beyond the frequent words.
 _COMMON_RANKS: Final = 30
-_TELLING_FROM: Final = 200
+_MIN_DISTINCTIVE_RANK: Final = 200
 
 
 def vocabulary() -> list[str]:
-    """Distinct pronounceable words that no stemmer shortens and no stop list holds."""
+    """Return distinct pronounceable words that no stemmer shortens and no stop list contains."""
     onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "t", "v", "z"]
     syllables = [onset + vowel for onset, vowel in product(onsets, "aou")]
     words = (a + b + c + "k" for a, b, c in product(syllables, repeat=3))
@@ -44,8 +44,8 @@ def vocabulary() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Memories in a fixed order: the first n of a corpus are the same whatever its size. Each is as
-    long as `passages` short ones.
+    """Memories in a fixed order: the first n do not depend on how many follow. Each is as long as
+    `passages` short ones.
     """
 
     seed: int
@@ -75,11 +75,11 @@ class Corpus:
             )
 
     def queries(self, kind: QueryKind, count: int, size: int) -> list[str]:
-        """Questions of one kind, each about a memory among the first `size`."""
+        """Return questions of one kind, each about a memory among the first `size`."""
         random = Random(f"{self.seed} {kind}")
         if kind == "common words":
             return [" ".join(random.sample(self.words[:_COMMON_RANKS], 3)) for _ in range(count)]
-        wanted = int(kind.split()[0])
+        length = int(kind.split()[0])
         rank = {word: place for place, word in enumerate(self.words)}
         queries: list[str] = []
         while len(queries) < count:
@@ -87,9 +87,9 @@ class Corpus:
             content = next(self.memories(number, number + 1)).content
             words = list(dict.fromkeys(content.split()))
             if kind == "2 words":
-                words = [word for word in words if rank[word] >= _TELLING_FROM]
-            if len(words) >= wanted:
-                queries.append(" ".join(random.sample(words, wanted)))
+                words = [word for word in words if rank[word] >= _MIN_DISTINCTIVE_RANK]
+            if len(words) >= length:
+                queries.append(" ".join(random.sample(words, length)))
         return queries
 
 

@@ -1,9 +1,9 @@
 """How long the walk over a concept graph takes as the graph grows.
 
-On made-up graphs: how many memories a concept has follows a power law, as names in a text do, and
-there are four concepts to a memory. A query sets out from as many memories as two legs find, with
-masses as uneven as theirs. Only the walk and the building of its matrix are timed here; the whole
-leg beside the dense one is `graph_rig.py`'s.
+The graphs are synthetic: the number of memories per concept follows a power law, like names in a
+text, and there are four concepts per memory. A query starts from as many memories as two legs find,
+with masses as uneven as theirs. Only the walk and the building of its matrix are timed here; the
+whole leg next to the dense one is in `graph_rig.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIRST_CONCEPT: Final = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class GraphTiming:
-    """One size of graph. `links` are what is left of the mentions within the window, both ways."""
+    """One size of graph. `links` counts the mentions left after filtering, in both directions."""
 
     memories: int
     concepts: int
@@ -47,7 +47,7 @@ class GraphTiming:
         return asdict(self)
 
 
-def made_up(memories: int, seed: int) -> GraphSnapshot:
+def make_graph(memories: int, seed: int) -> GraphSnapshot:
     chance = np.random.default_rng(seed)
     concepts = memories * CONCEPTS_PER_MEMORY
     ranks = chance.pareto(1.0, memories * MENTIONS_PER_MEMORY) * concepts / 20
@@ -67,7 +67,7 @@ def made_up(memories: int, seed: int) -> GraphSnapshot:
 
 
 def measure_graph(memories: int, queries: int, seed: int) -> GraphTiming:
-    snapshot = made_up(memories, seed)
+    snapshot = make_graph(memories, seed)
     started = perf_counter()
     matrix = build(snapshot)
     build_ms = measure_ms(started)
@@ -100,7 +100,7 @@ def _questions(
             snapshot.memories[place]: float(mass)
             for place, mass in zip(places, masses, strict=True)
         }
-        # A query names what its first hit speaks of.
+        # A query names concepts that its first hit mentions.
         first = int(places[int(np.argmax(masses))])
         start = first * MENTIONS_PER_MEMORY // 2  # near its mentions; any will do
         named = [snapshot.concepts[place] for place in snapshot.mention_concepts[start : start + 2]]

@@ -1,8 +1,8 @@
-"""The graph leg beside the dense leg, as recall has them, on one store of each size.
+"""The graph leg next to the dense leg, as in a recall, on one store of each size.
 
 The dense leg is timed alone, from a vector to its neighbours; the graph leg as a recall reports it:
-which concepts the query names, the walk, and the look-up of what only the walk has found. Both are
-asked the same questions at the same time of day, so that their ratio says more than either.
+finding the concepts that the query names, the walk, and the lookup of what only the walk has found.
+Both get the same questions at the same time, so that their ratio is more reliable than either.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from recollect.usecases.tasks import measure_ms
 from recollect.wiring import build_context, open_postgres
 from recollect_bench.speed.copying import NamedConcept, allow_copy, copy_concepts, copy_mentions
 from recollect_bench.speed.corpus import OWNER, Corpus
-from recollect_bench.speed.graph import made_up
+from recollect_bench.speed.graph import make_graph
 from recollect_bench.speed.recall import ROUNDS, TOP, timing
 from recollect_bench.speed.rig import Dense, Progress, Rig
 from recollect_bench.speed.vectors import Subjects
 
 _DEADLINE_MS: Final = 60_000
 _WORDS: Final = 5
-_NAMED: Final = 2
+_CONCEPTS_PER_QUERY: Final = 2
 _IDS: Final = "select id from memories order by id"
 _EMPTY: Final = "truncate concepts cascade"
 _TABLES: Final = ("concepts", "concept_names", "memory_concepts")
@@ -50,8 +50,8 @@ _TABLES: Final = ("concepts", "concept_names", "memory_concepts")
 
 @dataclass(frozen=True, slots=True)
 class LegTiming:
-    """Both legs at one size. `ratio` is that of the p95; `read_ms` is what it took to read the
-    graph and build the matrix, which no recall waits for.
+    """Both legs at one size. `ratio` is that of the p95; `read_ms` is the time to read the graph
+    and build the matrix, which no recall waits for.
     """
 
     memories: int
@@ -79,8 +79,8 @@ async def time_legs(
     queries: int,
     progress: Progress,
 ) -> list[LegTiming]:
-    """Grow one store from size to size; at each, the graph is made anew. `settings` name the
-    model and, as `url` does, an empty database.
+    """Grow one store from size to size; at each, the graph is generated anew. `settings` name the
+    model and, like `url`, an empty database.
     """
     async with (
         open_postgres(settings) as (store, _),
@@ -93,7 +93,7 @@ async def time_legs(
                 "the dense leg cannot be measured here", remedy=f"{store.vector_note}."
             )
         name = settings.embedder
-        dense = await Dense.opened(store.vectors, embedders, name, subjects, progress)
+        dense = await Dense.open(store.vectors, embedders, name, subjects, progress)
         context = build_context(store, settings)
         legs = {**context.legs, "dense": dense_leg(store.vectors, embedders)}
         second_phase: dict[LegName, SecondPhaseLeg] = {"graph": GraphLeg(pagerank, store)}
@@ -121,10 +121,10 @@ async def time_legs(
 async def _fill(
     connection: AsyncConnection[Any], corpus: Corpus
 ) -> tuple[GraphSnapshot, list[NamedConcept]]:
-    """The graph that a worker would have left, copied as it is: one by one would take an hour."""
+    """Copy a graph as a worker would have built it: one by one would take an hour."""
     cursor = await connection.execute(_IDS)
     ids: list[UUID] = [id for (id,) in await cursor.fetchall()]
-    graph = made_up(len(ids), corpus.seed)
+    graph = make_graph(len(ids), corpus.seed)
     concepts = [
         NamedConcept.numbered(corpus, number, id) for number, id in enumerate(graph.concepts)
     ]
@@ -145,18 +145,23 @@ def _mentions(graph: GraphSnapshot) -> Iterable[tuple[int, int]]:
 def _questions(
     corpus: Corpus, graph: GraphSnapshot, concepts: Sequence[NamedConcept], count: int
 ) -> list[str]:
-    """Words of a memory, and the names of some that it mentions and that link it to others."""
+    """Write questions from words of a memory and names of concepts that link it to others."""
     random = Random(corpus.seed)
     mentioned_by = Counter(graph.mention_concepts)
-    said: dict[int, list[int]] = {}
+    mentioned: dict[int, list[int]] = {}
     for memory, concept in _mentions(graph):
         if MIN_MEMORIES <= mentioned_by[concept] <= MAX_MEMORIES:
-            said.setdefault(memory, []).append(concept)
-    asked = random.sample([memory for memory in said if len(said[memory]) >= _NAMED], count)
+            mentioned.setdefault(memory, []).append(concept)
+    asked = random.sample(
+        [memory for memory in mentioned if len(mentioned[memory]) >= _CONCEPTS_PER_QUERY], count
+    )
     questions: list[str] = []
     for number in asked:
         words = next(corpus.memories(number, number + 1)).content.split()
-        names = [concepts[concept].name for concept in random.sample(said[number], _NAMED)]
+        names = [
+            concepts[concept].name
+            for concept in random.sample(mentioned[number], _CONCEPTS_PER_QUERY)
+        ]
         questions.append(" and ".join([" ".join(random.sample(words, _WORDS)), *names]))
     return questions
 

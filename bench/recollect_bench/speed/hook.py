@@ -1,8 +1,8 @@
-"""What a hook costs a prompt: whole calls of `recollect hook recall`, timed from outside.
+"""How long a hook delays a prompt: whole calls of `recollect hook recall`, timed from outside.
 
-A call is timed as an agent feels it: from before its process is started until its answer is read
-and its exit code is known. Each state has a store of its own, and the calls of a state ask
-different questions in different sessions, so that every one has something to find and to inject.
+A call is timed as an agent sees it: from before its process starts until its output is read and its
+exit code is known. Each state has a store of its own, and the calls of a state ask different
+questions in different sessions, so that each has something to find and to inject.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from recollect.usecases.workers.worker import Worker
 from recollect.wiring import open_local
 from recollect_bench.speed.corpus import Corpus
 
-# As an agent runs it; where the command was not installed, as its module.
+# As an agent runs it; as a module if the command is not installed.
 _INSTALLED: Final = Path(sys.executable).with_name("recollect")
 RECOLLECT: Final = (
     (str(_INSTALLED),) if _INSTALLED.exists() else (sys.executable, "-m", "recollect.main")
 )
 COMMAND: Final = (*RECOLLECT, "hook", "recall")
 Progress = Callable[[str, int, int], None]
-# A generous limit for a process that must end by itself: past it, something is broken.
-_BROKEN_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 0.05
+# A generous limit for a process that should end by itself: past it, something is broken.
+_TIMEOUT_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """One state. `answered` calls printed something; `by_session` ones were answered by meaning, by
-    the session that holds the model; `over_budget` ones took longer than that.
+    """One state. `answered` counts calls that printed something, `by_session` those answered by
+    meaning, by the session that holds the model, `over_budget` those that took longer than the
+    budget.
     """
 
     state: str
@@ -75,8 +76,8 @@ def time_calls(
     progress: Progress,
     prepare: Callable[[], None] = lambda: None,
 ) -> list[Call]:
-    """One call after the other; `prepare` runs before each, untimed."""
-    made: list[Call] = []
+    """Time one call after the other; `prepare` runs before each, untimed."""
+    done: list[Call] = []
     for number in range(calls):
         prepare()
         event = {
@@ -85,9 +86,9 @@ def time_calls(
             "cwd": variables["RECOLLECT_HOME"],
             "prompt": questions[number % len(questions)],
         }
-        made.append(_call(json.dumps(event).encode(), variables))
+        done.append(_call(json.dumps(event).encode(), variables))
         progress(state, number + 1, calls)
-    return made
+    return done
 
 
 def _call(event: bytes, variables: Mapping[str, str]) -> Call:
@@ -98,7 +99,7 @@ def _call(event: bytes, variables: Mapping[str, str]) -> Call:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=dict(variables),
-        timeout=_BROKEN_SECONDS,
+        timeout=_TIMEOUT_SECONDS,
         check=False,
     )
     ms = (perf_counter() - started) * 1000
@@ -107,24 +108,26 @@ def _call(event: bytes, variables: Mapping[str, str]) -> Call:
     return Call(ms, done.returncode, bool(done.stdout), by_session)
 
 
-def summarize(state: str, made: Sequence[Call], budget_ms: float) -> HookResult:
-    times = [call.ms for call in made]
+def summarize(state: str, calls: Sequence[Call], budget_ms: float) -> HookResult:
+    times = [call.ms for call in calls]
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     return HookResult(
         state=state,
-        calls=len(made),
+        calls=len(calls),
         p50_ms=round(cuts[9], 1),
         p95_ms=round(cuts[18], 1),
         max_ms=round(max(times), 1),
-        nonzero_exits=sum(call.exit_code != 0 for call in made),
-        over_budget=sum(call.ms > budget_ms for call in made),
-        answered=sum(call.answered for call in made),
-        by_session=sum(call.by_session for call in made),
+        nonzero_exits=sum(call.exit_code != 0 for call in calls),
+        over_budget=sum(call.ms > budget_ms for call in calls),
+        answered=sum(call.answered for call in calls),
+        by_session=sum(call.by_session for call in calls),
     )
 
 
 async def fill(recollect: Service, corpus: Corpus, rows: int, progress: Progress) -> list[str]:
-    """Memories of no project, so that a hook in any folder finds them; and questions about some."""
+    """Store memories without a project, so that a hook in any folder finds them; return questions
+    about some of them.
+    """
     texts: list[str] = []
     for number, memory in enumerate(corpus.memories(0, rows)):
         await recollect.remember(Draft(memory.content, tags=memory.tags))
@@ -135,14 +138,14 @@ async def fill(recollect: Service, corpus: Corpus, rows: int, progress: Progress
 
 
 async def embed_all(settings: Settings) -> None:
-    """Embed what a local store holds. InvalidInput or ModelUnavailable without a model."""
+    """Embed a local store; raise InvalidInput or ModelUnavailable without a model."""
     async with open_local(settings) as local:
         await Worker(EmbeddingStep(local.embedding)).work_off()
 
 
 @contextmanager
 def session(variables: Mapping[str, str]) -> Iterator[None]:
-    """While entered, a `recollect mcp` runs as an agent starts it, and holds the model."""
+    """Inside the block, run `recollect mcp` as an agent does; it holds the model."""
     home = variables["RECOLLECT_HOME"]
     with subprocess.Popen(  # noqa: S603  # our own command
         (*RECOLLECT, "mcp"),
@@ -153,9 +156,9 @@ def session(variables: Mapping[str, str]) -> Iterator[None]:
         started = perf_counter()
         try:
             while not _is_listening(home):
-                if process.poll() is not None or perf_counter() - started > _BROKEN_SECONDS:
+                if process.poll() is not None or perf_counter() - started > _TIMEOUT_SECONDS:
                     raise RuntimeError("`recollect mcp` does not answer hooks")
-                sleep(_LOOK_SECONDS)
+                sleep(_POLL_SECONDS)
             yield
         finally:
             process.communicate()
@@ -167,7 +170,7 @@ def _is_listening(home: str) -> bool:
 
 
 def forget_pages(*folders: Path) -> None:
-    """For a start that is cold: ask the system to forget what it has read of these files."""
+    """Drop these files from the page cache, for a cold start."""
     for folder in folders:
         for file in folder.rglob("*"):
             if file.is_file():
@@ -177,7 +180,7 @@ def forget_pages(*folders: Path) -> None:
 
 @contextmanager
 def stalling_server() -> Iterator[str]:
-    """One that accepts and never says a word."""
+    """Run a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 

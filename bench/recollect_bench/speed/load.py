@@ -1,9 +1,9 @@
-"""What a server does under load: many clients at once, and one quiet owner beside them.
+"""Measure a server under load: many clients at once, and one quiet owner next to them.
 
-Every client sends its next request as soon as the last one is answered or refused, so that refusing
-is no way to look good: a server that is busy refusing answers nobody. An answer counts as good when
-it comes within the time a client of Recollect waits for a recall. The client is a few lines over
-asyncio streams, because a full one would need more of the processor than the server.
+Every client sends its next request as soon as the last one is answered or refused. So refusing does
+not improve the figures: a server that is busy refusing answers no one. An answer counts as good if
+it arrives within the time a client of Recollect waits for a recall. The client is a few lines over
+asyncio streams, because a full one would need more CPU than the server.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 from recollect_bench.speed.corpus import KINDS, Corpus
 from recollect_bench.speed.server import resident_mb
 
-# A recall's default deadline, and what a client adds for the way.
+# A recall's default deadline, plus a client's allowance for the network.
 DEADLINE: Final = 2.5
-_GIVE_UP: Final = 10.0
+_TIMEOUT_SECONDS: Final = 10.0
 _QUIET_PAUSE: Final = 0.5
 _QUIET_MEMORIES: Final = 100
 _SEEDERS: Final = 8
@@ -34,8 +34,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: so many clients at each step, of whose requests `writes` store a memory.
-    `polite` clients wait as long as a refusal asks them to.
+    """What is measured: the number of clients at each step; `writes` is the share of requests that
+    store a memory. `polite` clients honor Retry-After.
     """
 
     clients: tuple[int, ...]
@@ -58,7 +58,7 @@ class Target:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the requests of some clients; `good` are the seconds of each good recall."""
+    """Counts of some clients' requests by outcome; `good` has the seconds of each good recall."""
 
     good: list[float] = field(default_factory=list)
     written: int = 0
@@ -85,8 +85,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One number of clients. Rates are per second; `quiet_*` is the owner beside them. `memory_mb`
-    is that of the server after each quarter of the time.
+    """One number of clients. Rates are per second; `quiet_*` is the quiet owner. `memory_mb` is the
+    server's memory after each quarter of the time.
     """
 
     clients: int
@@ -118,7 +118,7 @@ class LoadReport:
 
 
 class _Client:
-    """One connection, opened again when it is lost."""
+    """One connection, reopened when it is lost."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
@@ -137,15 +137,15 @@ class _Client:
             self._streams = None
 
     async def post(self, path: str, body: object) -> tuple[int, float]:
-        """The status, 0 when there was no answer; and what Retry-After asks for."""
+        """Send a request; return the status, 0 without an answer, and the Retry-After seconds."""
         try:
-            async with asyncio.timeout(_GIVE_UP):
-                return await self._asked(path, json.dumps(body).encode())
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                return await self._send(path, json.dumps(body).encode())
         except (OSError, TimeoutError, asyncio.IncompleteReadError, ValueError):
             await self.__aexit__()
             return 0, 0.0
 
-    async def _asked(self, path: str, body: bytes) -> tuple[int, float]:
+    async def _send(self, path: str, body: bytes) -> tuple[int, float]:
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, self._port)
         reader, writer = self._streams
@@ -180,15 +180,15 @@ async def measure(target: Target, plan: Plan, corpus: Corpus, progress: Progress
 
 
 async def _seed(url: str, key: str, texts: Sequence[str], progress: Progress) -> None:
-    left = list(texts)
+    remaining = list(texts)
 
     async def store() -> None:
         async with _Client(url, key) as client:
-            while left:
-                status, _ = await client.post("memories", {"content": left.pop()})
+            while remaining:
+                status, _ = await client.post("memories", {"content": remaining.pop()})
                 if status != 201:
                     raise RuntimeError(f"the server answered {status} while it was filled")
-                progress("storing", len(texts) - len(left), len(texts))
+                progress("storing", len(texts) - len(remaining), len(texts))
 
     await asyncio.gather(*(store() for _ in range(_SEEDERS)))
 
@@ -241,18 +241,18 @@ async def _ask(
             question = random.choice(questions)
             is_write = random.random() < plan.writes
             if is_write:
-                status, asked = await client.post("memories", {"content": f"noted: {question}"})
+                status, delay = await client.post("memories", {"content": f"noted: {question}"})
             else:
-                status, asked = await client.post("recall", {"query": question})
+                status, delay = await client.post("recall", {"query": question})
             tally.count(status, perf_counter() - started, is_write=is_write)
             if plan.polite and status in _REFUSALS:
-                await asyncio.sleep(asked * (1 + random.random()))
+                await asyncio.sleep(delay * (1 + random.random()))
 
 
 async def _ask_quietly(
     client: _Client, questions: Sequence[str], tally: Tally, until: float
 ) -> None:
-    """A recall every half second: what a person who works beside the flood would do."""
+    """Recall every half second, like a person who works during the load."""
     async with client:
         number = 0
         while (started := perf_counter()) < until:
@@ -264,7 +264,7 @@ async def _ask_quietly(
 
 
 def _percentiles(seconds: Sequence[float]) -> tuple[float | None, float | None]:
-    """The median and the 95th percentile, in milliseconds."""
+    """Return the median and the 95th percentile, in milliseconds."""
     if not seconds:
         return None, None
     cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else [seconds[0]] * 19

@@ -1,6 +1,6 @@
-"""How long recall takes on the local store as it grows, and what it takes of disk and memory.
+"""How long recall takes on the local store as it grows, and how much disk and memory it uses.
 
-The vectors of the memories are made as for the server (`vectors.py`) and stored through the queue.
+The memories' vectors are generated as for the server (`vectors.py`) and stored through the queue.
 The graph leg is not measured here: reading a hundred thousand memories for it takes many minutes.
 """
 
@@ -35,19 +35,19 @@ from recollect.wiring import build_context, catalogue
 from recollect_bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect_bench.speed.recall import FUSED, ROUNDS, TOP, WHOLE, Timing, timing
 from recollect_bench.speed.rig import DEPTH, Progress
-from recollect_bench.speed.vectors import Samples, Subjects, make_samples, scattered, spans
+from recollect_bench.speed.vectors import Samples, Subjects, make_samples, scatter_vectors, spans
 
 _BATCH: Final = 2_000
-# On a busy machine a leg must be slow here, not skipped.
+# On a busy machine a leg should be slow here, not skipped.
 UNHURRIED: Final = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
 _SMALL: Final = Scope(project="small")
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What a store of a size takes. `vector_bytes` are those of a vector's row and its share of the
-    indexes; `load_ms` is what the first search of a process reads; `findable_ms` is the time from
-    the call of `remember` until a recall by meaning finds it, with a loaded model and a worker.
+    """The resources of a store of one size. `vector_bytes` is a vector's row and its share of the
+    indexes; `load_ms` is the time of a process's first search; `findable_ms` is the time from the
+    call of `remember` until a recall by meaning finds the memory, with a loaded model and a worker.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class LocalSpeed:
-    """All that one local store told."""
+    """All measurements of one local store."""
 
     results: tuple[Timing, ...]
     footprints: tuple[Footprint, ...]
@@ -82,7 +82,7 @@ async def measure_local(
     queries: int,
     progress: Progress,
 ) -> LocalSpeed:
-    """Grow one local store from size to size and put the same questions at each."""
+    """Grow one local store from size to size and ask the same questions at each."""
     mine = replace(yours, home=home, api_url=None, owner=OWNER)
     questions = {kind: corpus.queries(kind, queries, sizes[0]) for kind in KINDS}
     results: list[Timing] = []
@@ -116,7 +116,9 @@ async def measure_local(
             step = EmbeddingStep(EmbeddingContext(store.vectors, embedders, yours.embedder))
             found = await _time_until_findable(recollect, Worker(step), size)
             vectors = size * corpus.passages
-            footprints.append(await _footprint(mine.sqlite_path, space, size, vectors, found))
+            footprints.append(
+                await _measure_footprint(mine.sqlite_path, space, size, vectors, found)
+            )
     return LocalSpeed(tuple(results), tuple(footprints))
 
 
@@ -133,15 +135,17 @@ async def _grow(
         memories = list(corpus.memories(start, min(start + _BATCH, last)))
         await store.add_all(memories)
         each = corpus.passages
-        vectors = scattered(samples.vectors, memories, each)
-        made = {
+        vectors = scatter_vectors(samples.vectors, memories, each)
+        by_memory = {
             memory.id: vectors[each * place : each * (place + 1)].tolist()
             for place, memory in enumerate(memories)
         }
         known = {memory.id: memory for memory in memories}
         while jobs := await store.vectors.claim(space, _BATCH):
-            done = [(job, made[job.memory_id][0]) for job in jobs]
-            passages = {job: _passages(job.text, made[job.memory_id]) for job in jobs if each > 1}
+            done = [(job, by_memory[job.memory_id][0]) for job in jobs]
+            passages = {
+                job: _passages(job.text, by_memory[job.memory_id]) for job in jobs if each > 1
+            }
             tokens = {
                 job: [samples.block_of(known[job.memory_id], number) for number in range(each)]
                 for job in jobs
@@ -152,8 +156,8 @@ async def _grow(
 
 
 def _passages(text: str, vectors: Sequence[Sequence[float]]) -> list[PassageVector]:
-    cut = zip(spans(text, len(vectors)), vectors, strict=True)
-    return [PassageVector(span, vector) for span, vector in cut if span is not None]
+    pairs = zip(spans(text, len(vectors)), vectors, strict=True)
+    return [PassageVector(span, vector) for span, vector in pairs if span is not None]
 
 
 async def _time(
@@ -190,15 +194,15 @@ async def _time(
 
 
 async def _time_until_findable(recollect: LocalService, worker: Worker, rows: int) -> float:
-    """With a worker that runs beside it, as in a process that lives on."""
+    """Measure with a worker running in the same process, as in a long-lived one."""
     working = asyncio.create_task(worker.run())
     try:
         started = perf_counter()
         text = f"The {rows}th lighthouse keeper collects antique barometers."
         memory = await recollect.remember(Draft(content=text))
-        asked = RecallRequest("someone who gathers old weather instruments", limit=TOP)
+        request = RecallRequest("someone who gathers old weather instruments", limit=TOP)
         while True:
-            found = await recollect.recall(asked)
+            found = await recollect.recall(request)
             if memory.id in {hit.memory.id for hit in found.hits}:
                 return measure_ms(started)
             await asyncio.sleep(0.005)
@@ -207,10 +211,10 @@ async def _time_until_findable(recollect: LocalService, worker: Worker, rows: in
         await asyncio.gather(working, return_exceptions=True)
 
 
-async def _footprint(
+async def _measure_footprint(
     path: Path, space: StoredSpace, rows: int, vectors: int, findable_ms: float
 ) -> Footprint:
-    """Seen from a process that has just begun."""
+    """Measure the footprint with a newly opened store, as in a new process."""
     file_bytes = await asyncio.to_thread(lambda: path.stat().st_size)
     async with SqliteStore(path) as store:
         size = await store.vectors.bytes()

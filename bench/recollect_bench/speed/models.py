@@ -1,7 +1,7 @@
-"""Embedding models side by side: what each costs, and how well it finds by meaning alone.
+"""Compare embedding models: their cost, and how well they find by meaning alone.
 
-Costs are measured in a process of their own for each model. Quality is the dense leg's, reckoned
-exactly: no database, no words, no graph. Document vectors are cached, so a stopped run goes on.
+Each model's cost is measured in a separate process. Quality is that of an exact dense leg: no
+database, no words, no graph. Document vectors are cached, so an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`query_ms` is the median of a query alone; the others are processor time, without and with
-    token vectors, the bytes of these, resident memory that the loaded model adds, and what its
-    folder takes on disk. None for a model without token vectors.
+    """`query_ms` is the median of a single query; `cpu` fields are processor time. `resident_mb` is
+    what the loaded model adds, `disk_mb` the size of its folder. Token fields are None for a model
+    without token vectors.
     """
 
     model: str
@@ -53,7 +53,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The dense leg of one model on one set; means over its questions, in percent."""
+    """The dense leg of one model on one set: means over its questions, in percent."""
 
     model: str
     set: str
@@ -66,13 +66,15 @@ class Quality:
 def measure_cost(
     settings: Settings, name: str, queries: Sequence[str], documents: Sequence[str]
 ) -> Cost:
-    """In a new process, so that no other model's memory is counted."""
+    """Measure in a new process, so that no other model's memory is counted."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(_cost, settings, name, queries, documents).result()
+        return pool.submit(_measure_in_process, settings, name, queries, documents).result()
 
 
-def _cost(settings: Settings, name: str, queries: Sequence[str], documents: Sequence[str]) -> Cost:
+def _measure_in_process(
+    settings: Settings, name: str, queries: Sequence[str], documents: Sequence[str]
+) -> Cost:
     async def measure() -> Cost:
         before = resident_mb(os.getpid())
         async with catalogue(settings, lambda _step, _share: None) as models:
@@ -107,17 +109,17 @@ def _cost(settings: Settings, name: str, queries: Sequence[str], documents: Sequ
 async def _encode_tokens(
     embedder: Embedder, documents: Sequence[str]
 ) -> tuple[float, float] | None:
-    """Processor seconds for 1,000 texts with their tokens, encoded as they are stored, and the
-    bytes of each text's.
+    """Return the processor seconds for 1,000 texts with token vectors, encoded for storage, and the
+    encoded bytes per text.
     """
     codec = embedder.codec if isinstance(embedder, TokenEmbedder) else None
     if codec is None or not isinstance(embedder, TokenEmbedder):
         return None
     cpu = time.process_time()
-    made = await embedder.embed_documents_with_tokens(documents)
+    embedded = await embedder.embed_documents_with_tokens(documents)
     size = sum(
         len(codec.encode(text, each.tokens))
-        for text, each in zip(documents, made, strict=True)
+        for text, each in zip(documents, embedded, strict=True)
         if each.tokens is not None
     )
     seconds = time.process_time() - cpu
@@ -164,13 +166,13 @@ async def _rank(data: EvaluationSet, embedder: Embedder, progress: Progress) -> 
 
 
 def texts_with_context(data: EvaluationSet) -> list[str]:
-    """What is embedded for each document: a turn of a conversation with those before it."""
-    said: dict[str, list[str]] = defaultdict(list)
+    """Return the text embedded for each document: a turn of a conversation with those before it."""
+    turns: dict[str, list[str]] = defaultdict(list)
     conversation = conversations(data.documents)
     texts = []
     for document in data.documents:
-        before = said[conversation[document.id]] if document.id in conversation else []
-        kept = context_of(document.content, before[-TURNS_BEFORE:])
-        texts.append("\n".join([*kept, document.content]))
+        before = turns[conversation[document.id]] if document.id in conversation else []
+        context = context_of(document.content, before[-TURNS_BEFORE:])
+        texts.append("\n".join([*context, document.content]))
         before.append(document.content)
     return texts

@@ -1,8 +1,8 @@
 """How long each part of a recall takes as the store grows.
 
-A machine's speed says little about another's, so what counts are ratios within one run: the same
-queries at several sizes, on a throw-away Postgres of this run's own. Each query runs three times
-and its median counts, which takes out a neighbour's noise but not the query's own cost.
+One machine's speed says little about another's, so what counts are ratios within one run: the same
+queries at several sizes, on a temporary Postgres. Each query runs three times and its median
+counts, which filters out noise of other processes but not the query's own cost.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from recollect_bench.speed.storing import WITH, WITHOUT, time_storing
 
 ROUNDS: Final = 3
 TOP: Final = 10
-# So many store calls a round: enough for a p95, and too few to make the store a larger one.
+# Store calls per round: enough for a p95, and too few to change the size of the store.
 MIN_CALLS, MAX_CALLS = 20, 100
 REAL: Final = "real questions"
 WHOLE: Final = "whole"
-# The whole without its second stage.
+# A whole recall without its second stage.
 FUSED: Final = "fused"
 
 
@@ -53,8 +53,8 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """The whole without its second stage over what it must wait for, the embedding and the slowest
-    leg: of the medians, and of the p95.
+    """The ratio of a whole recall without its second stage to what it must wait for, the embedding
+    and the slowest leg: of the medians, and of the p95.
     """
 
     rows: int
@@ -65,7 +65,7 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """The p95 of the whole with its second stage over that without."""
+    """The ratio of a whole recall's p95 with its second stage to that without."""
 
     rows: int
     query_kind: str
@@ -74,8 +74,8 @@ class SecondStage:
 
 @dataclass(frozen=True, slots=True)
 class Storing:
-    """The p95 of storing while a worker embeds over that where nothing is embedded; `embedded` is
-    what the worker made meanwhile.
+    """The ratio of the p95 of storing while a worker embeds to that without embedding; `embedded`
+    is how many texts the worker embedded meanwhile.
     """
 
     rows: int
@@ -85,8 +85,8 @@ class Storing:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All that one store told. `degraded` counts the recalls, by size and leg, in which a leg was
-    missing: their whole is that of a smaller work.
+    """All measurements of one store. `degraded` counts the recalls, by size and leg, in which a leg
+    was missing: their time is that of less work.
     """
 
     results: tuple[Timing, ...]
@@ -111,7 +111,7 @@ class Measured:
 async def measure(
     rig: Rig, corpus: Corpus, sizes: Sequence[int], *, queries: int, progress: Progress
 ) -> Measured:
-    """Grow one store from size to size and put the same questions at each."""
+    """Grow one store from size to size and ask the same questions at each."""
     questions = {kind: corpus.queries(kind, queries, sizes[0]) for kind in KINDS}
     real = rig.dense.questions if rig.dense is not None else ()
     compared = ("lexical",) if rig.dense is None or real else ("lexical", "dense")
@@ -130,12 +130,12 @@ async def measure(
         if real:
             agreed += await measure_agreement(rig, size, REAL, real, ("dense",), progress)
         progress(f"{size:,} rows, storing", 0, 1)
-        told = await time_storing(rig, corpus, min(max(queries, MIN_CALLS), MAX_CALLS))
-        found = {kind: timing(size, "store", kind, took) for kind, took in told.took.items()}
+        stores = await time_storing(rig, corpus, min(max(queries, MIN_CALLS), MAX_CALLS))
+        found = {kind: timing(size, "store", kind, took) for kind, took in stores.took.items()}
         timings += found.values()
         if WITH in found:
             ratio = round(found[WITH].p95_ms / found[WITHOUT].p95_ms, 2)
-            storing.append(Storing(size, ratio, told.embedded))
+            storing.append(Storing(size, ratio, stores.embedded))
     return Measured(tuple(timings), tuple(filled), tuple(agreed), tuple(storing), dict(degraded))
 
 
@@ -147,7 +147,7 @@ async def _time_recalls(
     degraded: Counter[str],
     progress: Progress,
 ) -> list[Timing]:
-    """Each part alone, then the whole as a caller has it."""
+    """Time each part alone, then the whole recall as a caller sees it."""
     took: dict[str, list[float]] = {}
     for number, question in enumerate(questions, start=1):
         rounds: dict[str, list[float]] = {}
@@ -170,7 +170,7 @@ async def _time_recalls(
 
 
 def timing(rows: int, part: str, kind: str, took: Sequence[float]) -> Timing:
-    """The p95 lies between two values that were measured, however few there are."""
+    """Summarize durations; the p95 is always between two measured values, however few there are."""
     p95 = quantiles(took, n=20, method="inclusive")[-1] if len(took) > 1 else took[0]
     return Timing(rows, part, kind, round(median(took), 3), round(p95, 3))
 

@@ -1,4 +1,4 @@
-"""What `recollect bench speed` found, for people and as JSON, beside what it should be."""
+"""The report of `recollect bench speed`, for people and as JSON, with the limits it should meet."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from recollect_bench.speed.local import LocalSpeed
 from recollect_bench.speed.recall import REAL, ROUNDS, Measured
 from recollect_bench.speed.server import ServerCost
 
-# The whole may take so much longer than what it has to wait for, and so much longer in the largest
-# store than in the smallest; storing should not notice the worker, but two runs of the same
-# hundred calls differ by as much as this.
+# Limits for a whole recall relative to what it has to wait for, and in the largest store relative
+# to the smallest. Storing should not be slowed down by the worker, but two runs of the same hundred
+# calls differ by as much as MAX_STORING.
 OVERHEAD: Final = "fused / (embedding + slowest leg)"
 MAX_OVERHEAD: Final = 1.3
 MAX_GROWTH: Final = 4.0
-WANTED_GROWTH: Final = 2.0
+GROWTH_GOAL: Final = 2.0
 MAX_SECOND_STAGE: Final = 1.3
 MAX_STORING: Final = 1.2
 MAX_MISSED: Final = 0.02
@@ -30,7 +30,7 @@ MAX_MISSED: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The worst case of one ratio, and what it may be at the most."""
+    """The worst case of one ratio, and its limit."""
 
     name: str
     worst: float
@@ -57,7 +57,7 @@ class SpeedReport:
         bars = [
             _bar(f"{OVERHEAD}, p50", [row.ratio for row in overhead], MAX_OVERHEAD),
             _bar(f"{OVERHEAD}, p95", [row.p95_ratio for row in overhead], MAX_OVERHEAD),
-            _bar("growth of the whole's p95", whole, MAX_GROWTH, WANTED_GROWTH),
+            _bar("growth of the whole's p95", whole, MAX_GROWTH, GROWTH_GOAL),
         ]
         second = [row.ratio for row in measured.second_stage]
         if second:
@@ -126,8 +126,8 @@ def show(report: SpeedReport, out: Console) -> None:
             f"with its Postgres: {server.with_postgres_mb:.0f} MB, shared memory counted once"
         )
     for bar in report.bars:
-        wanted = f"at most {bar.bar:g}" + (f", better {bar.goal:g}" if bar.goal else "")
-        out.print(f"{'ok' if bar.holds else 'NO'}  {bar.name}: {bar.worst:.2f} ({wanted})")
+        limit = f"at most {bar.bar:g}" + (f", better {bar.goal:g}" if bar.goal else "")
+        out.print(f"{'ok' if bar.holds else 'NO'}  {bar.name}: {bar.worst:.2f} ({limit})")
 
 
 def _timings(report: SpeedReport) -> Table:

@@ -1,4 +1,4 @@
-"""The store that is measured, filled to a size, and its parts one by one."""
+"""The measured store: filled to a size, and timed part by part."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from recollect_bench.speed.vectors import (
     copy_tokens,
     copy_vectors,
     make_samples,
-    scattered,
+    scatter_vectors,
 )
 
 DEPTH: Final = RecallSettings().depth
 _BATCH: Final = 5_000
-# To Postgres a retired space is none: what is stored meanwhile leaves no work for a worker.
+# Memories stored while the space is retired cause no work for a worker.
 _SET_STATE: Final = "update spaces set state = %s where id = %s"
 _SIZE: Final = "select pg_database_size(current_database())"
 
@@ -43,7 +43,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What it took to bring the store to a size, and the database's size on disk."""
+    """The time it took to grow the store to a size, and the database's size on disk."""
 
     rows: int
     store_s: float
@@ -52,20 +52,20 @@ class Filling:
 
 
 class Documents:
-    """Counts the texts that a worker beside us begins, after they gave way to whoever waits."""
+    """Counts the texts that a worker begins, each after yielding to waiting callers."""
 
     def __init__(self, yield_to_callers: Yield = no_yield) -> None:
-        self._give_way = yield_to_callers
+        self._wait_for_callers = yield_to_callers
         self.begun = 0
 
     async def yield_to_callers(self) -> None:
-        await self._give_way()
+        await self._wait_for_callers()
         self.begun += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """What the dense leg needs, in parts that can be timed apart."""
+    """The parts of the dense leg, which can be timed separately."""
 
     vectors: PostgresVectors
     space: StoredSpace
@@ -75,7 +75,7 @@ class Dense:
     questions: Sequence[str]
 
     @classmethod
-    async def opened(
+    async def open(
         cls,
         vectors: PostgresVectors,
         embedders: Embedders,
@@ -83,17 +83,17 @@ class Dense:
         subjects: Subjects,
         progress: Progress,
     ) -> Dense:
-        """On a store that is still empty."""
+        """Open the space on a store that is still empty."""
         embedder = await embedders.embedder(name)
         samples = await make_samples(embedder, subjects.texts, progress)
         space = await vectors.open_space(name, embedder.space)
-        await vectors.claim(space, 1)  # finds nothing, and knows then that nothing was missed
+        await vectors.claim(space, 1)  # returns nothing, and records that no memory was missed
         return cls(vectors, space, embedders, embedder, samples, subjects.questions)
 
     async def nearest(
         self, vector: Sequence[float], scope: Scope = EVERYWHERE, depth: int = DEPTH
     ) -> list[Candidate]:
-        """The dense leg without its model."""
+        """Search like the dense leg, without its model."""
         survey = await self.vectors.survey(OWNER, scope)
         query = VectorQuery(
             self.space, vector, survey.use_index, depth, has_passages=survey.has_passages
@@ -103,8 +103,8 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    """One throw-away store and a connection of our own to it. Without `dense` only words are
-    measured. `fused` recalls without the second stage, where there is one.
+    """A temporary store and a separate connection to it. Without `dense` only words are measured.
+    `fused` recalls without the second stage, if there is one.
     """
 
     store: PostgresStore
@@ -115,7 +115,7 @@ class Rig:
     documents: Documents = field(default_factory=Documents)
 
     async def grow(self, corpus: Corpus, first: int, last: int, progress: Progress) -> Filling:
-        """Fill first and index afterwards: one by one, vectors go into a large index slowly."""
+        """Fill first and index afterwards: inserting vectors into a large index is slow."""
         started = perf_counter()
         if self.dense is not None:
             await self.dense.vectors.drop_indexes(self.dense.space)
@@ -124,7 +124,7 @@ class Rig:
                 end = min(start + _BATCH, last)
                 await self._add(corpus, start, end)
                 progress(f"storing {last:,} memories", end - first, last - first)
-        # Otherwise Postgres would do it at a moment of its own, and be measured with it.
+        # Otherwise autovacuum would run at some point during the measurement.
         progress(f"tidying up {last:,} memories", 0, 1)
         filled = ("memories", "embeddings", "token_vectors")
         for table in filled if self.dense is not None else filled[:1]:
@@ -151,7 +151,7 @@ class Rig:
         await self.store.add_many(memories)
         if self.dense is not None:
             samples = self.dense.samples
-            vectors = scattered(samples.vectors, memories, corpus.passages)
+            vectors = scatter_vectors(samples.vectors, memories, corpus.passages)
             await copy_vectors(self.connection, self.dense.space, memories, vectors)
             if samples.blocks:
                 await copy_tokens(
@@ -160,7 +160,7 @@ class Rig:
 
     @asynccontextmanager
     async def embedding_off(self) -> AsyncIterator[None]:
-        """While entered, storing is what it is where nothing is embedded."""
+        """Inside the block, store as if nothing were embedded."""
         if self.dense is None:
             yield
             return
@@ -171,7 +171,7 @@ class Rig:
             await self.connection.execute(_SET_STATE, ("active", self.dense.space.id))
 
     async def time_parts(self, question: str) -> dict[str, float]:
-        """Milliseconds of each part, one after the other."""
+        """Return the milliseconds of each part, one after the other."""
         took: dict[str, float] = {}
         answers: dict[LegName, list[Candidate]] = {}
         started = perf_counter()

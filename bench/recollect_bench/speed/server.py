@@ -1,7 +1,7 @@
-"""What a server costs: how long it takes to start, and how much memory it holds with its model.
+"""The cost of a server: how long it takes to start, and how much memory it uses with its model.
 
-Both are taken of a real `recollect serve` in a process of its own, which starts its own Postgres on
-the store that was just measured.
+Both are measured on a real `recollect serve` in a separate process, which starts its own Postgres
+on the store that was just measured.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from recollect_bench.speed.corpus import OWNER
 
 _MODULE: Final = (sys.executable, "-m", "recollect.main")
 _COMMAND: Final = (*_MODULE, "serve", "--json")
-_PATIENCE: Final = 120.0
-_LOOKS_AGAIN: Final = 0.05
+_TIMEOUT_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCost:
     """`start_up_s`: from the start of the process to its first healthy answer. `model_ready_s`: to
-    the first recall that the dense leg answered too. After a few such recalls, `resident_mb` is
-    what the server's own process holds, and `with_postgres_mb` what it and its Postgres hold
-    together, with shared memory counted once (None where the system cannot tell).
+    the first recall that the dense leg answered, too. After a few such recalls, `resident_mb` is
+    the memory of the server's own process, and `with_postgres_mb` that of the server and its
+    Postgres, with shared memory counted once (None where the system does not report it).
     """
 
     embedder: str
@@ -50,20 +50,22 @@ class ServerCost:
 def measure_server(
     home: Path, yours: Settings, embedder: str, questions: Sequence[str]
 ) -> ServerCost:
-    """`home` holds a filled store whose Postgres is stopped; models come from `yours`."""
+    """Measure a server on `home`, a filled store whose Postgres is stopped, with the models of
+    `yours`.
+    """
     variables = variables_of(home, yours, embedder)
     started = time.perf_counter()
     with run_server(home, variables) as (process, ready):
         headers = {"Authorization": f"Bearer {ready['key']}"}
         base = f"{ready['url']}/api/v1/"
         with httpx.Client(
-            base_url=base, headers=headers, timeout=_PATIENCE, trust_env=False
+            base_url=base, headers=headers, timeout=_TIMEOUT_SECONDS, trust_env=False
         ) as client:
             client.get("health/ready").raise_for_status()
             healthy = time.perf_counter() - started
             with_model = None
             if embedder != NO_EMBEDDER:
-                _until_dense_answers(client, questions[0])
+                _wait_until_dense_answers(client, questions[0])
                 with_model = round(time.perf_counter() - started, 2)
             for question in questions:
                 client.post("recall", json={"query": question}).raise_for_status()
@@ -77,7 +79,7 @@ def measure_server(
 
 
 def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
-    """The environment of a server on this home alone, with the models of `yours`."""
+    """Return the environment of a server that uses only this home, with the models of `yours`."""
     return {
         "RECOLLECT_HOME": str(home),
         "RECOLLECT_MODELS": str(yours.models_folder),
@@ -86,7 +88,7 @@ def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
         "RECOLLECT_WORKER": "inside",
         "RECOLLECT_HOST": "127.0.0.1",
         "RECOLLECT_PORT": "0",
-        # An empty variable is an unset one.
+        # An empty variable counts as unset.
         "RECOLLECT_DATABASE_URL": "",
         "RECOLLECT_API_URL": "",
         "RECOLLECT_RERANKER": "",
@@ -94,24 +96,24 @@ def variables_of(home: Path, yours: Settings, embedder: str) -> dict[str, str]:
 
 
 def new_key(variables: Mapping[str, str], owner: str) -> str:
-    """A key for another owner of a server that runs with these variables."""
-    made = subprocess.run(  # noqa: S603  # our own command
+    """Create a key for another owner on a server that runs with these variables."""
+    done = subprocess.run(  # noqa: S603  # our own command
         (*_MODULE, "keys", "create", "--owner", owner, "--json"),
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=True,
     )
-    return str(json.loads(made.stdout)["key"])
+    return str(json.loads(done.stdout)["key"])
 
 
 def wait_for_dense(url: str, key: str) -> None:
     """Wait until the model is ready."""
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(
-        base_url=f"{url}/api/v1/", headers=headers, timeout=_PATIENCE, trust_env=False
+        base_url=f"{url}/api/v1/", headers=headers, timeout=_TIMEOUT_SECONDS, trust_env=False
     ) as client:
-        _until_dense_answers(client, "anything")
+        _wait_until_dense_answers(client, "anything")
 
 
 @contextmanager
@@ -128,24 +130,24 @@ def run_server(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            start_new_session=True,  # Ctrl-C is for us, and we stop it
+            start_new_session=True,  # Ctrl-C must reach only us; we stop the server
         ) as process,
     ):
         try:
-            told = process.stdout.readline() if process.stdout else ""
-            if not told:
+            ready = process.stdout.readline() if process.stdout else ""
+            if not ready:
                 raise RecollectError(
                     f"the measured server exited: {log.read_text()[-500:].strip()}",
                     remedy="Run `recollect serve` and `recollect doctor` to find out why.",
                 )
-            yield process, json.loads(told)
+            yield process, json.loads(ready)
         finally:
             process.terminate()
             process.wait()
 
 
-def _until_dense_answers(client: httpx.Client, question: str) -> None:
-    limit = time.monotonic() + _PATIENCE
+def _wait_until_dense_answers(client: httpx.Client, question: str) -> None:
+    limit = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         asked = {"query": question, "explain": True}
         answer = client.post("recall", json=asked).raise_for_status().json()
@@ -157,11 +159,11 @@ def _until_dense_answers(client: httpx.Client, question: str) -> None:
                 f"the dense leg of the measured server did not answer: {dense}",
                 remedy="Run `recollect doctor`, or measure with --no-dense.",
             )
-        time.sleep(_LOOKS_AGAIN)
+        time.sleep(_POLL_SECONDS)
 
 
 def resident_mb(pid: int) -> float:
-    """As Linux tells it itself; elsewhere `ps` does. 0 for a process that has ended."""
+    """Return a process's resident memory, from /proc or `ps`; 0 if it has ended."""
     if Path("/proc/self/status").exists():
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -175,7 +177,7 @@ def resident_mb(pid: int) -> float:
 
 
 def postgres_pids(home: Path) -> list[int]:
-    """The embedded Postgres of this home and the processes that it has started."""
+    """Return the pids of this home's embedded Postgres and its child processes."""
     postmaster = find_postmaster(EmbeddedPostgres(home).folder / "data")
     if postmaster is None or not Path("/proc/self/stat").exists():
         return []
@@ -185,19 +187,21 @@ def postgres_pids(home: Path) -> list[int]:
 
 def _parent(pid: int) -> int | None:
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:  # it has ended
         return None
-    return int(told.rpartition(")")[2].split()[1])
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def proportional_mb(pids: Sequence[int]) -> float | None:
-    """What processes hold together: of what several share, each is counted its part."""
+    """Return the memory of several processes together, with shared memory counted once."""
     kilobytes = 0
     for pid in pids:
         try:
-            told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         except OSError:  # not Linux, not ours to read, or it has ended
             return None
-        kilobytes += int(next(line for line in told.splitlines() if line[:4] == "Pss:").split()[1])
+        kilobytes += int(
+            next(line for line in rollup.splitlines() if line[:4] == "Pss:").split()[1]
+        )
     return round(kilobytes / 1024, 1)

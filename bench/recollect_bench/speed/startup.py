@@ -1,9 +1,9 @@
-"""What a command costs before it does anything: whole processes, mostly imports.
+"""The startup cost of commands: whole processes, mostly imports.
 
 Each command is run from outside, as a person or a script runs it. CPU time is what the system
 accounts to the ended process, so a busy machine lengthens the wall time but hardly the CPU time.
-Bytecode is kept in a folder of its own and made by a first, untimed run: an installed package has
-it, and without it every run would compile what it imports.
+Bytecode is stored in a separate folder and compiled by a first, untimed run: an installed package
+has it, and without it every run would compile what it imports.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class StartupResult:
-    """One command on one store; `modules` is how many it imports."""
+    """One command on one store; `modules` is the number of imported modules."""
 
     store: str
     command: str
@@ -62,14 +62,18 @@ def measure(
     progress: Progress,
     command: Sequence[str] = RECOLLECT,
 ) -> list[StartupResult]:
-    """Every command, `runs` times; `settings` are its environment variables."""
-    variables = {**_kept(), **settings, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-    # Something to recall and to list.
+    """Run every command `runs` times; `settings` are its environment variables."""
+    variables = {
+        **_inherit_environment(),
+        **settings,
+        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+    }
+    # Store something to recall and to list.
     _run((*command, *COMMANDS["remember"]), variables)
     results: list[StartupResult] = []
     for name, arguments in COMMANDS.items():
         modules = _count_modules(arguments, variables)
-        _run((*command, *arguments), variables)  # makes the bytecode
+        _run((*command, *arguments), variables)  # compiles the bytecode
         times: list[tuple[float, float]] = []
         for number in range(runs):
             times.append(_run((*command, *arguments), variables))
@@ -85,8 +89,8 @@ def as_document(results: Sequence[StartupResult]) -> dict[str, object]:
     return {"results": [asdict(result) for result in results]}
 
 
-def _kept() -> dict[str, str]:
-    """The environment without settings of ours, and without what forbids bytecode."""
+def _inherit_environment() -> dict[str, str]:
+    """Return the environment without Recollect's settings, and with bytecode allowed."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -95,7 +99,7 @@ def _kept() -> dict[str, str]:
 
 
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> tuple[float, float]:
-    """CPU and wall time of one process, in milliseconds."""
+    """Run one process; return its CPU and wall time in milliseconds."""
     started = perf_counter()
     with subprocess.Popen(  # noqa: S603  # our own command
         command,

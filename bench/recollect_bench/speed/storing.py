@@ -1,8 +1,8 @@
-"""Whether storing is as quick while a worker embeds as where nothing is embedded.
+"""Whether storing is as fast while a worker embeds as without embedding.
 
-The two take turns, so that a machine that slows down slows both. The worker gets a backlog first: a
-few memories stored quickly it would let pass before it begins. It gives way to whoever stores
-(docs/adr/0030), so calls are timed until it has embedded some texts between them.
+The two are measured in turns, so that a slowdown of the machine affects both. The worker gets a
+backlog first: it would wait for a quick burst of writes to pass before it begins. It yields to
+callers that store (docs/adr/0030), so calls are timed until it has embedded some texts in between.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from recollect_bench.speed.rig import Dense, Documents, Rig
 WITHOUT: Final = "without embedding"
 WITH: Final = "with embedding"
 _ROUNDS: Final = 3
-# Times what is timed at the least.
+# The backlog, as a multiple of the timed calls.
 _BACKLOG: Final = 2
-# So many texts are embedded among the calls that are timed, unless that takes too many calls.
+# Texts that must be embedded during the timed calls, unless that takes too many calls.
 _MIN_TEXTS: Final = 5
 _MAX_TIMES: Final = 100
-# Memories that the corpus gives to no size.
+# The number of the first memory that the corpus uses for no size.
 _FIRST: Final = 10_000_000
 
 _ERASE: Final = "delete from memories where id = any(%s)"
@@ -51,14 +51,14 @@ class Stored:
 
 
 async def time_storing(rig: Rig, corpus: Corpus, calls: int) -> Stored:
-    """What is stored is erased again, so that sizes stay true."""
+    """Time storing; what is stored is erased again, so that the store keeps its size."""
     stored, spare = Stored(), corpus.memories(_FIRST, 2 * _FIRST)
     for _ in range(_ROUNDS):
         times = calls
         if rig.dense is not None:
             backlog = list(islice(spare, _BACKLOG * calls))
             await rig.store.add_many(backlog)
-            async with _worker_at_work(rig.dense):
+            async with _run_worker(rig.dense):
                 before = rig.documents.begun
                 took = await _store(rig, spare, calls, rig.documents)
                 stored.embedded += rig.documents.begun - before
@@ -71,22 +71,22 @@ async def time_storing(rig: Rig, corpus: Corpus, calls: int) -> Stored:
 
 
 async def _store(
-    rig: Rig, spare: Iterator[Memory], calls: int, beside: Documents | None = None
+    rig: Rig, spare: Iterator[Memory], calls: int, embedded: Documents | None = None
 ) -> list[float]:
-    """So many calls, and more until some `beside` them were embedded."""
+    """Time `calls` calls, and more until enough texts were `embedded` meanwhile."""
     took: list[float] = []
-    kept: list[UUID] = []
-    enough = 0 if beside is None else beside.begun + _MIN_TEXTS
+    ids: list[UUID] = []
+    enough = 0 if embedded is None else embedded.begun + _MIN_TEXTS
     while len(took) < calls or (
-        beside is not None and beside.begun < enough and len(took) < _MAX_TIMES * calls
+        embedded is not None and embedded.begun < enough and len(took) < _MAX_TIMES * calls
     ):
         memory = next(spare)
         draft = Draft(memory.content, id=uuid7(memory.created_at, os.urandom(10)))
         started = perf_counter()
         stored = await rig.recollect.remember(draft)
         took.append(measure_ms(started))
-        kept.append(stored.id)
-    await _erase(rig, kept)
+        ids.append(stored.id)
+    await _erase(rig, ids)
     return took
 
 
@@ -96,8 +96,8 @@ async def _erase(rig: Rig, ids: Sequence[UUID]) -> None:
 
 
 @asynccontextmanager
-async def _worker_at_work(dense: Dense) -> AsyncIterator[None]:
-    """A worker beside us, as inside a server, which has begun with its backlog."""
+async def _run_worker(dense: Dense) -> AsyncIterator[None]:
+    """Run a worker in this process, as in a server; enter once it has begun with its backlog."""
     begun = asyncio.Event()
     context = EmbeddingContext(dense.vectors, dense.embedders, dense.space.embedder)
     working = asyncio.create_task(Worker(EmbeddingStep(context, lambda _: begun.set())).run())

@@ -1,5 +1,5 @@
-"""What working offline costs and brings: writes accepted without a server and the time to catch
-up, each against writing straight to the server.
+"""Measure working offline: the rate of offline writes and the time to catch up, each compared with
+writing directly to the server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """Seconds and requests; the ratios are against writing straight to the server."""
+    """Seconds and requests; the ratios are relative to writing directly to the server."""
 
     writes: int
     straight_writes: int
@@ -52,7 +52,7 @@ class SyncReport:
         }
 
 
-class _Counted:
+class _CountingServer:
     """A server whose requests are counted."""
 
     def __init__(self, inner: SyncServer) -> None:
@@ -77,7 +77,7 @@ class _Counted:
 async def measure(
     url: str, key: str, folder: Path, writes: int, straight: int, progress: Progress
 ) -> SyncReport:
-    """Write straight, then offline, then catch up, then pull all of it into a second store."""
+    """Write directly, then offline, then catch up, then pull everything into a second store."""
     async with RemoteService(url, key) as remote:
         started = perf_counter()
         for number in range(straight):
@@ -90,10 +90,10 @@ async def measure(
             await one.service.remember(_draft(number))
             progress("offline", number + 1, writes)
         offline_seconds = perf_counter() - started
-        push_seconds, push_requests = await _synced(one, "catching up", writes, progress)
+        push_seconds, push_requests = await _time_sync(one, "catching up", writes, progress)
     async with open_cached(_settings(folder / "two", url, key)) as two:
         total = writes + straight
-        pull_seconds, pull_requests = await _synced(two, "first sync elsewhere", total, progress)
+        pull_seconds, pull_requests = await _time_sync(two, "first sync elsewhere", total, progress)
     return SyncReport(
         writes,
         straight,
@@ -106,17 +106,19 @@ async def measure(
     )
 
 
-async def _synced(cached: Cached, what: str, total: int, progress: Progress) -> tuple[float, int]:
-    counted = _Counted(cached.server)
+async def _time_sync(
+    cached: Cached, what: str, total: int, progress: Progress
+) -> tuple[float, int]:
+    counted = _CountingServer(cached.server)
     done = 0
 
-    def tell(_direction: str, number: int, _left: int | None) -> None:
+    def report(_direction: str, number: int, _left: int | None) -> None:
         nonlocal done
         done = min(done + number, total)
         progress(what, done, total)
 
     started = perf_counter()
-    await sync(cached.sync, counted, cached.clock, tell)
+    await sync(cached.sync, counted, cached.clock, report)
     return perf_counter() - started, counted.requests
 
 

@@ -1,11 +1,11 @@
 """Vectors for a corpus of any size, without embedding every memory.
 
-A local model embeds some hundred memories a second, so 300,000 would take the better part of an
-hour and measure nothing that matters here. The vectors of some texts are made by the model; those
-of the memories lie between two of them and aside, as texts that share a subject do. Queries are
-embedded for real. What texts they are matters: made-up words have nothing to say, their vectors lie
-close together, and who is nearest there is harder to find than among real texts (docs/adr/0009).
-They are copied into the table as they are: the way through the queue writes each row three times.
+A local model embeds about a hundred memories per second, so 300,000 would take most of an hour and
+measure nothing that matters here. Only some texts are embedded by the model; each memory's vector
+is a point between two of those plus an offset, as for texts that share a subject. Queries are
+embedded for real. The kind of texts matters: pseudo-words have no meaning, their vectors are close
+together, and nearest neighbours are harder to find there than among real texts (docs/adr/0009).
+Vectors are copied straight into the table: the queue would write each row three times.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MADE_UP_TEXTS: Final = 1_000
 _REAL_TEXTS: Final = 14_000
 _QUESTIONS: Final = 100
 _BATCH: Final = 500
-# The share of a vector that is its own.
-_OWN: Final = 0.5
+# The length of a memory's own random offset.
+_OFFSET: Final = 0.5
 
 _COPY: Final = """
 copy embeddings (owner, space_id, memory_id, passage, start_char, end_char, content_hash, vector)
@@ -54,8 +54,8 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """What the memories are about as far as vectors tell, and questions about it, if there are
-    any of their own.
+    """The texts that the memories' vectors are derived from, and real questions about them, if
+    there are any.
     """
 
     texts: Sequence[str]
@@ -68,7 +68,7 @@ class Subjects:
 
     @classmethod
     def of_sets(cls, sets: Sequence[EvaluationSet], seed: int) -> Subjects:
-        """Real texts and the questions that people put about them."""
+        """Sample real texts, and the questions that people asked about them."""
         texts = sorted({document.content for data in sets for document in data.documents})
         questions = sorted({question.text for data in sets for question in data.questions})
         random = Random(seed)
@@ -80,15 +80,15 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What a model made of some texts: the vectors that those of the memories lie between, and the
-    texts' tokens as a worker stores them. A model without a codec has none.
+    """Some texts as embedded by a model: vectors to interpolate between, and the texts' tokens as a
+    worker stores them. A model without a codec has no tokens.
     """
 
     vectors: Matrix
     blocks: Sequence[bytes] = ()
 
     def block_of(self, memory: Memory, passage: int = 0) -> bytes:
-        """The tokens of one of the texts, for the same passage always the same."""
+        """Return the tokens of one of the texts, always the same for the same passage."""
         return self.blocks[(memory.id.int + passage) % len(self.blocks)]
 
 
@@ -101,11 +101,11 @@ async def make_samples(
     for start in range(0, len(texts), _BATCH):
         some = texts[start : start + _BATCH]
         if codec is not None and isinstance(embedder, TokenEmbedder):
-            made = await embedder.embed_documents_with_tokens(some)
-            vectors += [each.vector for each in made]
+            embedded = await embedder.embed_documents_with_tokens(some)
+            vectors += [each.vector for each in embedded]
             blocks += [
                 codec.encode(text, each.tokens)
-                for text, each in zip(some, made, strict=True)
+                for text, each in zip(some, embedded, strict=True)
                 if each.tokens is not None
             ]
         else:
@@ -114,16 +114,16 @@ async def make_samples(
     return Samples(np.asarray(vectors, dtype=np.float32), blocks)
 
 
-def scattered(among: Matrix, memories: Sequence[Memory], passages: int = 1) -> Matrix:
-    """Vectors for the passages of each memory, one memory after the other: the same ones in every
-    run, because they follow from the memory.
+def scatter_vectors(among: Matrix, memories: Sequence[Memory], passages: int = 1) -> Matrix:
+    """Return vectors for the passages of each memory, memory by memory. They follow from the
+    memory's id, so they are the same in every run.
     """
-    made = [_passages(among, memory.id.int, passages) for memory in memories]
-    return _of_length_one(np.concatenate(made))
+    vectors = [_draw_passages(among, memory.id.int, passages) for memory in memories]
+    return _normalize(np.concatenate(vectors))
 
 
 def spans(text: str, passages: int) -> list[Span | None]:
-    """The passages of a text, all of a length; a short text is not cut."""
+    """Cut a text into passages of equal length; a short text is not cut."""
     if passages == 1:
         return [None]
     ends = [len(text) * number // passages for number in range(passages + 1)]
@@ -136,8 +136,8 @@ async def copy_vectors(
     memories: Sequence[Memory],
     vectors: Matrix,
 ) -> None:
-    """Put vectors in as a worker would leave them, as many for each memory; the memories must have
-    no row in this space.
+    """Copy vectors as a worker would store them, the same number for each memory. The memories must
+    have no row in this space.
     """
     connection.adapters.register_dumper(np.ndarray, _Halfvec)
     each = len(vectors) // len(memories)
@@ -158,7 +158,7 @@ async def copy_tokens(
     samples: Samples,
     passages: int,
 ) -> None:
-    """Tokens for memories that have their vectors."""
+    """Copy tokens for memories that have vectors."""
     async with connection.cursor() as cursor, cursor.copy(_COPY_TOKENS) as copy:
         for memory in memories:
             for number in range(passages):
@@ -175,22 +175,22 @@ class _Halfvec(Dumper):
         return struct.pack(">hh", len(obj), 0) + obj.astype(">f2").tobytes()
 
 
-def _passages(among: Matrix, seed: int, count: int) -> Matrix:
-    """The vectors of one memory's passages, each with its share of the first."""
-    vectors = np.stack([_between(among, seed + number) for number in range(count)])
+def _draw_passages(among: Matrix, seed: int, count: int) -> Matrix:
+    """Draw the vectors of one memory's passages, each with a share of the first."""
+    vectors = np.stack([_draw_vector(among, seed + number) for number in range(count)])
     vectors[1:] = (1 - FIRST_SHARE) * vectors[1:] + FIRST_SHARE * vectors[0]
     return vectors
 
 
-def _between(among: Matrix, seed: int) -> Matrix:
+def _draw_vector(among: Matrix, seed: int) -> Matrix:
     random = np.random.default_rng(seed)
     first, second = among[random.integers(0, len(among), 2)]
     share = np.float32(random.uniform(0, 0.5))
-    aside = _of_length_one(random.standard_normal((1, among.shape[1]), dtype=np.float32))[0]
-    between: Matrix = (1 - share) * first + share * second + np.float32(_OWN) * aside
-    return between
+    offset = _normalize(random.standard_normal((1, among.shape[1]), dtype=np.float32))[0]
+    vector: Matrix = (1 - share) * first + share * second + np.float32(_OFFSET) * offset
+    return vector
 
 
-def _of_length_one(vectors: Matrix) -> Matrix:
+def _normalize(vectors: Matrix) -> Matrix:
     lengths: Matrix = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / lengths

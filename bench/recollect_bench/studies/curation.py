@@ -1,10 +1,9 @@
-"""What the curator finds in a set, and what accepting its proposals does to recall.
+"""What the curator proposes for a set, and what accepting its proposals does to recall.
 
-Every document is stored, then examined in the order of their times as the curator examines a new
-memory. Figures: the share of the set's pairs that are proposed, the proposals per 1,000 memories,
-and for questions about a fact that changed, how often the newer document ranks above the older one,
-before and after every proposed `supersedes` is accepted. A document that another one stands for
-counts as found.
+All documents are stored, then examined in order of time like new memories. Figures: the share of
+the set's pairs that are proposed, the proposals per 1,000 memories, and for questions about a fact
+that changed, how often the newer document ranks above the older one, before and after every
+proposed `supersedes` is accepted. A document that is represented by another hit counts as found.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from recollect_bench.scores.metrics import score
 from recollect_bench.scores.significance import Interval, interval
 
 DEPTH: Final = 20
-_DEADLINES: Final = 30.0
+_DEADLINE_SCALE: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What a recall brought for the set's own questions."""
+    """The quality of recall on the set's own questions."""
 
     recall_at_10: float
     ndcg_at_10: float
@@ -43,9 +42,9 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class CurationReport:
-    """The figures of one set. Newer-first is over the questions that had both documents among the
-    first twenty before; None where the set has no such questions. `asked`: calls to a language
-    model; `dropped`: those whose answer could not be used.
+    """The figures of one set. `newer_first` covers the questions that had both documents among the
+    first twenty before; it is None if the set has no such questions. `asked` counts the calls to a
+    language model, `dropped` those whose answer could not be used.
     """
 
     name: str
@@ -68,7 +67,7 @@ class CurationReport:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The documents that were shown, best first, and with those that they stand for."""
+    """The documents that were shown, best first, and the same with those they stand for."""
 
     shown: tuple[str, ...]
     found: tuple[str, ...]
@@ -80,11 +79,11 @@ Answers = Mapping[str, _Answer]
 async def curate(
     stage: Stage, seed: int, progress: Progress, model: AskedModel | None = None
 ) -> tuple[CurationReport, list[ProposedPair]]:
-    """Measure one stored set, whose proposals are all accepted: those of the rules, and of a model
-    about doubtful pairs. No recall is cut short, and none uses the rules itself: the difference is
-    that of the acceptances.
+    """Measure one stored set and accept all proposals: those of the rules, and of a model about
+    doubtful pairs. Recalls have generous deadlines and do not apply the rules themselves, so that
+    the difference is due to the acceptances alone.
     """
-    settings = replace(RecallSettings().scaled(_DEADLINES), newer_first="off")
+    settings = replace(RecallSettings().scaled(_DEADLINE_SCALE), newer_first="off")
     stage = replace(stage, context=replace(stage.context, default_settings=settings))
     data, names = stage.data, stage.documents
     before = await _ask(stage, progress)
@@ -110,10 +109,10 @@ async def curate(
         round(1000 * len(proposals) / len(data.documents), 1),
         0 if calls is None else calls.asked,
         0 if calls is None else calls.dropped,
-        _newer_first(updates, before, seed),
-        _newer_first(updates, after, seed),
-        _quality(data, before),
-        _quality(data, after),
+        _measure_newer_first(updates, before, seed),
+        _measure_newer_first(updates, after, seed),
+        _measure_quality(data, before),
+        _measure_quality(data, after),
     )
     return report, proposals
 
@@ -135,7 +134,7 @@ async def _ask(stage: Stage, progress: Progress) -> Answers:
 async def _propose(
     stage: Stage, progress: Progress, calls: CountedModel | None
 ) -> list[ProposedPair]:
-    """As the curator would have, had it examined every memory when it was stored."""
+    """Propose like a curator that examined every memory when it was stored."""
     found: list[ProposedPair] = []
     stored = await stage.context.store.get_many(OWNER, stage.documents.keys())
     memories = sorted(stored.values(), key=lambda memory: (memory.created_at, memory.id))
@@ -146,7 +145,7 @@ async def _propose(
 
 
 def find_updates(data: EvaluationSet, answers: Answers) -> dict[str, Pair]:
-    """The questions that a newer document answers and that found both of a pair."""
+    """Find the questions that a newer document answers and that found both documents of a pair."""
     return {
         question: pair
         for question, labels in data.gold.items()
@@ -155,7 +154,9 @@ def find_updates(data: EvaluationSet, answers: Answers) -> dict[str, Pair]:
     }
 
 
-def _newer_first(updates: Mapping[str, Pair], answers: Answers, seed: int) -> Interval | None:
+def _measure_newer_first(
+    updates: Mapping[str, Pair], answers: Answers, seed: int
+) -> Interval | None:
     if not updates:
         return None
     return interval([_is_newer_first(answers[id].shown, *updates[id]) for id in updates], seed)
@@ -166,7 +167,7 @@ def _is_newer_first(shown: Sequence[str], newer: str, older: str) -> float:
     return float(newer in places and places[newer] < places.get(older, len(shown)))
 
 
-def _quality(data: EvaluationSet, answers: Answers) -> Quality:
+def _measure_quality(data: EvaluationSet, answers: Answers) -> Quality:
     values = score(data.gold, {id: answer.found for id, answer in answers.items()})
     return Quality(*(round(fmean(values[metric].values()), 4) for metric in ("R@10", "nDCG@10")))
 

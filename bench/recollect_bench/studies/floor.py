@@ -1,9 +1,9 @@
-"""What a relevance floor lets through and what it costs: answerable and unanswerable prompts.
+"""What a relevance floor lets through, on answerable and unanswerable prompts.
 
-Answerable are a set's own questions on its own store: how many of them get a memory that answers
-them? Unanswerable are the prompts of the set that nothing answers, the questions of sets about
-something else, and prompts that developers type all day: to how many of them does anything get
-through? Each is asked as a hook asks, once of a local store and once of a server's, whose dense leg
+Answerable prompts are a set's own questions on its own store: how many of them get a memory that
+answers them? Unanswerable ones are the set's prompts without an answer, the questions of sets about
+other subjects, and prompts that developers type all day: how many of them get any memory at all?
+Each is asked the way a hook asks, once on a local store and once on a server's, whose dense leg
 finds memories by meaning.
 """
 
@@ -24,8 +24,8 @@ from recollect_bench.data.datasets import EvaluationSet, Question
 from recollect_bench.runs.stage import OWNER, Progress, Stage
 
 QUESTIONS: Final = 300
-STRANGERS: Final = 30
-# Sets whose texts are about the same things: their questions are no strangers to each other.
+QUESTIONS_PER_OTHER_SET: Final = 30
+# Sets about the same subjects: their questions may be answerable on each other's stores.
 _FAMILIES: Final[Mapping[str, str]] = {
     "hotpot_train100": "wiki",
     "2wiki_train500": "wiki",
@@ -94,8 +94,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class FloorRow:
-    """One floor: the share of answerable prompts that are `helped`, over all and by stratum; and
-    of unanswerable ones that are `disturbed`: the set's own, other sets' and everyday prompts.
+    """One floor: the share of answerable prompts that get an answer (`helped`), over all and by
+    stratum, and of unanswerable ones that get any memory: the set's own, other sets' (`strange`)
+    and everyday prompts.
     """
 
     floor: float
@@ -138,8 +139,8 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
 def build_prompts(
     here: EvaluationSet, sets: Sequence[EvaluationSet], seed: int
 ) -> Iterator[tuple[str, Question]]:
-    """What is asked of one store: its own questions, what it has no answer to, strangers' questions
-    in one of its scopes, and everyday prompts in each of them.
+    """Yield the prompts for one store: its own questions, its unanswerable ones, other sets'
+    questions in one of its scopes, and everyday prompts in each of its scopes.
     """
     chooser = random.Random(seed)
     own = chooser.sample(here.questions, min(QUESTIONS, len(here.questions)))
@@ -148,7 +149,9 @@ def build_prompts(
     scopes = list(dict.fromkeys(question.scope for question in here.questions))
     for other in sets:
         if _family(other.name) != _family(here.name):
-            some = chooser.sample(other.questions, min(STRANGERS, len(other.questions)))
+            some = chooser.sample(
+                other.questions, min(QUESTIONS_PER_OTHER_SET, len(other.questions))
+            )
             yield from (
                 ("strange", replace(question, scope=chooser.choice(scopes))) for question in some
             )
@@ -172,13 +175,13 @@ async def ask(
         marks = mark_hits(question.text, found.hits)
         by_words = [mark.words for mark in marks]
         by_meaning = [inf if mark.words >= FLOOR else mark.meaning for mark in marks]
-        words.append(_asked(stage, kind, question, found.hits, by_words))
-        meaning.append(_asked(stage, kind, question, found.hits, by_meaning))
+        words.append(_to_asked(stage, kind, question, found.hits, by_words))
+        meaning.append(_to_asked(stage, kind, question, found.hits, by_meaning))
         progress(f"{stage.data.name}: asking", number, len(asked))
     return words, meaning
 
 
-def _asked(
+def _to_asked(
     stage: Stage, kind: str, question: Question, hits: Sequence[Hit], marks: Sequence[float]
 ) -> Asked:
     gold = stage.data.gold.get(question.id, {}) if kind == "answerable" else {}
@@ -193,8 +196,8 @@ def _asked(
     )
 
 
-def _percent(of: Iterator[bool]) -> float:
-    known = list(of)
+def _percent(outcomes: Iterator[bool]) -> float:
+    known = list(outcomes)
     return round(100 * sum(known) / len(known), 1) if known else 0.0
 
 

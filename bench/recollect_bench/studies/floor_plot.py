@@ -10,14 +10,14 @@ from recollect.core.recall.relevance import FLOOR, MEANING_FLOOR
 from recollect_bench.reports.plots import make_panels, save_figure
 from recollect_bench.studies.floor import FloorRow
 
-# Red is for prompts that are disturbed.
+# Red is reserved for disturbed prompts.
 _COLORS: Final = [
     f"tab:{name}" for name in ("blue", "orange", "green", "purple", "pink", "olive", "cyan")
 ]
 
 
 def floor_plot(tables: Mapping[str, Sequence[FloorRow]], file: Path) -> None:
-    """A panel for each store, in it how many prompts are helped and disturbed at each floor."""
+    """Draw a panel for each store: how many prompts are helped and disturbed at each floor."""
     figure, drawn = make_panels(list(tables))
     for title, axes in drawn.items():
         rows = tables[title]

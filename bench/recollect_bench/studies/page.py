@@ -21,8 +21,8 @@ from recollect_bench.studies.studies import Study
 PAGE: Final = "benchmark.md"
 FOLDER: Final = "benchmark"
 
-_MAIN: Final = 3
-"""How many studies, from the first on, have their figures on the main page."""
+_MAIN_STUDIES: Final = 3
+"""How many of the first studies have their figures on the main page."""
 
 Studied = Sequence[tuple[Study, Report]]
 
@@ -84,7 +84,7 @@ def write_figures(study: Study, report: Report, out: Path) -> None:
 
 
 def write_study_page(studies: Sequence[Study], out: Path) -> int:
-    """Write the page, and a page for each study that has figures; return how many there are."""
+    """Write the page, and one for each study that has figures; return the number of studies."""
     files = [(study, out / FOLDER / f"{study.slug}.json") for study in studies]
     studied = [
         (study, from_json(file.read_text(encoding="utf-8")))
@@ -111,7 +111,7 @@ def write_study_page(studies: Sequence[Study], out: Path) -> int:
 
 def render_page(studied: Studied, origin: Mapping[str, Any]) -> str:
     parts = [_INTRODUCTION, "## Answers\n", _answers(studied), "## Figures\n", f"{EXPLAINED}\n"]
-    for study, report in studied[:_MAIN]:
+    for study, report in studied[:_MAIN_STUDIES]:
         parts += [f"[{study.title}]({FOLDER}/{study.slug}.md):\n"]
         parts += [f"{metric}\n\n{quality_table(report, metric)}\n" for metric in study.metrics[:2]]
     parts += [_LIMITS, "## Where the figures come from\n", _LAST, f"{provenance_table(origin)}\n"]
@@ -119,7 +119,7 @@ def render_page(studied: Studied, origin: Mapping[str, Any]) -> str:
 
 
 def render_study(study: Study, report: Report) -> str:
-    """All tables of one study."""
+    """Render all tables of one study."""
     return "\n".join([*_section(study, report), _RULE])
 
 
@@ -140,7 +140,7 @@ def _section(study: Study, report: Report) -> Iterator[str]:
         if not any(row.stratum == stratum for row in report.results):
             continue
         for metric in study.metrics:
-            yield f"{metric}{_of(stratum)}:\n"
+            yield f"{metric}{_describe_stratum(stratum)}:\n"
             yield f"{quality_table(report, metric, stratum)}\n"
             if len(report.configs) > 1:
                 yield f"Difference from {report.against}:\n"
@@ -162,7 +162,7 @@ def _plot(study: Study, report: Report, file: Path) -> None:
             strata_plot(report, metric, file)
 
 
-def _of(stratum: str) -> str:
+def _describe_stratum(stratum: str) -> str:
     if stratum == OVERALL:
         return ", all questions"
     by_rule = " by rule" if stratum.startswith(RULE) else ""

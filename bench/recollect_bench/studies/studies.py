@@ -39,7 +39,7 @@ class Study:
     limits: tuple[str, ...] = ()
     stores_of: tuple[int, ...] = ()
 
-    def parsed(self) -> list[Config]:
+    def parse_configs(self) -> list[Config]:
         return parse_configs(self.configs)
 
 
@@ -275,13 +275,13 @@ def select_studies(studies: Sequence[Study], only: str | None) -> list[Study]:
     """Select studies by a comma-separated list of slugs, in their own order. None selects all."""
     if only is None:
         return list(studies)
-    wanted = [slug.strip() for slug in only.split(",")]
+    selected = [slug.strip() for slug in only.split(",")]
     known = [study.slug for study in studies]
-    unknown = [slug for slug in wanted if slug not in known]
+    unknown = [slug for slug in selected if slug not in known]
     if unknown:
         raise InvalidInput(
             f"there is no study named {unknown[0][:60]!r}",
             field="--only",
             remedy=f"Choose from {', '.join(known)}.",
         )
-    return [study for study in studies if study.slug in wanted]
+    return [study for study in studies if study.slug in selected]

@@ -1,11 +1,11 @@
 """Choose fusion parameters on one half of the questions, and confirm them on the other.
 
-The best of many settings looks good on the questions it was chosen by, if only by luck. So a change
-is recommended only by questions that had no say in choosing it, and only when their 95% interval of
-the difference to the present settings lies above zero.
+The best of many settings looks good on the questions it was chosen by, if only by chance. So a
+change is recommended only based on questions that were not used to choose it, and only if the 95%
+interval of the difference from the current settings is above zero there.
 
-Choosing and confirming are arithmetic on values that are known question by question; what has to be
-run for them is `measure`'s affair. Each set counts once, however many questions it has.
+This module only computes with the values of single questions; the runs come from `measure`. Each
+set counts once, however many questions it has.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ DEFAULT_SWEEP: Final = (
     "rrf:rrf_k=2|10|60:dense_weight=0.5|1|2"
 )
 MIN_QUESTIONS: Final = 20
-"""Of a set: with fewer than ten in a half, an interval is too narrow to be believed."""
+"""Per set: with fewer than ten questions in a half, an interval is too narrow to be reliable."""
 
-# How long recall may take and whether there is a second stage is not for a benchmark to change.
+# A benchmark does not decide how long recall may take, or whether there is a second stage.
 _NOT_TUNED: Final = frozenset(
     ("deadline_ms", "second_stage", "rerank_depth", "rerank_timeout_ms", "newer_first")
 )
@@ -46,8 +46,9 @@ Half = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """`chosen` was best on the first half, `held_out` is its difference to the present settings on
-    the second; `per_set` the same for each set alone. `means`: each configuration on the first.
+    """`chosen` was best on the first half; `held_out` is its difference from the current settings
+    on the second, `per_set` the same for each set. `means` are those of each configuration on the
+    first half.
     """
 
     metric: str
@@ -63,7 +64,7 @@ class Tuning:
 
 
 def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list[Config]:
-    """The present settings first, then what is tried: each a change of the present ones."""
+    """Return the current settings, then the configurations to try, each as a change of them."""
     layouts = {config.layout for config in configs}
     if len(layouts) > 1:
         raise InvalidInput(
@@ -73,15 +74,15 @@ def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list
             "only settings can be tuned.",
         )
     layout = next(iter(layouts), Layout())
-    present = {
+    own = {
         name: value
-        for name, value in _changed(RecallSettings(), current).items()
+        for name, value in _diff_settings(RecallSettings(), current).items()
         if name not in _NOT_TUNED
     }
-    seen = [RecallSettings().changed(present)]
-    found = [Config(CURRENT, layout, present)]
+    seen = [RecallSettings().changed(own)]
+    found = [Config(CURRENT, layout, own)]
     for config in configs:
-        settings = {**present, **config.settings}
+        settings = {**own, **config.settings}
         effect = RecallSettings().changed(settings)
         if effect not in seen:
             seen.append(effect)
@@ -90,17 +91,19 @@ def build_candidates(configs: Sequence[Config], current: RecallSettings) -> list
 
 
 def changes(current: RecallSettings, chosen: Config) -> dict[str, object]:
-    """What would have to be set for the chosen configuration to be the present one."""
-    return _changed(current, current.changed(chosen.settings))
+    """Return the settings to change in order to adopt the chosen configuration."""
+    return _diff_settings(current, current.changed(chosen.settings))
 
 
 def commands(changes: Mapping[str, object]) -> list[str]:
-    return [f"recollect settings set {name} {_typed(value)}" for name, value in changes.items()]
+    return [
+        f"recollect settings set {name} {_format_value(value)}" for name, value in changes.items()
+    ]
 
 
 def split_halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
-    """To choose by and to confirm by: of every stratum half goes here and half goes there, by a
-    hash of the seed and the question.
+    """Split the questions into a half to choose by and a half to confirm by. Every stratum is
+    split, by a hash of the seed and the question.
     """
     first: dict[str, list[str]] = {}
     second: dict[str, list[str]] = {}
@@ -113,14 +116,14 @@ def split_halves(sets: Sequence[EvaluationSet], seed: int) -> tuple[Half, Half]:
                 remedy=f"Use sets of at least {MIN_QUESTIONS} questions; your own grows with "
                 "`recollect bench own --questions`.",
             )
-        ordered = _ordered(data, seed)
-        # One row over all strata: also many strata of one question each are parted evenly.
+        ordered = _order_questions(data, seed)
+        # One sequence over all strata, so that many strata of one question are split evenly, too.
         first[data.name], second[data.name] = ordered[::2], ordered[1::2]
     return first, second
 
 
 def tune(found: Sequence[Scored], metric: str, seed: int) -> Tuning:
-    """Every set must have a run of the present settings, and of everything else that is tried."""
+    """Choose and confirm. Every set must have a run of the current settings and each candidate."""
     choosing, confirming = split_halves([scored.data for scored in found], seed)
     means = {
         name: fmean(
@@ -129,7 +132,7 @@ def tune(found: Sequence[Scored], metric: str, seed: int) -> Tuning:
         )
         for name in found[0].runs
     }
-    # What is only as good as the present settings is no reason to leave them.
+    # On a tie, keep the current settings.
     chosen = max(means, key=lambda name: (means[name], name == CURRENT))
     gains = {scored.data.name: _gains(scored, metric, chosen, confirming) for scored in found}
     per_set = {name: differences([gain], seed)[0] for name, gain in gains.items()}
@@ -138,45 +141,47 @@ def tune(found: Sequence[Scored], metric: str, seed: int) -> Tuning:
 
 
 def as_dict(tuning: Tuning, changes: Mapping[str, object]) -> dict[str, Any]:
-    """For scripts. `changes` are empty unless the change is recommended."""
+    """Return the result for scripts. `changes` are empty unless the change is recommended."""
     return {
         "metric": tuning.metric,
         "seed": tuning.seed,
         "tried": [{"config": name, "value": value} for name, value in tuning.means.items()],
         "chosen": tuning.chosen,
-        "held_out": _told(tuning.held_out),
-        "held_out_by_set": {name: _told(difference) for name, difference in tuning.per_set.items()},
+        "held_out": _difference_as_dict(tuning.held_out),
+        "held_out_by_set": {
+            name: _difference_as_dict(difference) for name, difference in tuning.per_set.items()
+        },
         "recommended": tuning.recommended,
         "changes": dict(changes),
         "commands": commands(changes),
     }
 
 
-def _ordered(data: EvaluationSet, seed: int) -> list[str]:
-    """The ids of the questions, stratum by stratum, within one by chance."""
+def _order_questions(data: EvaluationSet, seed: int) -> list[str]:
+    """Return the questions' ids ordered by stratum, shuffled within each."""
     by_rule = rule_strata(data)
     keys = {
         question.id: (
             question.stratum,
             by_rule[question.id],
-            _chance(f"{seed} {data.name} {question.id}"),
+            _hash(f"{seed} {data.name} {question.id}"),
         )
         for question in data.questions
     }
     return sorted(keys, key=keys.__getitem__)
 
 
-def _chance(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
 def _gains(scored: Scored, metric: str, chosen: str, half: Half) -> Numbers:
-    """By how much the chosen configuration is better, a row for each question."""
+    """Return by how much the chosen configuration is better, a row for each question."""
     after, before = scored.values[chosen][metric], scored.values[CURRENT][metric]
     return np.array([[after[id] - before[id]] for id in half[scored.data.name]])
 
 
-def _told(found: Difference) -> dict[str, Any]:
+def _difference_as_dict(found: Difference) -> dict[str, Any]:
     return {
         "value": found.value,
         "low": found.low,
@@ -186,10 +191,10 @@ def _told(found: Difference) -> dict[str, Any]:
     }
 
 
-def _changed(before: RecallSettings, after: RecallSettings) -> dict[str, object]:
+def _diff_settings(before: RecallSettings, after: RecallSettings) -> dict[str, object]:
     old = before.as_dict()
     return {name: value for name, value in after.as_dict().items() if value != old[name]}
 
 
-def _typed(value: object) -> str:
+def _format_value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Keys that end with the process: those of the page of a local store."""
+"""Keys that last as long as the process: those of the page of a local store."""
 
 from __future__ import annotations
 

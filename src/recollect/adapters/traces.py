@@ -22,7 +22,7 @@ _ROUTE: Final = "/v1/traces"
 
 @contextmanager
 def open_tracer(endpoint: str | None) -> Iterator[Tracer]:
-    """Traces for a collector at this address, until the end; none without one."""
+    """Yield a tracer that sends to a collector at this URL; without one, it records nothing."""
     if endpoint is None:
         yield NO_TRACER
         return
@@ -46,7 +46,7 @@ def open_tracer(endpoint: str | None) -> Iterator[Tracer]:
 
 
 class OtelTracer:
-    """Implements `Tracer`. Of an exception only the type is recorded: the text may quote."""
+    """Implements `Tracer`. Only the type of an exception is recorded: its text may quote."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._tracer = provider.get_tracer("recollect", __version__)

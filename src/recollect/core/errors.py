@@ -8,15 +8,15 @@
     ├── NotAllowed            no key, or one that is not known
     │   └── Forbidden         the key is known, but its role or project does not allow this
     ├── ModelUnavailable      a model cannot be loaded or reached, or answers wrongly
-    │   ├── ModelBusy         it asks to be left alone for `seconds`
+    │   ├── ModelBusy         it asks clients to wait `seconds`
     │   └── ModelSlow         it did not answer in time
     └── StoreError            the store could not do its work
         ├── StoreUnavailable  it cannot be reached
         ├── StoreBusy         another process holds it
         │   └── Overloaded    a server refused it before doing anything; try after `seconds`
-        │       └── RateLimited   because this key asks too often
+        │       └── RateLimited   this key sends too many requests
         ├── StoreReadOnly     it cannot be written
-        └── StoreFull         no room is left on the disk
+        └── StoreFull         the disk is full
 
 Shells turn the class into an exit code, a status or a tool error; the two texts, what went wrong
 and what to do next, are the same everywhere.

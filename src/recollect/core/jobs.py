@@ -1,4 +1,6 @@
-"""What the queues of both stores agree on; how often a job is retried is in `core/retry.py`."""
+"""What the job queues of both stores have in common; how often a job is retried is in
+`core/retry.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +8,26 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 RELEASED: Final = "it failed before, and was given back when it was its turn again"
-"""The error of a text that failed and was claimed since: without any it would look like one that
-crashed its worker."""
+"""The error of a job that failed before and is claimed again: without an error, a claimed job looks
+as if it had crashed its worker."""
 
 WORKER_DIED: Final = "its workers ended without an answer"
-"""The error of a text that was tried often enough and is due once more: it crashed its workers."""
+"""The error of a job that is parked because its workers died without an answer."""
 
 MAX_CRASHES: Final = 3
 SOON: Final = 30.0
-"""What failed less often than that, and is due within so many seconds, is worth waiting for."""
+"""Seconds. A job that failed fewer than MAX_CRASHES times and is due within this time is worth
+waiting for."""
 
-LONGEST_ERROR: Final = 500
+MAX_ERROR_CHARS: Final = 500
 
 T = TypeVar("T")
 
 
 def select_batch(due: Sequence[T], is_suspect: Callable[[T], bool]) -> Sequence[T]:
-    """Which of the due jobs, in order, are claimed together. One that was claimed before without a
-    result may have crashed its worker: it goes alone, so that it takes no other job with it, and
-    the jobs that were with it are soon cleared.
+    """Select which of the due jobs, in order, are claimed together. A job that was claimed before
+    without a result may have crashed its worker: it is claimed alone, so that it takes no other job
+    down with it, and the jobs that were claimed with it are soon cleared of suspicion.
     """
     if due and is_suspect(due[0]):
         return due[:1]
@@ -32,4 +35,4 @@ def select_batch(due: Sequence[T], is_suspect: Callable[[T], bool]) -> Sequence[
 
 
 def to_storable(error: str) -> str:
-    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:LONGEST_ERROR]
+    return error.replace("\0", " ").encode("utf-8", "replace").decode()[:MAX_ERROR_CHARS]

@@ -20,8 +20,8 @@ _MAX_STEPS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds of waiting: `first` after one failure, `growth` times as long after each further one,
-    up to `longest`.
+    """Seconds to wait: `first` after one failure, `growth` times as long after each further one, up
+    to `longest`.
     """
 
     first: float
@@ -29,8 +29,8 @@ class Backoff:
     growth: float = 2.0
 
     def wait(self, failures: int, jitter: float = 1.0) -> float:
-        """A random `jitter` of 0 to 1 spreads clients over the second half, so that they do not all
-        return at once; 1 waits the full time.
+        """Return the seconds to wait. A random `jitter` of 0 to 1 spreads clients over the second
+        half, so that they do not all return at once; 1 waits the full time.
         """
         steps = min(max(failures - 1, 0), _MAX_STEPS)
         return min(self.first * self.growth**steps, self.longest) * (0.5 + 0.5 * jitter)
@@ -38,16 +38,16 @@ class Backoff:
 
 # A Postgres that starts refuses connections at first.
 CONNECT_BACKOFF: Final = Backoff(0.05, 0.4)
-# A client of an overloaded server: so often, and so long in all.
+# A client of an overloaded server.
 SERVER_BACKOFF: Final = Backoff(1.0, 10.0)
 MAX_SERVER_ATTEMPTS: Final = 5
-# Sync, until the next pull is due anyway.
+# Sync. It never waits longer than until the next pull.
 SYNC_FIRST_WAIT: Final = 1.0
 # A model or store that a worker cannot use.
 WORKER_BACKOFF: Final = Backoff(1.0, 60.0)
-# A caller who wants the work done waits for so many backoffs in a row.
+# How many backoffs in a row a caller waits for who needs the work done.
 MAX_BACKOFFS: Final = 6
-# A job of a queue: 5, 20, 80 … an hour. Some two and a half hours in all before it is parked, so
+# A queued job: 5 s, 20 s, 80 s … up to an hour. It is parked after some two and a half hours, so
 # that a model that is down for an hour parks nothing.
 JOB_BACKOFF: Final = Backoff(5.0, 3_600.0, growth=4.0)
 MAX_JOB_ATTEMPTS: Final = 8
@@ -55,8 +55,8 @@ MAX_JOB_ATTEMPTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits of one call of a hosted model: per request, for their number, and for all including
-    waits.
+    """Limits of one call of a hosted model: seconds per request, number of attempts, and seconds in
+    all, waits included.
     """
 
     request_seconds: float
@@ -66,12 +66,14 @@ class RetryPolicy:
     longest_wait: float = 0.0
 
     def wait(self, retry: int, jitter: float, asked: float | None) -> float:
-        """Seconds before retry number `retry` (from 1); never less than the service asked for."""
+        """Return the seconds before retry number `retry` (from 1); never less than the service
+        asked for.
+        """
         return max(Backoff(self.first_wait, self.longest_wait).wait(retry, jitter), asked or 0.0)
 
 
-# Of a recall's default deadline of 2 s its legs have 1.6 s, and a leg that is late cannot say why.
-# A hosted query embedding usually takes 0.1 to 0.4 s.
+# The legs have 1.6 s of a recall's default deadline of 2 s, and a leg that is late cannot report
+# why. A hosted query embedding usually takes 0.1 to 0.4 s.
 QUERY_RETRIES: Final = RetryPolicy(
     request_seconds=1.2, attempts=2, total_seconds=1.2, first_wait=0.1, longest_wait=0.5
 )
@@ -79,17 +81,19 @@ DOCUMENT_RETRIES: Final = RetryPolicy(request_seconds=20.0, attempts=1, total_se
 # A language model on a small machine takes a minute for a batch.
 EXTRACTION_RETRIES: Final = RetryPolicy(request_seconds=300.0, attempts=1, total_seconds=300.0)
 CURATION_RETRIES: Final = RetryPolicy(request_seconds=60.0, attempts=1, total_seconds=60.0)
-# For everything together, since the capturing process ends after two minutes.
+# All attempts and waits together, since the capturing process ends after two minutes.
 CAPTURE_RETRIES: Final = RetryPolicy(
     request_seconds=60.0, attempts=3, total_seconds=60.0, first_wait=1.0, longest_wait=10.0
 )
-# A service that asks for a longer wait is asked once an hour whether it still means it.
+# A service that asks for a longer wait is tried once an hour.
 MAX_RETRY_AFTER: Final = 3_600.0
 
 
 @dataclass(slots=True)
 class RetryAfter:
-    """Until when an account asked for no requests: shared by everything sent in its name."""
+    """Until when a service accepts no requests from an account; shared by everything sent with its
+    key.
+    """
 
     until: float = -math.inf
 
@@ -101,12 +105,12 @@ class RetryAfter:
 
 
 def is_retryable(status: int) -> bool:
-    """Too many requests, a timeout or a server error may pass; anything else will not."""
+    """Whether a later attempt may succeed: after too many requests, a timeout or a server error."""
     return status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500
 
 
 def parse_retry_after(header: str | None, now: datetime) -> float | None:
-    """A Retry-After header in seconds: a number or a date, None if it is neither."""
+    """Parse a Retry-After header, a number or a date, into seconds; None if it is neither."""
     if header is None:
         return None
     try:

@@ -1,1 +1,1 @@
-"""What the use cases need from the world, as small Protocols that speak the domain."""
+"""What the use cases need from the outside, as small protocols in the terms of the domain."""

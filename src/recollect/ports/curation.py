@@ -1,4 +1,4 @@
-"""What the use cases need to keep proposals and the journal of acceptances."""
+"""What the use cases need to store proposals and the journal of acceptances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ChangedMemories:
     """Memories of one owner that changed since they were last examined, oldest change first; those
-    that are sensitive or forgotten are left out. `position`: how far the store has read, where it
+    that are sensitive or forgotten are left out. `position`: how far the store has read, if it
     counts that.
     """
 
@@ -37,30 +37,32 @@ class CurationStore(Protocol):
     """
 
     async def find_changed(self, limit: int) -> ChangedMemories | None:
-        """Up to so many memories to examine. They are not claimed: two workers may examine the same
-        ones, with the same result.
+        """Find up to `limit` memories to examine. They are not claimed: two workers may examine the
+        same ones, with the same result.
         """
 
     async def mark_examined(self, changed: ChangedMemories) -> None:
-        """Not to be examined again until they change."""
+        """Do not return them from `find_changed` until they change again."""
 
     async def count_unexamined(self) -> int:
-        """How many changes wait, of all owners; an upper bound."""
+        """Count the changes that wait, of all owners; an upper bound."""
 
     async def keep_proposals(self, owner: str, proposals: Sequence[Proposal]) -> list[Proposal]:
-        """Keep those whose pair is new, or changed since it was last proposed; those kept."""
+        """Store those whose pair is new, or changed since it was last proposed; return those
+        stored.
+        """
 
     async def spend(self, most: int) -> bool:
-        """Count one call to the language model; False if there were `most` today already."""
+        """Count one call to the language model; False if `most` were already made today."""
 
     async def proposals(self, owner: str, states: Collection[State], limit: int) -> list[Proposal]:
-        """Those in one of these states, oldest first."""
+        """Return those in one of these states, oldest first."""
 
     async def proposal(self, owner: str, id: UUID) -> Proposal | None: ...
 
     async def decide(self, owner: str, id: UUID, verdict: Verdict) -> bool:
-        """Reject or put off; False unless it is open or was put off. A rejected one can be put
-        off, too: it waits for a decision again.
+        """Reject or postpone a proposal; False unless it is open or postponed. A rejected one can
+        be postponed, too: it then waits for a decision again.
         """
 
     async def accept(
@@ -72,7 +74,7 @@ class CurationStore(Protocol):
         """
 
     async def journal(self, owner: str, limit: int, *, undone: bool = False) -> list[JournalEntry]:
-        """The latest acceptances, newest first; undone ones only when asked for."""
+        """Return the latest acceptances, newest first; undone ones only if requested."""
 
     async def journal_entry(self, owner: str, id: UUID) -> JournalEntry | None: ...
 
@@ -86,4 +88,4 @@ class CurationStore(Protocol):
     async def counts(self, owner: str) -> CurationCounts: ...
 
     async def wait_for_work(self, seconds: float) -> None:
-        """Return when there may be work, at the latest after this long."""
+        """Return when there may be work, or after `seconds`."""

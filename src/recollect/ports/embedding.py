@@ -23,39 +23,40 @@ class Embedder(Protocol):
 
     @property
     def space(self) -> Space:
-        """What it writes. Vectors of two spaces are never compared."""
+        """The space of its vectors. Vectors of two spaces are never compared."""
 
     @property
     def is_hosted(self) -> bool:
         """Whether text leaves this machine to be embedded."""
 
     def at_once(self, texts: Sequence[str]) -> int:
-        """How many of these, from the first, it would embed in one batch: at least one. A text in
-        a later batch may change in the meantime, so callers check it again before sending it.
+        """Return how many of these texts, from the first, it would embed in one batch: at least
+        one. A text in a later batch may change in the meantime, so callers check it again before
+        sending it.
         """
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector of length 1 for each text, in order."""
+        """Return one vector of length 1 for each text, in order."""
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
-        """The vector of a question. A local model may start before it is awaited; errors are raised
-        when it is.
+        """Return the vector of a question. A local model may start before it is awaited; errors are
+        raised when it is.
         """
 
 
 class TokenCodec(Protocol):
-    """How one model's token vectors are stored, and compared with those of a query."""
+    """How the token vectors of one model are stored and compared with those of a query."""
 
     def encode(self, text: str, tokens: TokenVectors, start: int = 0) -> bytes:
-        """The vectors of a text's tokens in a compact form, with where each token is in its
-        memory's content: the text begins at character `start` of it.
+        """Encode the vectors of a text's tokens, and where each token is in its memory's content:
+        the text begins at character `start` of it.
         """
 
     def compare(
         self, query: str, tokens: TokenVectors, texts: Sequence[bytes]
     ) -> list[Comparison | None]:
-        """How well each text matches the query, token by token. None for one that cannot be read:
-        damaged, or written by another codec.
+        """Measure how well each text matches the query, token by token. None for one that cannot be
+        read: damaged, or written by another codec.
         """
 
 
@@ -70,11 +71,11 @@ class TokenEmbedder(Embedder, Protocol):
     def codec(self) -> TokenCodec | None: ...
 
     async def embed_documents_with_tokens(self, texts: Sequence[str]) -> list[EmbeddedText]:
-        """What `embed_documents` gives, with the tokens of each text."""
+        """Do what `embed_documents` does, with the tokens of each text."""
 
     def embed_query_with_tokens(self, text: str) -> Awaitable[EmbeddedText]:
-        """What `embed_query` gives, with the query's tokens: not those of an instruction that the
-        model wants before it.
+        """Do what `embed_query` does, with the query's tokens, but without those of an instruction
+        that the model wants before it.
         """
 
 
@@ -82,44 +83,44 @@ class BackgroundCache(Protocol):
     """Keeps the vectors of fixed texts for other processes. It may lose them at any time."""
 
     def read(self, space: Space, texts: Sequence[str]) -> list[list[float]] | None:
-        """The vectors of these texts in this space, if they are there."""
+        """Return the vectors of these texts in this space, if they are cached."""
 
     def write(self, space: Space, texts: Sequence[str], vectors: Sequence[Sequence[float]]) -> None:
-        """Keep them if that is possible."""
+        """Cache them, if possible."""
 
 
 class Embedders(Protocol):
     """The embedding models that this process can run, by name."""
 
     async def embedder(self, name: str) -> Embedder:
-        """The model of this name, created once; ModelUnavailable when it cannot be loaded."""
+        """Return the model of this name, created once; ModelUnavailable if it cannot be loaded."""
 
 
 class Spaces(Protocol):
     """The spaces; recall searches the active one. Every method can be repeated after a crash."""
 
     async def spaces(self) -> list[StoredSpace]:
-        """All spaces, oldest first."""
+        """Return all spaces, oldest first."""
 
     async def open_space(self, embedder: str, space: Space) -> StoredSpace:
-        """The space, created if missing: active when there is no other, else filling. A retired
-        space is filling again.
+        """Return the space, created if missing: active if there is no other, else filling. A
+        retired space is filled again.
         """
 
     async def build_indexes(self, space: StoredSpace) -> None:
-        """Build the indexes that make this space fast for owners with many memories, and drop
-        those that are no longer needed. Takes minutes, and no one else waits for it.
+        """Build the indexes that make this space fast for owners with many memories, and drop those
+        that are no longer needed. This takes minutes, and blocks no one else.
         """
 
     async def pending_indexes(self, space: StoredSpace) -> int:
-        """How many owners still wait for their index; until then their recall is slower."""
+        """Count the owners who still wait for their index; until then their recall is slower."""
 
     async def gap(self, space: StoredSpace) -> Gap:
-        """What recall would miss if it searched this space now."""
+        """Return what recall would miss if it searched this space now."""
 
     async def activate(self, space: StoredSpace) -> None:
-        """Recall searches this space from the next request. The previous one is retired and becomes
-        the former space; the former one before that is dropped. Atomic, and does nothing when the
+        """Let recall search this space from the next request. The previous one is retired and
+        becomes the former space; the former one before that is dropped. Atomic; does nothing if the
         space is already active.
         """
 
@@ -134,25 +135,27 @@ class Spaces(Protocol):
 
 @runtime_checkable
 class VectorOutbox(Protocol):
-    """Changes of vectors that an engine outside of the store has not confirmed yet."""
+    """Changes of vectors that an engine outside the store has not confirmed yet."""
 
     async def drain(self) -> int:
-        """Send some of them; how many. StoreUnavailable when the engine cannot be reached."""
+        """Send some of them and return how many. StoreUnavailable if the engine cannot be
+        reached.
+        """
 
     async def unsent(self, owner: str | None = None) -> int:
-        """How many wait, of an owner or of all."""
+        """Count those that wait, of an owner or of all."""
 
     async def wait_for_changes(self, seconds: float) -> None:
-        """Return when there may be some, at the latest after this long."""
+        """Return when there may be some, or after `seconds`."""
 
     async def rebuild(self) -> None:
-        """Have everything sent again, into new collections; the old ones are removed."""
+        """Send everything again, into new collections, and remove the old ones."""
 
     async def leave(self) -> None:
-        """Search in the store from now on, and have what the engine has removed."""
+        """Search in the store from now on, and remove everything from the engine."""
 
     async def describe(self) -> str:
-        """What the engine has, for people. StoreUnavailable when it cannot be reached."""
+        """Describe what the engine holds, for people. StoreUnavailable if it cannot be reached."""
 
 
 Passages = Mapping["EmbeddingJob", Sequence["PassageVector"]]
@@ -174,8 +177,8 @@ class EmbeddingQueue(Spaces, Protocol):
     async def claim(
         self, space: StoredSpace, limit: int, max_bytes: int | None = None
     ) -> list[EmbeddingJob]:
-        """Claim jobs that no other worker has. One that killed its worker comes alone. Memories
-        whose content is longer than `max_bytes` of UTF-8 are left to others.
+        """Claim jobs that no other worker has. A job that may have killed its worker is claimed
+        alone. Memories whose content is longer than `max_bytes` of UTF-8 are left to others.
         """
 
     async def finish(
@@ -185,8 +188,9 @@ class EmbeddingQueue(Spaces, Protocol):
         passages: Passages = NO_PASSAGES,
         tokens: Tokens = NO_TOKENS,
     ) -> int:
-        """Store vectors whose text has not changed; the number of memories. The vector in `done` is
-        that of a text's first passage; those of long texts are in `passages`, the first one too.
+        """Store vectors whose text has not changed; return the number of memories. The vector in
+        `done` is that of a text's first passage; the vectors of all passages of long texts are in
+        `passages`.
         """
 
     async def fail(self, space: StoredSpace, jobs: Sequence[EmbeddingJob], error: str) -> None:
@@ -195,8 +199,8 @@ class EmbeddingQueue(Spaces, Protocol):
     async def select_unchanged(
         self, space: StoredSpace, jobs: Sequence[EmbeddingJob]
     ) -> list[EmbeddingJob]:
-        """The claimed jobs whose texts may still be embedded: none of their memories was edited,
-        forgotten, erased or made sensitive since.
+        """Select the claimed jobs whose texts may still be embedded: none of their memories was
+        edited, forgotten, erased or made sensitive since.
         """
 
     async def give_back(
@@ -214,10 +218,10 @@ class EmbeddingQueue(Spaces, Protocol):
         """Retry parked and failed jobs now."""
 
     async def progress(self, space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
-        """How many memories of an owner, or of all owners, a space has embedded."""
+        """Count how many memories of an owner, or of all owners, a space has embedded."""
 
     async def token_bytes(self, space: StoredSpace, owner: str) -> int:
-        """How much the token vectors of an owner take in a space."""
+        """Return the size of an owner's token vectors in a space."""
 
     async def wait_for_work(self, seconds: float) -> None:
-        """Return when there may be work, at the latest after this long."""
+        """Return when there may be work, or after `seconds`."""

@@ -1,4 +1,4 @@
-"""What the use cases need from the concept graph, which exists on Postgres alone."""
+"""What the use cases need from the concept graph."""
 
 from __future__ import annotations
 
@@ -29,102 +29,110 @@ class ConceptGraph(Protocol):
     """The graph of one owner, as recall reads it.
 
     `as_of` asks for what was true at that moment: relationships that were valid then, and mentions
-    by memories that were stored by then. Without it, what holds now.
+    by memories that were stored by then. Without it, what is valid now.
     """
 
     async def version(self, owner: str) -> int:
-        """A number that grows with every change that a walk could see; 0 before the first."""
+        """Return a number that grows with every change that a walk could see; 0 before the
+        first.
+        """
 
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
-        """The whole graph as columns. Read once a version, off the hot path."""
+        """Return the whole graph as columns. It is read once per version, off the hot path."""
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-        """The concepts known by these normalised forms, as name or alias; those that exist."""
+        """Return the concepts with these normalised forms as a name or an alias, as far as they
+        exist.
+        """
 
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
-        """The same with each name as a memory writes it; without phrases, which are no names."""
+        """Do the same, with each name as a memory writes it; without phrases, which are no
+        names.
+        """
 
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
-        """The shortest ways from memories or concepts to a memory, for the explanation: at most
-        one for each beginning, at most two relationships long.
+        """Find the shortest paths from memories or concepts to a memory, for the explanation: at
+        most one from each start, at most two relationships long.
         """
 
 
 class Walk(Protocol):
-    """A walk that is ready to start."""
+    """A prepared walk."""
 
     async def __call__(self, fused: Sequence[Fused]) -> Sequence[Walked]:
-        """The memories it reaches from these, best first. It knows no scope."""
+        """Return the memories that it reaches from these, best first. It ignores the scope."""
 
 
 class Walker(Protocol):
-    """Walks over the concept graph: what the graph leg is built on."""
+    """Walks over the concept graph, which the graph leg uses."""
 
     async def prepare(self, context: RecallContext) -> Walk | Declined:
-        """Look up all that a walk needs besides where it starts."""
+        """Look up everything that a walk needs except where it starts."""
 
 
 class ExtractionQueue(Protocol):
-    """Which memories are still to be read for the graph. As for embedding there is no list of jobs
-    to lose: a job is a memory that is not sensitive and whose present text no reader of at least
-    this worth has read (`core/graph/extraction.py`).
+    """Which memories still have to be read for the graph. As for embedding, there is no list of
+    jobs to lose: a job is a memory that is not sensitive and whose present text was not read at the
+    required level (`core/graph/extraction.py`).
     """
 
     async def claim(self, below: int, limit: int) -> list[ExtractionJob]:
-        """Take some memories that no reader of worth `below` or more has read, and no one else has
-        in hand. A worker that dies gives them back by silence; what was given back so is taken
-        alone the next time, since it may be what killed the worker.
+        """Claim some memories that were not read at level `below` or higher, and that no other
+        worker has claimed. The claims of a worker that dies expire; a memory whose claim expired is
+        then claimed alone, since it may be what killed the worker.
         """
 
     async def present(self, owner: str, ids: Collection[UUID]) -> list[ExtractionJob]:
-        """Those of the memories that may be read, also if they were read before."""
+        """Return those of the memories that may be read, even if they were read before."""
 
     async def finish(self, done: Sequence[tuple[ExtractionJob, Extraction]], by: int) -> int:
-        """Put into the graph what was read in texts that are still the same; how many were."""
+        """Store in the graph what was read at level `by` in texts that have not changed; return how
+        many.
+        """
 
     async def fail(self, jobs: Sequence[ExtractionJob], error: str) -> None:
-        """Give jobs back with the reason; tried too often, they are parked."""
+        """Return failed jobs with the error; after too many attempts they are parked."""
 
     async def give_back(self, jobs: Sequence[ExtractionJob]) -> None:
-        """Give jobs back untried, at once and uncounted."""
+        """Return jobs at once, without counting an attempt."""
 
     async def retry_parked(self) -> int:
-        """Give parked jobs, and those that failed and wait for their turn, another chance now."""
+        """Retry parked and failed jobs now."""
 
     async def read_again(self, most: int) -> int:
-        """Let what readers up to this worth have read wait to be read again."""
+        """Queue the memories again that were read at this level or lower."""
 
     async def progress(self, below: int, owner: str | None = None) -> ExtractionProgress:
-        """How far reading is, for readers of this worth, with the memories of an owner; unsaid,
-        with those of all. Calls and tokens are always the whole store's.
+        """Return how many memories of an owner, or of all owners, were read at this level. Calls
+        and tokens are always those of the whole store.
         """
 
     async def wait_for_work(self, seconds: float) -> None:
-        """Return when there may be work, at the latest after this long."""
+        """Return when there may be work, or after `seconds`."""
 
     async def spend(self, most: int) -> bool:
-        """Count a call to a language model; False when `most` were made today."""
+        """Count a call to a language model; False if `most` were already made today."""
 
     async def spent(self, tokens: int) -> None:
         """Count the tokens of a call."""
 
     async def answers(self, owner: str, by: str, tickets: Sequence[str]) -> dict[str, object]:
-        """What this language model has said before of the very same texts."""
+        """Return this language model's earlier answers about exactly these texts."""
 
     async def keep_answer(self, job: ExtractionJob, by: str, answer: object) -> None:
-        """Keep what a language model said, as long as the text stays as it is."""
+        """Store a language model's answer until the text changes."""
 
 
 class ConceptNames(Protocol):
-    """The names that are still to be compared with the others, by their vectors."""
+    """The names that still have to be compared with the others, by their vectors."""
 
     async def comparing_space(self) -> StoredSpace | None:
-        """The space they are compared in, when there is one."""
+        """Return the space in which they are compared, if there is one."""
 
     async def to_compare(self, space: StoredSpace, limit: int) -> list[PendingConcept]:
-        """Some that wait, oldest first."""
+        """Return some that wait, oldest first."""
 
     async def keep_vectors(
         self, space: StoredSpace, named: Sequence[tuple[PendingConcept, Sequence[float]]]
@@ -138,17 +146,17 @@ class ConceptNames(Protocol):
         least: float,
         limit: int,
     ) -> list[list[Neighbour]]:
-        """For each name the concepts, compared before or earlier in the list, whose names are at
-        least so similar, nearest first.
+        """Find for each name the nearest concepts among those compared before or earlier in the
+        list, whose similarity is at least `least`, nearest first.
         """
 
     async def save_neighbours(
         self, space: StoredSpace, near: Sequence[tuple[PendingConcept, Sequence[Neighbour]]]
     ) -> None:
-        """Keep what concepts are near to, and that they wait no more."""
+        """Store the neighbours of concepts, which then no longer wait."""
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
-        """Make one concept of two; False when one is gone, or a hand has decided otherwise."""
+        """Merge two concepts into one; False if one is gone, or a person has decided otherwise."""
 
 
 class GraphView(Protocol):
@@ -180,7 +188,7 @@ class GraphView(Protocol):
 
 
 class GraphStore(ConceptGraph, ExtractionQueue, ConceptNames, GraphView, Protocol):
-    """All of the graph that a store has."""
+    """The whole graph of a store."""
 
 
 class FactReader(Protocol):
@@ -188,20 +196,20 @@ class FactReader(Protocol):
 
     @property
     def name(self) -> str:
-        """Which model, at which address: answers of two are not exchanged."""
+        """Which model, at which address: the answers of two models are not interchangeable."""
 
     @property
     def batch(self) -> int:
         """How many texts one call takes."""
 
     async def read(self, texts: Sequence[str]) -> ReadTexts:
-        """What each text says; a text of which the model said nothing usable is missing.
-        ModelUnavailable when there is no answer at all.
+        """Read what each text says; a text is missing if the model's answer about it is unusable.
+        ModelUnavailable if there is no answer at all.
         """
 
 
 class Graph(Protocol):
-    """What a shell can ask of one owner's graph, here or on a server elsewhere. Concepts are named
+    """What a shell can ask about one owner's graph, here or on another server. Concepts are named
     as people write them.
     """
 

@@ -1,4 +1,4 @@
-"""What a server needs to keep keys."""
+"""What a server needs to store keys."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from recollect.core.privacy.keys import Key
 
 
 class KeyStore(Protocol):
-    """The keys a server knows. It keeps their hashes, never the keys."""
+    """The keys that a server knows. It stores their hashes, never the keys."""
 
     async def add_key(self, key: Key) -> None:
-        """Keep a new key."""
+        """Store a new key."""
 
     async def add_first_key(self, key: Key) -> bool:
-        """Keep a key if there has been none yet; however many try at once, one does."""
+        """Store a key if there has been none yet; of several that try at once, one succeeds."""
 
     async def find_key(self, digest: bytes) -> Key | None:
-        """The key with this hash, revoked or not."""
+        """Find the key with this hash, revoked or not."""
 
     async def list_keys(self) -> Sequence[Key]:
-        """All keys, oldest first."""
+        """Return all keys, oldest first."""
 
     async def revoke_key(self, id: UUID, at: datetime) -> bool:
-        """Stop honouring a key at this moment; False when there is none that ends later."""
+        """Revoke a key at this moment; False if there is none that is valid for longer."""
 
     async def replace_key(self, id: UUID, at: datetime, new: Key) -> bool:
-        """Revoke a key at this moment and keep a new one, both or neither; False when there is no
-        such key, or it is revoked already. However many try at once, one does.
+        """Revoke a key at this moment and store a new one, both or neither; False if there is no
+        such key, or it is already revoked. Of several that try at once, one succeeds.
         """
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
-        """Keep when each of these keys was last used."""
+        """Store when each of these keys was last used."""
 
 
 class Keys(Protocol):
-    """What an admin can ask about the keys of a server, on its database or over its API. A
+    """What an admin can do with the keys of a server, on its database or over its API. A
     `reference` is an id or any unambiguous prefix of one.
     """
 
     async def list(self) -> Sequence[Key]:
-        """All keys, oldest first, never their texts."""
+        """Return all keys, oldest first, never their texts."""
 
     async def create(
         self,
@@ -54,10 +54,10 @@ class Keys(Protocol):
         project: str | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[Key, str]:
-        """A new key, and its text."""
+        """Create a key; return it and its text."""
 
     async def rotate(self, reference: str, grace: timedelta) -> tuple[Key, str]:
-        """A new key in the place of another, which stays valid for the grace period."""
+        """Create a key that replaces another, which stays valid for the grace period."""
 
     async def revoke(self, reference: str) -> UUID:
-        """Stop honouring a key at once; its id."""
+        """Revoke a key at once and return its id."""

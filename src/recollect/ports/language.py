@@ -1,4 +1,4 @@
-"""What the use cases need of a language model that is asked one thing at a time."""
+"""What the use cases need from a language model that answers one question at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class AskedModel(Protocol):
-    """`name` is the model's, for people. `is_here`: no text leaves this machine."""
+    """`name` is the model's name, for people. `is_here`: no text leaves this machine."""
 
     @property
     def name(self) -> str: ...
@@ -16,6 +16,6 @@ class AskedModel(Protocol):
     def is_here(self) -> bool: ...
 
     async def ask(self, task: str, text: str, *, schema: Mapping[str, object] | None = None) -> str:
-        """The model's answer, following a JSON schema if it can; ModelUnavailable if there is none
-        in time.
+        """Return the model's answer, following a JSON schema if it can; ModelUnavailable if there
+        is none in time.
         """

@@ -1,4 +1,4 @@
-"""What recall asks: legs, the index of vectors, and the model of the second stage."""
+"""What recall needs: legs, the index of vectors, and the model of the second stage."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ class OwnerRecall(Protocol):
 
 
 class Leg(Protocol):
-    """One way to find candidates, ordered best first; it raises when it should have and could not,
-    and declines when there is nothing to ask.
+    """One way to find candidates, ordered best first. It raises if it should have answered and
+    could not, and declines if there is nothing to search.
     """
 
     async def __call__(self, context: RecallContext) -> Sequence[Candidate] | Declined: ...
 
 
 class SecondPhaseLeg(Protocol):
-    """A leg that works on what the first phase found (`context.fused`), and reorders it.
+    """A leg that reorders what the first phase found (`context.fused`).
 
-    It may return other memories as well, and answers for them: only what the request may see.
+    It may return other memories as well, but only those that the request may see.
     """
 
     async def prepare(self, context: RecallContext) -> Leg | Declined:
-        """Beside the first phase, look up all that does not depend on what that finds; `fused` is
-        still empty here. The leg is then called with the fused order.
+        """Look up, while the first phase runs, everything that does not depend on its result;
+        `fused` is still empty here. The leg is then called with the fused order.
         """
 
 
 class RecallRecord(Protocol):
-    """Which memories were ever recalled. It may lose some: nothing waits for it."""
+    """Which memories were ever recalled. It may lose some, so that no request waits for it."""
 
     async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
         """Record that these memories were shown."""
 
     async def recalled(self, owner: str) -> tuple[set[UUID], datetime]:
-        """The memories of an owner that were ever shown, and since when that is recorded."""
+        """Return the memories of an owner that were ever shown, and since when that is recorded."""
 
 
 class RecallStore(Protocol):
-    """What recall reads of a store besides its legs."""
+    """What recall reads from a store besides its legs."""
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched: ...
 
@@ -73,8 +73,8 @@ class RecallStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """What the dense leg looks for: the vectors nearest to `vector`, in its own space alone.
-    `use_index` and `has_passages` are what the survey said; without the first every vector of the
+    """What the dense leg looks for: the vectors nearest to `vector`, only in its own space.
+    `use_index` and `has_passages` are from the survey; without `use_index` every vector of the
     scope is compared.
     """
 
@@ -87,14 +87,15 @@ class VectorQuery:
 
 
 class VectorIndex(Protocol):
-    """The vectors of memories, where the store has a place for them."""
+    """The vectors of memories, in a store that holds vectors."""
 
     async def survey(self, owner: str, scope: Scope) -> Survey:
-        """What can be known before there is a vector."""
+        """Return what is known before there is a vector."""
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
-        """The dense leg: memories by the cosine of their best passage, best first, each once; never
-        fewer than exist in the scope, and no vector that was made for an older text.
+        """Search the dense leg: memories by the cosine of their best passage, best first, each
+        once. It returns all that the query asks for if the scope has as many, and no vector of an
+        older text.
         """
 
 
@@ -104,9 +105,9 @@ class TokenIndex(Protocol):
     async def token_vectors(
         self, owner: str, space: StoredSpace, passages: Mapping[UUID, Span | None]
     ) -> dict[UUID, bytes]:
-        """The stored token vectors of these memories in this space: of a long text, those of the
-        named passage. A memory that has none is left out, and so is a long text of which no passage
-        is named.
+        """Return the stored token vectors of these memories in this space; for a long text, those
+        of the named passage. Memories that have none are left out, and so are long texts without a
+        named passage.
         """
 
 
@@ -116,15 +117,15 @@ class LateInteraction(Protocol):
     async def rescore(
         self, context: RecallContext, order: Sequence[Ranked]
     ) -> tuple[Sequence[Ranked], RerankReport]:
-        """The order with its first hits ranked again, and what became of the stage."""
+        """Rank the first hits of the order again; return the new order and the stage's outcome."""
 
 
 class Reranker(Protocol):
-    """A model that reads query and text together: the optional second stage."""
+    """A model that reads query and text together: an optional second stage."""
 
     @property
     def is_hosted(self) -> bool:
         """Whether text leaves this machine to be judged."""
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query, larger is better."""
+        """Score how well each text answers the query; larger is better."""

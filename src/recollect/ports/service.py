@@ -1,4 +1,4 @@
-"""Everything a shell can ask, as one port."""
+"""Everything a shell can do, as one port."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Service(Protocol):
-    """Everything a shell can ask, for one owner: the use cases here, or a server elsewhere.
+    """Everything a shell can do, for one owner: the use cases here, or a server elsewhere.
 
-    A `reference` is an id or any unambiguous prefix of one; a project may be named by a short name
-    (`core/memory/project.py`), of which `resolve_project` says what it means, also in a folder.
-    `short_ids` are references for people to read and type.
+    A `reference` is an id or any unambiguous prefix of one. A project may be given by a short name
+    (`core/memory/project.py`); `resolve_project` returns the full name; `here` is the project of
+    the current folder. `short_ids` are references for people to read and type.
     """
 
     async def remember(self, draft: Draft) -> Memory: ...

@@ -1,7 +1,6 @@
 """What the use cases need from a store of memories and settings.
 
-Every method of a store takes the owner first: there is no way to ask a question that is not
-limited to one owner.
+Every method of a store takes the owner first: no query can cross owners.
 """
 
 from __future__ import annotations
@@ -24,48 +23,51 @@ if TYPE_CHECKING:
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The present moment, with its time zone."""
+        """Return the present moment, with its time zone."""
 
 
 class MemoryStore(Protocol):
-    """Where memories live. What `add`, `replace` and `erase` acknowledge survives a kill.
+    """Where memories are stored. What `add`, `replace` and `erase` acknowledge survives a kill.
 
-    Memories and scopes arrive checked (`core/memory/memory.py`): no text in them is unstorable.
+    Memories and scopes are already checked (`core/memory/memory.py`): every text in them can be
+    stored.
     """
 
     async def add(self, memory: Memory) -> None:
-        """Keep a new memory; Conflict when its id is taken or was erased."""
+        """Store a new memory; Conflict if its id is taken or was erased."""
 
     async def add_unless_known(self, memory: Memory) -> Memory | None:
-        """Keep a new memory unless there is one that says the same (`core/memory/duplicates.py`):
-        then that one is the answer. However many writers store a text at once, one memory is kept.
+        """Store a new memory, unless there is one that says the same (`core/memory/duplicates.py`):
+        then return that one. Of several writers that store a text at once, one succeeds.
         """
 
     async def add_all(self, memories: Sequence[Memory]) -> set[UUID]:
-        """Keep those whose id is neither taken nor erased, all in one transaction; the ids of those
-        kept.
+        """Store those whose id is neither taken nor erased, in one transaction; return the ids of
+        those stored.
         """
 
     async def get(self, owner: str, id: UUID) -> Memory | None:
-        """One memory, forgotten or not."""
+        """Return one memory, forgotten or not."""
 
     async def get_many(
         self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
     ) -> dict[UUID, Memory]:
-        """Those of the memories that exist; forgotten ones only when asked for."""
+        """Return those of the memories that exist; forgotten ones only if requested."""
 
     async def versions(self, owner: str, id: UUID) -> list[Memory]:
-        """Former states of a memory, oldest first, without the present one. If the memory is
-        sensitive now, they are, too.
+        """Return the former states of a memory, oldest first, without the present one. If the
+        memory is sensitive now, so are they.
         """
 
     async def fetch(self, owner: str, ids: Collection[UUID], as_of: AsOf = None) -> Fetched:
-        """The same, and which of them another memory supersedes."""
+        """Return the memories that exist, and which of them another memory supersedes."""
 
     async def follow(
         self, owner: str, old: Collection[UUID], named: Collection[UUID], as_of: AsOf = None
     ) -> Resolution:
-        """To the last successors, the newest of several each time, and to what links name."""
+        """Follow links: from superseded memories to their last successors (the newest, where there
+        are several), and from the memories that links name.
+        """
 
     async def ids_with_prefix(
         self,
@@ -76,62 +78,62 @@ class MemoryStore(Protocol):
         forgotten: bool,
         project: str | None = None,
     ) -> list[UUID]:
-        """The ids that begin so, in order; forgotten ones only when asked for. With a project,
-        those of that project alone.
+        """Return the ids with this prefix, in order; forgotten ones only if requested. With a
+        project, only those of that project.
         """
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
-        """Put this state in the place of version `based_on`; False when that is not current."""
+        """Replace version `based_on` with this state; False if that version is not current."""
 
     async def erase(self, owner: str, id: UUID) -> bool:
-        """Remove every trace of a memory; False when there was none."""
+        """Remove every trace of a memory; False if there was none."""
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int
     ) -> list[Memory]:
-        """A scope's memories, newest first, from behind the cursor on."""
+        """Return a scope's memories, newest first, starting after the cursor."""
 
     async def table(self, owner: str, listing: Listing) -> Table:
-        """Some rows of a filtered, sorted listing, and how many there are in all."""
+        """Return some rows of a filtered, sorted listing, and how many there are in all."""
 
     async def change_mark(self, owner: str) -> object:
-        """Differs after every change of this owner's memories. Cheap: open pages ask all the time.
-        It may also differ where nothing changed.
+        """Return a value that differs after every change of this owner's memories. Cheap, since
+        open pages poll it. It may also differ although nothing changed.
         """
 
     async def growth(self, owner: str, since: date, project: str | None = None) -> dict[date, int]:
-        """How many memories were stored in each week from this day on, in all or in
-        one project, by the week's Monday.
+        """Count the memories that were stored in each week from this day on, in all or in one
+        project, by the week's Monday.
         """
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
-        """The lexical leg: matching memories, best first. No text can make it raise."""
+        """Search the lexical leg: matching memories, best first. No text can make it raise."""
 
     async def find_same(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        """Of new memories of one owner, by their ids, the stored ones that say the same."""
+        """Find for new memories of one owner, by their ids, the stored ones that say the same."""
 
     async def find_removed(
         self, owner: str, texts: Collection[PlacedText]
     ) -> dict[PlacedText, datetime]:
-        """When texts were erased, forgotten or replaced by another text, of those that were.
+        """Find which of these texts were erased, forgotten or replaced by another text, and when.
         Turns of conversations are not among them.
         """
 
     async def projects(self, owner: str) -> list[str]:
-        """The projects that hold a memory which is not forgotten."""
+        """Return the projects with at least one memory that is not forgotten."""
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
-        """What this owner has stored, in all or in one project, in numbers."""
+        """Count what this owner has stored, in all or in one project."""
 
 
 class SettingsStore(Protocol):
-    """Run-time settings as rows, shared by every process on the store."""
+    """Run-time settings as rows, shared by every process that uses the store."""
 
     async def read_settings(self) -> Mapping[str, object]:
-        """The settings that were changed from their defaults."""
+        """Return the settings that differ from their defaults."""
 
     async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
-        """Keep these values and, of those that differ, who changed them; all of it or nothing."""
+        """Store these values and, of those that differ, who changed them; all of it or nothing."""
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
-        """The latest changes, newest first."""
+        """Return the latest changes, newest first."""

@@ -26,7 +26,9 @@ class Lock(Protocol):
     """Held by one process at a time."""
 
     def acquire(self) -> bool:
-        """Hold it, unless another process does. True for the process that holds it already."""
+        """Acquire it, unless another process holds it. True also if this process holds it
+        already.
+        """
 
     def release(self) -> None: ...
 
@@ -41,7 +43,7 @@ class SyncServer(Protocol):
         revisions: Sequence[Revision],
         epoch: UUID | None = None,
     ) -> Pushed:
-        """Nothing is written when the server is in another epoch than the one named."""
+        """Send writes. Nothing is written if the server is in another epoch than the given one."""
 
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage: ...
 
@@ -50,93 +52,95 @@ class RevisionStore(Protocol):
     """Where the losing sides of conflicts are kept."""
 
     async def revisions(self, owner: str) -> list[Revision]:
-        """Those that are not resolved, oldest first."""
+        """Return those that are not resolved, oldest first."""
 
     async def resolve(self, owner: str, revision: Revision) -> None:
-        """Keep that this revision is resolved; NotFound when it is not there any more."""
+        """Mark this revision as resolved; NotFound if it no longer exists."""
 
 
 class SyncStore(RevisionStore, Protocol):
-    """The local store as the engine sees it. Each method is one transaction on the disk."""
+    """The local store as the engine sees it. Each method is one durable transaction."""
 
     async def store_id(self) -> UUID:
-        """The store's own id, made once."""
+        """Return the store's own id, created once."""
 
     async def cursor(self) -> int:
-        """How far changes were pulled."""
+        """Return how far changes were pulled."""
 
     async def epoch(self) -> UUID | None:
-        """The server's epoch in which changes were pulled."""
+        """Return the server's epoch in which changes were pulled."""
 
     async def bind_to(self, peer: Peer) -> bool:
-        """Bind to this server and owner; Conflict when it is bound to another. False when it is in
-        another epoch, for it was restored from a backup.
+        """Bind to this server and owner; Conflict if bound to another. False if the server is in
+        another epoch, because it was restored from a backup.
         """
 
     async def claim(self, limit: int) -> tuple[list[Outgoing], list[Revision]]:
-        """Writes and revisions that wait, with their edit ids on the disk before they are sent."""
+        """Return writes and revisions that wait. Their edit ids are stored before they are sent."""
 
     async def apply_push_result(
         self, items: Sequence[Outgoing], revisions: Sequence[Revision], pushed: Pushed
     ) -> None:
-        """Take in what the server says of what was sent; park what it refused for good."""
+        """Apply the server's answer to what was sent; park what it refused for good."""
 
     async def apply_page(self, page: ChangePage) -> None:
-        """Take in a page of changes and remember its cursor, both or neither."""
+        """Apply a page of changes and store its cursor, both or neither."""
 
     async def reset(self, *, relink: bool = False) -> None:
-        """Forget what is known of the server, and let everything wait to be compared again;
-        `relink`: with whatever server comes next.
+        """Forget what is known about the server, and queue everything to be compared again;
+        `relink`: with whatever server is next.
         """
 
     async def park(self, item: Outgoing, reason: str, remedy: str) -> None:
-        """Keep a write from being sent until it is edited or retried."""
+        """Do not send a write until it is edited or retried."""
 
     async def keep_here(self, revision: Revision) -> None:
-        """Send this revision no more: the server does not take it."""
+        """Do not send this revision any more: the server does not accept it."""
 
     async def retry_parked(self) -> int:
-        """Give parked writes another chance."""
+        """Queue parked writes again; return how many."""
 
     async def follow_settings(self, said: Mapping[str, object]) -> None:
-        """Let recall rank here as it does on the server, as far as it can."""
+        """Adopt the server's recall settings, as far as possible."""
 
     async def record_success(self, at: datetime) -> None:
-        """All is sent and pulled."""
+        """Record that everything is sent and pulled."""
 
     async def record_error(self, error: str, remedy: str, *, key_refused: bool) -> bool:
-        """Why sync does not get on; False when that is known already."""
+        """Record why sync fails; False if that is already known."""
 
     async def status(self) -> SyncStatus:
-        """How far it is."""
+        """Return how far sync is."""
 
     async def unsent_ids(self) -> set[UUID]:
-        """The memories whose present text the server does not have."""
+        """Return the memories whose present text the server does not have."""
 
     async def data_version(self) -> int:
-        """A number that is another one after any other process has written."""
+        """Return a number that changes whenever another process has written."""
 
 
 Decide: TypeAlias = "Callable[[Outgoing, Remote | None], Decision | None]"
 
 
 class ChangeStore(RevisionStore, Protocol):
-    """The server's side of sync: changes by a position that cannot be skipped (docs/adr/0018)."""
+    """The server's side of sync: changes by a position, of which none can be skipped
+    (docs/adr/0018).
+    """
 
     async def peer(self, owner: str) -> Peer:
-        """Which server this is, for this owner."""
+        """Return the identity of this server, for this owner."""
 
     async def apply(
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
-        """Do what `decide` says of each item and of the memory it meets, all in one transaction;
-        each answer holds what is current afterwards.
+        """Apply what `decide` returns for each item and the memory it meets, in one transaction;
+        each answer contains what is current afterwards.
         """
 
     async def keep_revisions(
         self, owner: str, revisions: Sequence[Revision]
     ) -> list[RemoteRevision]:
-        """Keep revisions of memories that are there; those kept, with their positions."""
+        """Store revisions of memories that exist; return those stored, with their positions."""
 
     async def page(
         self,
@@ -149,7 +153,7 @@ class ChangeStore(RevisionStore, Protocol):
         count: bool,
         project: str | None = None,
     ) -> ChangePage:
-        """Changes behind a position, sensitive memories among them; `count` counts how many are
-        left. Revisions of sensitive memories only when asked for. With a project, erasures of that
-        project alone.
+        """Return changes after a position, those of sensitive memories included; `count` counts how
+        many are left. Revisions of sensitive memories only if `sensitive` is set. With a project,
+        erasures of that project alone.
         """

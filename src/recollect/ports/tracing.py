@@ -8,15 +8,15 @@ from typing import Final, Protocol
 
 
 class Span(Protocol):
-    """One piece of work. Its name and attributes never quote a memory, a query or an owner."""
+    """One piece of work. Its name and attributes never contain a memory, a query or an owner."""
 
     def describe(self, name: str, **attributes: str | int) -> None:
-        """What is known only at the end."""
+        """Add what is known only at the end."""
 
 
 class Tracer(Protocol):
     def span(self, name: str, **attributes: str | int) -> AbstractContextManager[Span]:
-        """Measure what happens inside, as a part of the span around it."""
+        """Measure what happens inside, as part of the enclosing span."""
 
 
 class _NoSpan:
@@ -31,4 +31,4 @@ class _NoTracer:
 
 _NO_SPAN: Final = _NoSpan()
 NO_TRACER: Final[Tracer] = _NoTracer()
-"""Where no one collects traces."""
+"""Used if no traces are collected."""

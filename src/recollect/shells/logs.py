@@ -1,6 +1,6 @@
-"""What a long-running process logs to stderr: one line an event, as key=value.
+"""Logging of long-running processes to stderr: one line per event, as key=value.
 
-No line holds a key or the text of a memory.
+No line contains a key or the text of a memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.usecases.workers.steps import OnGraph
 
 log = structlog.get_logger("recollect")
 
-# A line for each batch would be thousands for a large backfill.
+# One line per batch would be thousands for a large backfill.
 _LINE_SECONDS: Final = 10.0
 
 
@@ -44,8 +44,8 @@ def log_to_stderr() -> None:
 
 
 class _OtherLoggers(logging.Handler):
-    """What libraries log, in the same form: one line, and of an error its type and locations. Its
-    text, as in their tracebacks, may quote a memory or a query.
+    """Logs the records of libraries in the same format: one line, and only the type and locations
+    of an error, since error texts and tracebacks may quote a memory or a query.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -63,7 +63,7 @@ class _OtherLoggers(logging.Handler):
 
 
 def log_steps() -> Callable[[str, float], None]:
-    """Log how a model is built: each step when it begins, and each quarter of it."""
+    """Return a callback that logs each step of building a model, and each quarter of a step."""
     last: tuple[str, int] | None = None
 
     def step(text: str, share: float) -> None:
@@ -76,7 +76,7 @@ def log_steps() -> Callable[[str, float], None]:
 
 
 def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
-    """Log batches, at most every few seconds, and every error."""
+    """Return a callback that logs batches, at most every few seconds, and every error."""
     kept = failed = 0
     logged_at = -_LINE_SECONDS
 
@@ -99,7 +99,7 @@ def log_embedding(now: Callable[[], float] = time.monotonic) -> OnEmbedding:
 
 
 def log_analysis(event: int | BackoffEvent) -> None:
-    """One line per batch of memories that were analyzed again, or that could not be."""
+    """Log each batch of memories that were analyzed again, or why that failed."""
     if isinstance(event, BackoffEvent):
         seconds = round(event.seconds)
         log.warning("analysis backs off", reason=str(event.error), seconds=seconds)
@@ -108,7 +108,7 @@ def log_analysis(event: int | BackoffEvent) -> None:
 
 
 def log_curation(event: Examined | BackoffEvent) -> None:
-    """A line for each batch that came to something."""
+    """Log each batch that led to proposals or to calls of the language model."""
     if isinstance(event, BackoffEvent):
         log.warning(
             "curation backs off",
@@ -128,7 +128,7 @@ def log_curation(event: Examined | BackoffEvent) -> None:
 
 
 def log_graph(now: Callable[[], float] = time.monotonic) -> OnGraph:
-    """The same for the concept graph."""
+    """Return a callback that logs extraction for the concept graph, at most every few seconds."""
     counts = dict.fromkeys(("memories", "failed", "names", "merged"), 0)
     logged_at = -_LINE_SECONDS
 

@@ -1,4 +1,4 @@
-"""Progress bars for long work, if there is a terminal.
+"""Progress bars for long tasks, if there is a terminal.
 
 They go to stderr: stdout is for a command's output.
 """
@@ -19,14 +19,14 @@ from recollect.usecases.tasks import cancel_and_wait
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_LOOK_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 1.0
 
 Steps = Callable[[str, float], None]
 
 
 @contextmanager
 def step_bar() -> Iterator[Steps]:
-    """A bar that follows one task step by step; lines if there is no terminal."""
+    """Show the steps of one task in a bar, or as lines if there is no terminal."""
     if not sys.stderr.isatty():
         yield _step_lines()
         return
@@ -37,7 +37,7 @@ def step_bar() -> Iterator[Steps]:
 
 @contextmanager
 def quiet_step_bar() -> Iterator[Steps]:
-    """The same, but nothing if there is no terminal: for commands that a timer runs."""
+    """Like `step_bar`, but silent without a terminal, for commands that a timer runs."""
     if not sys.stderr.isatty():
         yield lambda _text, _share: None
         return
@@ -47,7 +47,7 @@ def quiet_step_bar() -> Iterator[Steps]:
 
 @contextmanager
 def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar for work whose amount becomes known on the way; nothing if there is no terminal."""
+    """Show a bar for work whose total becomes known on the way; silent without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _what, _done, _left: None
         return
@@ -65,7 +65,7 @@ def counting_bar(description: str) -> Iterator[Callable[[str, int, int | None], 
 
 @asynccontextmanager
 async def embedding_bar(queue: EmbeddingQueue) -> AsyncIterator[None]:
-    """While entered, a bar for each space that is being filled, whichever process fills it."""
+    """While entered, show a bar for each space that any process is filling."""
     if not sys.stderr.isatty():
         yield
         return
@@ -86,7 +86,7 @@ async def _follow(queue: EmbeddingQueue, bar: Progress) -> None:
                 await _show(queue, space, bar, tasks)
         except RecollectError:
             pass  # the process that does the work reports it
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _show(
@@ -120,12 +120,12 @@ def _bar(numbers: str) -> Progress:
 
 
 def _step_lines() -> Steps:
-    told = ""
+    last = ""
 
     def step(text: str, _share: float) -> None:
-        nonlocal told
-        if text != told:
-            told = text
+        nonlocal last
+        if text != last:
+            last = text
             sys.stderr.write(f"{text} …\n")
 
     return step

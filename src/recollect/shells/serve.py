@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from recollect import __version__
 from recollect.core.admin.checks import Check
-from recollect.core.errors import InvalidInput
+from recollect.core.errors import InvalidInput, RecollectError
 from recollect.core.privacy.egress import is_loopback
 from recollect.settings import Settings
 from recollect.shells.api.app import DOCS, create_app
@@ -35,15 +35,16 @@ from recollect.shells.logs import log_steps, log_to_stderr
 from recollect.shells.mcp.http import mcp_endpoint
 from recollect.shells.web import page_routes
 from recollect.shells.web.link import OneTimeLink
-from recollect.shells.worker import working_inside
+from recollect.shells.worker import run_workers
 from recollect.usecases.admin.keys import issue_first_key, issue_key
 from recollect.usecases.admin.settings import check_some_leg
+from recollect.usecases.tasks import cancel_and_wait
 from recollect.wiring import Server, open_local_server, open_server
 
 log = structlog.get_logger("recollect")
 
 MCP: Final = "/mcp"
-# How long a request that is being answered may go on after the server is stopped.
+# How long requests in progress may continue after the server is stopped.
 _GRACE_SECONDS: Final = 3
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -52,7 +53,7 @@ OnReady = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What there is to know when the server answers. `key` is there when it was made just now."""
+    """What to print once the server answers. `key` is set only if it was just created."""
 
     url: str
     database: str
@@ -117,7 +118,7 @@ async def _run_page(settings: Settings, port: int, *, as_json: bool) -> None:
                     server.keys, server.clock, settings.owner, "page", role="admin"
                 )
                 once.open_with(key)
-                # Behind the #, a browser sends it to no one, and no log has it.
+                # Browsers do not send what follows the #, so the code appears in no log.
                 link = f"{url_of(listening)}/#link={once.code}"
                 text = f"Open this link. It works once; the page works until Ctrl-C.\n  {link}"
                 sys.stdout.write((json.dumps({"page": link}) if as_json else text) + "\n")
@@ -130,11 +131,11 @@ async def _run_page(settings: Settings, port: int, *, as_json: bool) -> None:
 def compose(
     server: Server, also: Sequence[Route] = ()
 ) -> tuple[FastAPI, AbstractAsyncContextManager[None]]:
-    """All shells that speak HTTP as one app, with `also` these routes, and what must be entered
-    while it serves.
+    """Build one app of all shells that speak HTTP and of the routes in `also`. Return it with the
+    context manager that must be entered while it serves.
     """
     app = create_app(server, also_closed=(MCP,), doctor=lambda: _examine(server.settings))
-    mcp = mcp_endpoint(app.state.server)  # the one whose recalls are counted
+    mcp = mcp_endpoint(app.state.server)  # this server, since its recalls are counted
     app.router.routes.append(Route(MCP, mcp.app))
     app.router.routes.extend([*page_routes(is_local=server.changes is None), *also])
     return app, mcp.running()
@@ -173,7 +174,7 @@ async def _run(settings: Settings, ready_file: Path | None, *, as_json: bool) ->
 
 
 def warn_without_tls(settings: Settings) -> None:
-    """Keys and memories in clear text, unless a proxy adds TLS."""
+    """Warn if keys and memories would travel in clear text, unless a proxy adds TLS."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     if not is_loopback(f"http://{host}") and not settings.trusted_proxies:
         log.warning(
@@ -192,7 +193,7 @@ async def serve(
     limits: ConnectionLimits | None = None,
     also: Sequence[Route] = (),
 ) -> None:
-    """Answer on a listening socket until `stopping` is set, within `limits`, else those of the
+    """Answer on a listening socket until `stopping` is set. `limits` replace those of the
     settings.
     """
     await check_some_leg(server.context)
@@ -219,18 +220,26 @@ async def serve(
 
     if stopping.is_set():
         return
-    with _without_its_group():
-        async with running, working_inside(server):
+    with _unwrap_group():
+        async with running, run_workers(server):
             stopping_when_asked = asyncio.create_task(stop_when_asked())
+            preparing = asyncio.create_task(_prepare(server))
             try:
                 await answering.serve([listening])
             finally:
-                stopping_when_asked.cancel()
+                await cancel_and_wait(stopping_when_asked, preparing)
+
+
+async def _prepare(server: Server) -> None:
+    """Load the model now, so that the first recalls need not wait for it."""
+    if server.prepare is not None:
+        with suppress(RecollectError):  # recalls try again, and report it
+            await server.prepare()
 
 
 @contextmanager
-def _without_its_group() -> Iterator[None]:
-    """The tasks of MCP wrap whatever passes through them: a single error comes out as itself."""
+def _unwrap_group() -> Iterator[None]:
+    """Unwrap a group of a single error: MCP's task groups wrap every error."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -243,8 +252,8 @@ def _without_its_group() -> Iterator[None]:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it is ready. The signals that uvicorn takes while it serves it raises again at its
-    end; they then reach the handlers of `_run`, so that Postgres is still stopped after it.
+    """Calls `on_ready` once it answers. uvicorn raises the signals it caught again at its end; they
+    then reach the handlers of `_run`, so that Postgres is still stopped after it.
     """
 
     def __init__(self, config: uvicorn.Config, on_ready: OnReady) -> None:
@@ -261,18 +270,18 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _make_output_private() -> None:
-    """A file that a key is written to is for its owner alone."""
-    with suppress(OSError, ValueError):  # it is another account's, or has no descriptor
+    """Make stdout readable by its owner only if it is a file, since a key is written to it."""
+    with suppress(OSError, ValueError):  # another account's file, or stdout has no descriptor
         descriptor = sys.stdout.fileno()
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.fchmod(descriptor, 0o600)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Readable by its owner alone from the first byte, and there whole or not at all."""
+    """Write a file atomically, readable by its owner only from the first byte on."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.unlink(missing_ok=True)  # of one that was killed; in a container pids come again
+        partial.unlink(missing_ok=True)  # left by a killed server; containers reuse pids
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
@@ -286,7 +295,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _remove(path: Path, text: str) -> None:
-    """Unless a server that was started while this one stopped has put its own there."""
+    """Remove the ready file, unless a server that started meanwhile has replaced it."""
     with suppress(OSError, ValueError):
         if path.read_text() == text:
             path.unlink()

@@ -1,6 +1,6 @@
-"""The worker as a process of its own, and inside a server.
+"""The worker, as a process of its own and inside a server.
 
-Inside a server it is a guest: if it fails, the server goes on, and recall by words with it.
+If it fails inside a server, the server keeps running and still recalls by words.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bool) -> None:
-    """Embed, read and curate until a signal stops it or, `once`, until nothing waits; then print
-    how much it was. `retry`: first give what failed another chance. `local`: on the local store.
-    A kind of work that could not be done is an error after the others are done.
+    """Embed, read and curate until a signal arrives or, with `once`, until the queues are empty;
+    then print the counts. `retry`: retry failed jobs first. `local`: work on the local store. If
+    one kind of work fails, its error is raised after the others are done.
     """
     log_to_stderr()
     counts, error = asyncio.run(_run(settings, once=once, retry=retry, local=local))
@@ -79,7 +79,7 @@ def _describe_counts(counts: Mapping[str, int]) -> str:
 
 
 class _Tally:
-    """Counts what the steps report, and logs it."""
+    """Counts and logs what the steps report."""
 
     def __init__(self) -> None:
         self.counts = {"embedded": 0, "read": 0, "failed": 0}
@@ -152,9 +152,9 @@ async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -
 
 
 async def _work(workers: Sequence[Worker], *, once: bool) -> tuple[int, RecollectError | None]:
-    """Side by side; `once`, one after the other, since names are compared in the space that
-    embedding opens. How many failed and are left for later, and the first error that kept a worker
-    from its work: the others still have their turn.
+    """Run the workers concurrently or, with `once`, one after the other, since names are compared
+    in the space that embedding creates. Return how many jobs failed and are left for later, and the
+    first error that stopped a worker; the other workers still run.
     """
     if not once:
         await asyncio.gather(*(worker.run() for worker in workers))
@@ -172,13 +172,13 @@ async def _work(workers: Sequence[Worker], *, once: bool) -> tuple[int, Recollec
 
 
 def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
-    """What fills the concept graph, unless it is switched off."""
+    """Return the step that fills the concept graph, or None if the graph is off."""
     return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
 
 
 def curation_step(server: Server | Local, on_event: OnCuration) -> CurationStep | None:
-    """What examines changed memories, if that is wanted. Not in a store that a server is behind:
-    proposals are made where the memories are authoritative.
+    """Return the step that examines changed memories, or None if curation is off. A local store
+    with a server behind it has none: proposals are made where the memories are authoritative.
     """
     if server.settings.api_url is not None and isinstance(server, Local):
         return None
@@ -187,27 +187,27 @@ def curation_step(server: Server | Local, on_event: OnCuration) -> CurationStep 
 
 
 def embedding_of(server: Server | Local) -> EmbeddingContext | None:
-    """What embedding needs, where this server embeds."""
+    """Return what embedding needs, or None if this server does not embed."""
     context = server.embedding
     return None if context is None or context.default == NO_EMBEDDER else context
 
 
 def trace_step(server: Server | Local, step: Step) -> Step:
-    """The step, measured where traces are collected."""
+    """Trace the step, if traces are collected."""
     if isinstance(server, Local) or server.tracer is NO_TRACER:
         return step
     return TracedStep(step, server.tracer)
 
 
 def outbox_of(server: Server | Local) -> VectorOutbox | None:
-    """What sends vectors to another engine, where one is used."""
+    """Return what sends vectors to another engine, or None if there is none."""
     if server.embedding is None or not isinstance(server.embedding.queue, VectorOutbox):
         return None
     return server.embedding.queue
 
 
 def require_embedding(server: Server | Local) -> EmbeddingContext:
-    """What embedding needs, or the reason why this server does not embed."""
+    """Return what embedding needs; raise an error that says why this server does not embed."""
     if server.embedding is None:
         raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     if server.embedding.default == NO_EMBEDDER:
@@ -220,8 +220,8 @@ def require_embedding(server: Server | Local) -> EmbeddingContext:
 
 
 @asynccontextmanager
-async def working_inside(server: Server | Local) -> AsyncIterator[None]:
-    """While entered, workers run in this process, unless they are switched off."""
+async def run_workers(server: Server | Local) -> AsyncIterator[None]:
+    """While entered, run workers in this process, unless they are off."""
     if server.embedding is None and server.settings.embedder != NO_EMBEDDER:
         reason = server.vector_note or f"{server.settings.embedder} is not on this machine"
         log.info("no recall by meaning", reason=reason)
@@ -254,7 +254,7 @@ async def working_inside(server: Server | Local) -> AsyncIterator[None]:
 
 
 async def _stop(server: Server | Local, *tasks: asyncio.Task[Any]) -> None:
-    """A worker needs a moment to give back what it claimed."""
+    """Cancel the tasks. Workers need a moment to release what they claimed."""
     await cancel_and_wait(*tasks, cancel_again=5 * server.settings.timeouts.give_back)
 
 

@@ -1,1 +1,1 @@
-"""What people and agents can do with their memories: one file a verb."""
+"""What people and agents can do with their memories: one file per verb."""

@@ -37,18 +37,17 @@ async def allow_links(
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`legs` holds the legs this store can run; one that is missing is reported as absent, and the
-    `broken_legs` are there only to say why they cannot answer. Those of the `second_phase` reorder
-    what the others found; `shares` is how the phases divide the deadline. The second stage is the
-    `reranker` or `late`, as the settings say. `queue` is there where vectors have a place,
-    `revisions` where conflicts are kept, `graph_progress` where a concept graph is, `curation` and
-    `curation_counts` where proposals are kept. `parked` tells
-    why the text of an owner's memory could not be embedded, if it failed too often, `has_vector`
-    whether it has one in the active space, and `concepts_of` which concepts a memory mentions.
-    `recalling` is entered around each recall, to trace it. `hint` says how a
-    recall would find more, if it could. `default_settings` hold where the store has no row. `actor`
-    is who writes, as the history names them. `check_links` refuses targets that the writer may not
-    link to.
+    """`legs` holds the legs this store can run: a missing one is reported as absent, and the
+    `broken_legs` are included only to say why they cannot answer. Those of the `second_phase`
+    reorder what the others found; `shares` is how the phases divide the deadline. The second stage
+    is the `reranker` or `late`, depending on the settings. `queue` is set if the store holds
+    vectors, `revisions` if it records conflicts, `graph_progress` if it has a concept graph,
+    `curation` and `curation_counts` if it stores proposals. `parked` returns why the text of an
+    owner's memory could not be embedded, if it failed too often, `has_vector` whether a memory has
+    a vector in the active space, and `concepts_of` the concepts it mentions. `recalling` is entered
+    around each recall, to trace it. `hint` says how a recall could find more, if it could.
+    `default_settings` apply where the store has no row. `actor` is the writer's name in the
+    history. `check_links` refuses targets that the writer may not link to.
     """
 
     store: MemoryStore

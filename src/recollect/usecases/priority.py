@@ -1,9 +1,9 @@
 """Which calls are being answered in this process, so that background work yields to them.
 
-A worker inside a server shares the processor, and one lock of the interpreter, with calls that
-store or recall. A low priority alone makes that worse, since a thread that is preempted while it
-holds the lock blocks all others. So such work pauses between two of its small steps instead. It
-does not wait for ever: a server that is never quiet still embeds. See docs/adr/0030.
+A worker inside a server shares the processor and the interpreter lock with calls that store or
+recall. A low priority alone makes that worse, since a thread that is preempted while it holds the
+lock blocks all others. So background work pauses between its small steps instead. It does not wait
+forever: a server that is never quiet still embeds. See docs/adr/0030.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from math import inf
 from typing import Final
 
 Yield = Callable[[], Awaitable[None]]
-"""Awaited before each small step of work that can wait."""
+"""Awaited before each small step of background work."""
 
 MAX_YIELD_SECONDS: Final = 0.2
-"""Seconds that a step waits at the most."""
+"""How long a step waits at most."""
 _is_awaited: Final = ContextVar("_is_awaited", default=False)
-# Calls that follow each other as closely as this are one caller at work.
-_QUIET: Final = 0.01
+# Calls that follow each other within this time belong to one active caller.
+_QUIET_SECONDS: Final = 0.01
 
 
 async def no_yield() -> None:
@@ -31,7 +31,7 @@ async def no_yield() -> None:
 
 @contextmanager
 def awaited_by_callers() -> Iterator[None]:
-    """While entered, this task does not yield: callers wait for what it does."""
+    """Keep this task from yielding inside the block: callers wait for its result."""
     before = _is_awaited.set(True)
     try:
         yield
@@ -48,7 +48,7 @@ class Callers:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """While entered, a caller waits."""
+        """Count a call as being answered inside the block."""
         self._calls += 1
         try:
             yield
@@ -57,10 +57,10 @@ class Callers:
             self._last = asyncio.get_running_loop().time()
 
     async def yield_to_callers(self) -> None:
-        """Return when no caller has waited for a moment, or when this step has waited enough."""
+        """Return once no caller has waited for a moment, or after `MAX_YIELD_SECONDS`."""
         if _is_awaited.get():
             return
         clock = asyncio.get_running_loop().time
         until = clock() + MAX_YIELD_SECONDS
-        while (self._calls or clock() - self._last < _QUIET) and clock() < until:  # noqa: ASYNC110  # no event tells that a moment was quiet
-            await asyncio.sleep(_QUIET)
+        while (self._calls or clock() - self._last < _QUIET_SECONDS) and clock() < until:  # noqa: ASYNC110  # no event reports a quiet moment
+            await asyncio.sleep(_QUIET_SECONDS)

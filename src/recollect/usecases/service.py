@@ -1,7 +1,7 @@
-"""The use cases bound to one owner: what a shell holds when no other machine is asked.
+"""The use cases bound to one owner: what a shell uses when no other machine is involved.
 
-Each use case is imported when it is first called: a command calls one of them, and would spend more
-time importing the others than on its own work.
+Each use case is imported on its first call: a command calls one of them, and would spend more time
+importing the others than on its own work.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class LocalService:
     """Implements the `Service` port on this machine's store; `on_recall` is called with each
     answer.
 
-    Without `access` it carries out everything, for the owner; else what a key may do. For a key
-    that is limited to a project, the `context` shows nothing else (`context_within`).
+    Without `access` it allows everything, as the owner; otherwise what the key may do. For a key
+    that is limited to a project, the `context` contains nothing else (`context_within`).
     """
 
     context: Context
@@ -41,8 +41,9 @@ class LocalService:
     access: Access | None = None
 
     def context_for(self, operation: str, writes: int | None = None) -> Context:
-        """What an operation of `core/privacy/policy.py` works on; Forbidden or RateLimited if the
-        key may not carry it out. `writes` is how many there are, where that is not always the same.
+        """Return the context for an operation of `core/privacy/policy.py`; raise Forbidden or
+        RateLimited if the key may not carry it out. `writes` is the number of writes, for
+        operations where it varies.
         """
         if self.access is not None:
             self.access.check(operation, writes)
@@ -113,7 +114,7 @@ class LocalService:
 
         context = self.context_for("update")
         if self.access is not None and self.access.is_limited and "project" in changes:
-            # What is outside the key's project is not found, whatever is changed.
+            # A memory outside the key's project is not found, whatever the change.
             await find.get(context, self.owner, reference)
             changes = self.access.confine_changes(changes)
         with context.callers.answering():
@@ -223,9 +224,9 @@ class LocalService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedModelService(LocalService):
-    """The same where one process of a home holds the model for all. A recall is asked of that
-    process. If it does not answer, this one recalls by words, or when it `loads_model`, with what
-    `open_model` loads; a `why` always does.
+    """Like `LocalService`, where one process of a home loads the model for all others. A recall is
+    sent to that process. If it does not answer, this process recalls by words, or with the model
+    that `open_model` loads if it `loads_model`; a `why` always loads it.
     """
 
     ask_resident: Callable[[RecallRequest], Awaitable[Recollection | None]]

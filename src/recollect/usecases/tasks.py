@@ -18,11 +18,11 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 MAX_CHARS_ON_LOOP: Final = 1_000
-"""Analyzing more takes over ten milliseconds, for which the event loop would answer no one."""
+"""Analyzing more takes over ten milliseconds, which would block the event loop."""
 
 
 async def analyze_text(chars: int, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
-    """Do work on texts of this length together; of long ones in a thread."""
+    """Run `work` on texts of this total length: in a thread if they are long."""
     if chars <= MAX_CHARS_ON_LOOP:
         return work(*arguments)
     loop = asyncio.get_running_loop()
@@ -31,17 +31,17 @@ async def analyze_text(chars: int, work: Callable[[*Ts], T], *arguments: *Ts) ->
 
 @cache
 def _text_threads() -> ThreadPoolExecutor:
-    """Two: the work is pure Python, and each more would delay the event loop."""
+    """Two threads: the work is pure Python, and more would delay the event loop."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(2, "analyze-text")
 
 
 async def cancel_and_wait(*tasks: asyncio.Task[Any], cancel_again: float = 10.0) -> None:
-    """Cancel tasks that run forever, and wait until they have ended. They are cancelled again
-    while they go on: before Python 3.12 `asyncio.wait_for`, by which libraries wait, loses a
-    cancellation that comes together with what it waits for. `cancel_again` is longer than a
-    cancelled task takes to clean up.
+    """Cancel tasks that run forever, and wait until they have ended. Those still running after
+    `cancel_again` seconds are cancelled again: before Python 3.12 `asyncio.wait_for`, which
+    libraries use, loses a cancellation that arrives together with the result. `cancel_again` must
+    be longer than a cancelled task needs to clean up.
     """
     running = {task for task in tasks if not task.done()}
     while running:
@@ -52,7 +52,7 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any], cancel_again: float = 10.0)
 
 @asynccontextmanager
 async def repeating(work: Callable[[], Awaitable[None]], seconds: float) -> AsyncIterator[None]:
-    """While entered, do the work every so many seconds, and once more at the end."""
+    """Inside the block, run `work` every `seconds`, and once more at the end."""
 
     async def repeat() -> None:
         while True:

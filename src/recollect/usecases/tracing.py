@@ -1,4 +1,4 @@
-"""Legs and steps that are measured: each wraps one that knows nothing of it."""
+"""Trace legs and worker steps by wrapping them; they need no knowledge of tracing."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ class TracedSecondPhase:
 
 
 class TracedStep:
-    """A step of a worker."""
-
     def __init__(self, step: Step, tracer: Tracer) -> None:
         self.quiet_seconds = step.quiet_seconds
         self._step = step

@@ -112,23 +112,25 @@ SETTINGS: Final = codec(
 )
 
 
-class _SettingsSaid(Shape):
-    """Anything with this setting may be from a server of another version."""
+class _ServerSettings(Shape):
+    """Settings as a server of any version sends them: only this one is required."""
 
     model_config = ConfigDict(extra="allow")
 
     lexical_weight: float
 
 
-# What a server of any version says: settings that are not known here, or not there, have this
+# The settings of a server of any version. Unknown ones are ignored, and missing ones get this
 # version's default.
-SETTINGS_SAID: Final[Codec[RecallSettings]] = Codec(
-    lambda: (_SettingsSaid, lambda said: RecallSettings().with_stored(said.model_dump()))
+SERVER_SETTINGS: Final[Codec[RecallSettings]] = Codec(
+    lambda: (_ServerSettings, lambda shape: RecallSettings().with_stored(shape.model_dump()))
 )
 
 
 def _setting(name: str, hint: Any) -> tuple[Any, Any]:  # noqa: ANN401  # types
-    """A setting that may be changed. The schema shows no default: what is not set stays."""
+    """The field of a setting that can be changed. The schema shows no default: what is not set
+    stays.
+    """
     legal = LEGAL[name]
     limits = {"minimum": legal.low, "maximum": legal.high} if isinstance(legal, Range) else {}
     default = getattr(RecallSettings(), name)
@@ -198,8 +200,8 @@ ERASED: Final = codec(
     ErasureReport,
     "ErasedOut",
     """How much was erased; `notified`: ids kept until synced clients know; `keys` of the owner that
-    still work; where was searched, and whether anything remains there. `unsearched`: where bytes
-    remain although no query finds them, and what the operator can do about it.
+    still work; which places were `searched`, and whether anything `remains` there. `unsearched`:
+    where bytes remain although no query finds them, and what the operator can do about it.
     """,
     flat=("erased",),
     read=_read_erasure,

@@ -1,8 +1,8 @@
 """The converter between values of `core` and JSON, by the names and types of their fields.
 
 A `Codec` is derived from a frozen dataclass or a named tuple. Its shape, a pydantic class, is read
-from a value by attribute and from JSON by name. What differs in JSON is declared where the codec is
-made, with the words for the documentation.
+from a value by attribute and from JSON by name. Differences in JSON are declared where the codec is
+created, with the text for the documentation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Value = TypeVar("Value")
 Item = TypeVar("Item")
 Read = Callable[[Any], Any]
 Differences = Mapping[str, Any]
-_OURS: Final = ("path", "type", "of")
+_OWN_OPTIONS: Final = ("path", "type", "of")
 
 
 class Codec(Generic[Value]):
@@ -46,31 +46,31 @@ class Codec(Generic[Value]):
         return self._make()[0]
 
     def read(self, shape: BaseModel) -> Value:
-        """The value of a validated shape."""
+        """Return the value of a validated shape."""
         return self._make()[1](shape)  # type: ignore[no-any-return]
 
     def to_shape(self, value: Value) -> BaseModel:
         return self._make()[0].model_validate(value)
 
     def encode(self, value: Value) -> dict[str, Any]:
-        """The value as JSON values."""
+        """Return the value as JSON values."""
         return self.to_shape(value).model_dump(mode="json")
 
     def decode(self, text: bytes) -> Value:
-        """The value of a JSON document; or pydantic's ValidationError."""
+        """Return the value of a JSON document; or raise pydantic's ValidationError."""
         return self.read(self.shape.model_validate_json(text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A field of a class, or of one of its fields whose own fields JSON has in its place."""
+    """A field of a class, or of a nested value whose fields JSON has at the level of the class."""
 
     path: tuple[str, ...]
     hint: Any
     default: Any
 
 
-# The first codec of a class is the one for values inside of others.
+# The first codec of a class is used for values inside other values.
 _CODECS: Final[dict[type, Codec[Any]]] = {}
 _READERS: Final[dict[type[BaseModel], Read]] = {}
 
@@ -92,13 +92,13 @@ def codec(
 ) -> Codec[Value]:
     """Derive the codec of a class.
 
-    In the place of a `flat` field, JSON has the fields of its value, or those that are named
-    (`scope.project`). It is `without` some fields; reading gives them these values. The first
-    servers did not send the `later` ones; reading gives them their defaults. Whatever else differs
-    is named by the field in JSON: the `path` of its value; its `type`, which is then left as it is;
-    the codec that it consists `of`, if not the first of its class; arguments of pydantic's `Field`.
-    The rest is computed: `write` makes what the shape is read from, and `read` the value, from a
-    shape and the arguments of the class.
+    In the place of a `flat` field, JSON has all fields of its value, or only the named ones
+    (`scope.project`). The fields `without` are absent from JSON; reading gives them these values.
+    The first servers did not send the `later` ones; reading gives them their defaults. Other
+    differences are declared by the field's name in JSON: the `path` of its value; its `type`, whose
+    values are then not converted; the codec that it consists `of`, if not the first of its class;
+    arguments of pydantic's `Field`. For everything else, `write` returns what the shape is read
+    from, and `read` returns the value, given a shape and the arguments of the class.
     """
     absent = without or {}
 
@@ -121,13 +121,13 @@ def codec(
         _READERS[shape] = read_value
         return shape, read_value
 
-    made: Codec[Value] = Codec(make)
-    _CODECS.setdefault(table, made)
-    return made
+    created: Codec[Value] = Codec(make)
+    _CODECS.setdefault(table, created)
+    return created
 
 
 def listing(item: Codec[Item], key: str, name: str, about: str, /) -> Codec[list[Item]]:
-    """The codec of a list, which JSON has inside of an object that can be extended."""
+    """Derive the codec of a list, which JSON has inside an object so that it can be extended."""
 
     def make() -> tuple[type[BaseModel], Read]:
         items = GenericAlias(list, (item.shape,))
@@ -138,8 +138,8 @@ def listing(item: Codec[Item], key: str, name: str, about: str, /) -> Codec[list
 
 
 def build(table: type[Value], shape: BaseModel, **known: object) -> Value:
-    """A value from a shape that validates and has no codec, by the names of its fields. Those that
-    the shape lacks have their defaults, unless they are `known`.
+    """Build a value, by the names of its fields, from a shape that validates and has no codec.
+    Fields that the shape lacks get their defaults, unless they are `known`.
     """
     values = {
         name: read(getattr(shape, name))
@@ -150,7 +150,7 @@ def build(table: type[Value], shape: BaseModel, **known: object) -> Value:
 
 
 def read_set(table: type, shape: BaseModel) -> dict[str, Any]:
-    """The fields of a class that were set in a shape, as values of it would have them."""
+    """Return the fields of a class that were set in a shape, with the types of the class."""
     readers = _readers_of(table)
     return {
         name: readers[name](getattr(shape, name))
@@ -167,8 +167,8 @@ def _name_of(part: _Part, fields: Mapping[str, Differences]) -> str:
 def _definition(
     name: str, part: _Part | None, differences: Differences, *, is_later: bool
 ) -> tuple[Any, Any]:
-    """The field of a shape, as `create_model` takes it."""
-    rest = {key: value for key, value in differences.items() if key not in _OURS}
+    """Return the field of a shape as `create_model` takes it."""
+    rest = {key: value for key, value in differences.items() if key not in _OWN_OPTIONS}
     if part is None:
         return differences["type"], Field(**rest)
     if part.path != (name,):
@@ -203,7 +203,7 @@ def _arguments_of(
     fields: Mapping[str, Differences],
     absent: Mapping[str, object],
 ) -> Callable[[BaseModel], dict[str, Any]]:
-    """What makes the arguments of the class from a shape."""
+    """Create the function that turns a shape into the arguments of the class."""
     hints = _hints_of(table)
     readers = {
         name: _reader_of(object if "type" in fields.get(name, {}) else part.hint)
@@ -246,7 +246,7 @@ def _derive(
 
 
 def _hints_of(table: type) -> dict[str, Any]:
-    # What its module imports for types alone has a codec by now.
+    # What its module imports only for type checking has a codec by now.
     imported = vars(sys.modules[table.__module__])
     named = {known.__name__: known for known in _CODECS if known.__name__ not in imported}
     return get_type_hints(table, localns=named)
@@ -262,7 +262,7 @@ def _defaults_of(table: Any) -> dict[str, Any]:  # noqa: ANN401  # a dataclass o
 
 
 def _type_of(hint: Any, of: Codec[Any] | None = None) -> Any:  # noqa: ANN401  # types
-    """What is of this type, as JSON has it."""
+    """Return the type that values of this type have in JSON."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return Union[tuple(_type_of(each, of) for each in arguments)]  # noqa: UP007  # of a tuple
@@ -278,7 +278,7 @@ def _type_of(hint: Any, of: Codec[Any] | None = None) -> Any:  # noqa: ANN401  #
 
 
 def _reader_of(hint: Any) -> Read:  # noqa: ANN401  # a type
-    """What makes a value of this type from its validated JSON."""
+    """Create the function that turns validated JSON into a value of this type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         (only,) = (_reader_of(each) for each in arguments if each is not NoneType)

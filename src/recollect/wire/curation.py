@@ -1,4 +1,4 @@
-"""Proposals of the curator, and what became of them."""
+"""Proposals of the curator, and their outcome."""
 
 from __future__ import annotations
 

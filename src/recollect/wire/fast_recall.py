@@ -15,21 +15,24 @@ from recollect.core.recall.request import LEGS, Hit, LegName, LegPlace, Passage,
 from recollect.wire.plain import to_plain
 
 HOOK_HEADER: Final = "Recollect-Hook-Ms"
-"""A hook asks, and waits so many milliseconds before it goes on without the server."""
+"""Marks a request of a hook: the milliseconds that it waits before it continues without the
+server."""
 
 
 def write_request(request: RecallRequest, scope: Scope) -> dict[str, object]:
-    """The request within this scope."""
+    """Return the request, within this scope, as JSON values."""
     within = to_plain(replace(scope, valid_at=None))
     return {**to_plain(request), "scope": within, "explain": True}
 
 
 def read_hits(answer: Any, scope: Scope) -> list[Hit]:  # noqa: ANN401  # JSON
-    """The hits of an answer; ValueError, KeyError, TypeError or AttributeError when it is none."""
-    # Trusted only as far as it answers what was asked: no memory of another project.
+    """Read the hits of an answer; ValueError, KeyError, TypeError or AttributeError if it is
+    malformed.
+    """
+    # The server is not trusted to return only what was asked for: drop memories of other projects.
     asked, resolved = scope.project, answer.get("project")
-    is_meant = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
-    covers = replace(scope, project=resolved if is_meant else asked).covers
+    is_match = asked is not None and isinstance(resolved, str) and is_short_for(asked, resolved)
+    covers = replace(scope, project=resolved if is_match else asked).covers
     hits = [hit for values in answer["hits"] if covers((hit := _hit(values)).memory)]
     return [replace(hit, attached=tuple(filter(covers, hit.attached))) for hit in hits]
 

@@ -46,7 +46,7 @@ INPUTS: Final[Types] = {
     "category": Category,
     "importance": Importance,
 }
-# What a shape says about a field, unless it has other words.
+# The description of a field, unless a shape has its own.
 DESCRIPTIONS: Final[Mapping[str, str]] = {
     "links": "Links to other memories.",
     "valid_from": "Recalled from then on.",
@@ -62,7 +62,7 @@ def shape_of(
     default: Default,
     descriptions: Mapping[str, str],
 ) -> Any:  # noqa: ANN401  # a class that mypy cannot know
-    """A shape with these fields, to inherit from."""
+    """Create a shape with these fields, to inherit from."""
     shaped: dict[str, Any] = {}
     for field in fields:
         type_ = types.get(field.name, types[field.kind])
@@ -79,5 +79,7 @@ def or_default(field: Field) -> dict[str, Any]:
 
 
 def or_unset(field: Field) -> dict[str, Any]:
-    """A factory sets a default that the schema does not show: without a value, it is unset."""
+    """Set a default that the schema does not show, by a factory: without a value, the field is
+    unset.
+    """
     return {"default": None} if field.is_optional else {"default_factory": _EMPTY[field.kind]}

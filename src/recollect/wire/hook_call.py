@@ -41,7 +41,9 @@ class HookCall:
         self.as_text = as_text
 
     def to_bytes(self) -> bytes:
-        """With the line before it. Neither an environment nor a path can contain a NUL."""
+        """Encode the call, with the line before it. Neither an environment nor a path can contain a
+        NUL.
+        """
         settings = [f"{name}={value}" for name, value in self.environ.items()]
         form = "text" if self.as_text else "json"
         head = "\0".join([form, repr(self.until), self.folder, *settings, "", ""])
@@ -50,7 +52,7 @@ class HookCall:
 
     @classmethod
     def from_bytes(cls, call: bytes) -> HookCall:
-        """Without that line; ValueError if it is malformed."""
+        """Decode a call without that line; ValueError if it is malformed."""
         head, found, event = call.partition(b"\0\0")
         form, *parts = head.decode("utf-8", "surrogateescape").split("\0")
         if not found or not parts[1:]:
@@ -61,7 +63,7 @@ class HookCall:
 
 
 class HookReply:
-    """What the hook prints, and for its log what was found, and how."""
+    """What the hook prints, and for its log what was found and how."""
 
     def __init__(self, text: str, counts: str, note: str) -> None:
         self.text = text
@@ -77,6 +79,6 @@ class HookReply:
 
     @classmethod
     def from_bytes(cls, reply: bytes) -> HookReply:
-        """ValueError if it is malformed."""
+        """Decode a reply; ValueError if it is malformed."""
         counts, note, text = reply.decode("utf-8", "replace").split("\0", 2)
         return cls(text[:-1], counts, note)

@@ -1,4 +1,4 @@
-"""Inputs about memories: drafts, changes, scopes, and what pages and tables are asked for."""
+"""Inputs about memories: drafts, changes, scopes, and the parameters of pages and tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EPISODES_HAVE_A_SESSION: dict[str, Any] = {
 
 
 _DRAFT: Final = fields_of(Draft)
-_OF_A_DRAFT: Final = {
+_DRAFT_DESCRIPTIONS: Final = {
     **DESCRIPTIONS,
     "tags": "Labels for filtering.",
     "expanded_keywords": "Extra words to find the memory by.",
@@ -59,7 +59,7 @@ def _draft_default(field: Field) -> dict[str, Any]:
     return {} if field.name == "content" else or_default(field)
 
 
-_DraftIn: Any = shape_of(Input, _DRAFT, INPUTS, _draft_default, _OF_A_DRAFT)
+_DraftIn: Any = shape_of(Input, _DRAFT, INPUTS, _draft_default, _DRAFT_DESCRIPTIONS)
 
 
 class DraftIn(_DraftIn, Input):  # type: ignore[misc]  # derived
@@ -86,10 +86,10 @@ class DraftIn(_DraftIn, Input):  # type: ignore[misc]  # derived
 
 
 _CHANGES: Final = tuple(FIELDS[name] for name in Changes.__annotations__)
-_OF_A_CHANGE: Final = {**DESCRIPTIONS, "links": "All links of the memory from now on."}
+_CHANGE_DESCRIPTIONS: Final = {**DESCRIPTIONS, "links": "All links of the memory from now on."}
 
 
-_ChangesIn: Any = shape_of(Input, _CHANGES, INPUTS, or_unset, _OF_A_CHANGE)
+_ChangesIn: Any = shape_of(Input, _CHANGES, INPUTS, or_unset, _CHANGE_DESCRIPTIONS)
 
 
 class ChangesIn(_ChangesIn, Input):  # type: ignore[misc]  # derived

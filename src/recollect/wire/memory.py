@@ -35,7 +35,7 @@ LINK: Final = codec(
     """A link to another memory. Keep unknown kinds, but do not follow them.""",
 )
 
-# What was added behind `deleted_at`, the first servers do not send.
+# The first servers do not send these fields.
 ADDED: Final = frozenset([*FIELDS][[*FIELDS].index("deleted_at") :])
 _MEMORY: Final[dict[str, Any]] = {
     "later": ADDED,
@@ -85,7 +85,7 @@ class Written(NamedTuple):
     memory: Memory
     sensitive_because: Secret | None = None
 
-    # The patterns are imported by who writes: those who read have no time for them.
+    # Imported late: only writers need the patterns, and readers have no time for them.
     @classmethod
     def of_draft(cls, memory: Memory, draft: Draft) -> Written:
         from recollect.core.privacy.sensitivity import secret_in_draft

@@ -119,7 +119,7 @@ SPACE: Final = codec(
     SpaceProgress,
     "SpaceOut",
     """The vectors of one embedding model. Recall uses the `active` ones; `filling` ones are being
-    written beside them, `retired` ones are kept for a rollback.
+    written alongside, `retired` ones are kept for a rollback.
     """,
     flat=("stored", "progress"),
     without={"stored.id": 0, "stored.is_former": False, "progress.failing": 0, "progress.soon": 0},

@@ -10,8 +10,8 @@ from uuid import UUID
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any value, as JSON has it
-    """The value as JSON values. Of an object, what has its default is left out: a server of an
-    earlier version may not know the field.
+    """Convert a value to JSON values. Fields of an object that have their default are left out: an
+    older server may not know them.
     """
     if dataclasses.is_dataclass(value):
         fields = {

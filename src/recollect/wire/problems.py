@@ -76,7 +76,7 @@ KINDS: Final[dict[type[RecollectError], Kind]] = {
     ),
     StoreFull: Kind("store-full", HTTPStatus.SERVICE_UNAVAILABLE, "The store has no room left"),
 }
-_OURS: Final = "Value error, "
+_OWN_PREFIX: Final = "Value error, "
 _CLASSES: Final = {kind.type: cls for cls, kind in KINDS.items()}
 
 
@@ -133,8 +133,10 @@ def refusal(mistake: Mapping[str, Any], path: Sequence[object], *, see: str = ""
             field=field,
             remedy=f"Choose one of: {expected}." if expected else f"Use a valid value.{see}",
         )
-    # For an entry, the message describes the whole list.
+    # For an entry of a list, the message describes the whole list.
     refused = wrong_kind(".".join(steps[: steps.index(name) + 1]) if name else field, name)
-    # Messages of our own validators are already in our words.
-    said = f"{field} {mistake['msg'].removeprefix(_OURS)}" if kind == "value_error" else refused
-    return InvalidInput(str(said), field=field, remedy=f"{refused.remedy}{see}")
+    # Messages of our own validators need no translation.
+    text = (
+        f"{field} {mistake['msg'].removeprefix(_OWN_PREFIX)}" if kind == "value_error" else refused
+    )
+    return InvalidInput(str(text), field=field, remedy=f"{refused.remedy}{see}")

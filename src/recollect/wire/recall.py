@@ -1,4 +1,4 @@
-"""The answer to a recall: the hits, why each is there, and what became of legs and stages."""
+"""The answer to a recall: the hits, why each is there, and the outcome of each leg and stage."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ else:
 
 
 class Joined:
-    """Several values as one, from which a shape reads its fields by name. What is named replaces a
-    field of theirs.
+    """Several values as one, from which a shape reads its fields by name. Keyword arguments replace
+    fields of the values.
     """
 
     def __init__(self, *values: object, **named: object) -> None:
@@ -180,7 +180,7 @@ class HitOut(Shape):
         why = self.explanation
         unexplained = {"fused": self.score, "prior": 1.0, "legs": {}}
         explained = unexplained if why is None else read_set(Hit, why)
-        # A client asks for explanations, and never for these.
+        # A client asks for explanations, but never to count words.
         return build(Hit, self, matched_words=None, **explained)
 
 

@@ -126,7 +126,9 @@ class EpisodesIn(Input):
 
 
 def _sessions(named: Iterable[str]) -> Iterator[str]:
-    """Each value as given, and split at its commas: lists in a URL are often written that way."""
+    """Yield each value as given, and split at its commas: lists in a URL are often written that
+    way.
+    """
     for name in named:
         yield check_name(name, "session_ids")
         if "," in name:

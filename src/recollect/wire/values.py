@@ -1,7 +1,7 @@
 """The values that shapes consist of.
 
-The limits in the schemas document the rules of `core`; they are not checked here, so that every way
-in rejects a value with the same message.
+The limits in the schemas document the rules of `core`; they are not checked here, so that every
+entry point rejects a value with the same message.
 """
 
 from __future__ import annotations
@@ -41,21 +41,23 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
 
 
 def _require_date_text(value: object) -> object:
-    """Numbers would be read as seconds since 1970, which the schema does not offer."""
+    """Reject numbers, which pydantic would read as seconds since 1970 and the schema does not
+    allow.
+    """
     if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
         return value
     raise ValueError("should be a date and time with a time zone, such as 2026-01-31T09:30:00Z")
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("is out of range for a date") from error
 
 
-def _whole(value: object) -> object:
-    """In JSON, 47 and 47.0 are the same number."""
+def _to_whole(value: object) -> object:
+    """Convert 47.0 to 47: in JSON, both are the same number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -64,16 +66,16 @@ def _repair(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_repair)]
-"""Any text: JSON may hold halves of surrogate pairs."""
+"""Any text: JSON may contain halves of surrogate pairs."""
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(_to_whole)]
 QueryBool = Annotated[bool, Strict(strict=False)]
 QueryInt = Annotated[int, Strict(strict=False)]
 Moment = Annotated[
     AwareDatetime,
     Strict(strict=False),
     BeforeValidator(_require_date_text),
-    AfterValidator(_in_utc),
+    AfterValidator(_to_utc),
 ]
 Id = Annotated[UUID, Strict(strict=False)]
 NewId = Annotated[

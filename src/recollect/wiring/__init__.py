@@ -1,9 +1,9 @@
-"""From settings to a running Recollect: the only place that chooses adapters.
+"""Build a running Recollect from the settings: the only place that chooses adapters.
 
-Shells ask for one of two things. `open_service` is a person's or an agent's own memory: the local
-SQLite store, or a server's when one is named. `open_server` is what a server serves: Postgres, its
-keys, and the use cases for each key. What is asked for is imported then, and nothing else: a
-command on the local store has no use for what a server is made of.
+Shells have two entry points. `open_service` opens the memory of a person or an agent: the local
+SQLite store, or a server if one is configured. `open_server` opens what a server serves: Postgres,
+its keys, and the use cases for each key. Names are imported on first use, so that a command on the
+local store does not import the server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recollect.wiring.postgres import open_postgres
     from recollect.wiring.server import Server, open_second_phase, open_server
 
-_HOMES = {
+_MODULES = {
     "Cached": "recollect.wiring.local",
     "Local": "recollect.wiring.local",
     "open_local": "recollect.wiring.local",
@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+if not TYPE_CHECKING:  # a type checker would accept any name
     from recollect.lazy import lazy_getattr
 
-    __getattr__ = lazy_getattr(__name__, _HOMES)
+    __getattr__ = lazy_getattr(__name__, _MODULES)

@@ -1,4 +1,4 @@
-"""Backing up and restoring what a home has: the server's database, or the local store."""
+"""Back up and restore the data of a home: the server's database, or the local store."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def make_backup(
     from recollect.adapters.files.home_files import record_backup
 
     now = SystemClock().now()
-    with _explaining_os_errors(folder):
+    with _explain_os_errors(folder):
         with new_backup(folder, now) as backup:
             if local or not has_database(settings):
                 manifest = await _back_up_local(settings, backup)
@@ -82,10 +82,10 @@ async def restore_backup(
         from recollect.adapters.sqlite.backup import load_backup
 
         path = chosen.home / "memories.db"
-        with _explaining_os_errors(path.parent):
+        with _explain_os_errors(path.parent):
             await asyncio.to_thread(load_backup, path, backup, replace=replace_data)
         return RestoreResult(backup.path, manifest, str(path), ())
-    with _explaining_os_errors(chosen.home):
+    with _explain_os_errors(chosen.home):
         target, notes = await _restore_server(chosen, backup, report, replace_data=replace_data)
     return RestoreResult(backup.path, manifest, target, notes)
 
@@ -112,8 +112,8 @@ async def _back_up_server(settings: Settings, backup: Backup, report: Report) ->
 async def _restore_server(
     settings: Settings, backup: Backup, report: Report, *, replace_data: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """What was erased and revoked since is applied before anyone can read the database, as far as
-    the log of this home or that of the backup knows it.
+    """Restore a server's database. Erasures and revocations since the backup are applied before
+    anyone can read the database, as far as the log of this home or of the backup has them.
     """
     from recollect.adapters.files.erasure_log import ErasureLogs
     from recollect.adapters.postgres.backup import load_backup
@@ -122,7 +122,7 @@ async def _restore_server(
     logs = ErasureLogs(settings.erasures_folder)
     async with postgres_url(settings) as (url, target, files):
         if replace_data:
-            # What the database to be replaced has erased and not logged yet, it logs now.
+            # Let the database that is replaced log the erasures it has not logged yet.
             async with PostgresStore(url, timeouts=settings.timeouts, erasures=logs):
                 pass
         server = backup.read_manifest().server
@@ -141,12 +141,12 @@ async def _restore_server(
             "are valid again; revoke them, or all with `recollect keys revoke --all`"
         )
     if vector_note:
-        notes.append(f"vectors were left out and will be made again: {vector_note}")
+        notes.append(f"vectors were left out and will be computed again: {vector_note}")
     return target, tuple(notes)
 
 
 async def _verify(settings: Settings, backup: Backup, manifest: Manifest, report: Report) -> None:
-    """Restore the backup to a store that is thrown away, and compare every row."""
+    """Restore the backup into a temporary store and compare every row."""
     with TemporaryDirectory(prefix="recollect-verify-") as folder:
         if manifest.kind == "sqlite":
             from recollect.adapters.sqlite.backup import compare as compare_local
@@ -167,8 +167,8 @@ async def _verify(settings: Settings, backup: Backup, manifest: Manifest, report
 
 
 def _verify_server(settings: Settings, folder: Path, backup: Backup, report: Report) -> list[str]:
-    """On an embedded Postgres, wherever the database is: no right to create databases is needed,
-    and it shows that the backup can be restored on another machine.
+    """Restore into an embedded Postgres, wherever the database is: this needs no right to create
+    databases, and shows that the backup can be restored on another machine.
     """
     from recollect.adapters.postgres.backup import compare, load_backup
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
@@ -194,7 +194,7 @@ def _settings_for_restore(settings: Settings, manifest: Manifest, into: str | No
 
 
 @contextmanager
-def _explaining_os_errors(folder: Path) -> Iterator[None]:
+def _explain_os_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

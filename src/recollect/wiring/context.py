@@ -1,4 +1,4 @@
-"""What every way of running Recollect is put together from: clock, models, the use cases' parts."""
+"""The parts that every way of running Recollect shares: clock, models, the use cases' context."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from recollect.ports.language import AskedModel
     from recollect.settings import Settings
     from recollect.usecases.curation.propose import CurationContext
+    from recollect.usecases.recall.dense import Backgrounds
+    from recollect.usecases.workers.embed import EmbeddingContext
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done to a model, and which share of it, 0 to 1, is done."""
+"""Called with the current step of building a model, and the share of it that is done, 0 to 1."""
 
 
 class SystemClock:
@@ -38,17 +40,17 @@ class SystemClock:
 
 
 class _Store(MemoryStore, SettingsStore, Protocol):
-    """Both stores keep the run-time settings beside the memories."""
+    """Both stores hold the run-time settings alongside the memories."""
 
 
 class _CuratedStore(Protocol):
     @property
     def curation(self) -> CurationStore:
-        """Where proposals are kept; imported at its first use."""
+        """The store of proposals, imported on first use."""
 
 
 def build_context(store: _Store, settings: Settings) -> Context:
-    """The use cases' parts over one store."""
+    """Return the use cases' context for one store."""
     return Context(
         store=store,
         settings=store,
@@ -61,7 +63,7 @@ def build_context(store: _Store, settings: Settings) -> Context:
 
 
 def with_curation(context: Context, store: _CuratedStore) -> Context:
-    """The context of a store that keeps proposals."""
+    """Add the store's proposals to the context."""
     return replace(
         context,
         curation=lambda: store.curation,
@@ -70,7 +72,7 @@ def with_curation(context: Context, store: _CuratedStore) -> Context:
 
 
 def build_curation(context: Context, settings: Settings) -> CurationContext | None:
-    """What the curator needs, unless it is switched off."""
+    """Return what the curator needs, or None if curation is off."""
     if settings.curation == "off" or context.curation is None:
         return None
     from recollect.usecases.curation.propose import CurationContext
@@ -86,7 +88,7 @@ def build_curation(context: Context, settings: Settings) -> CurationContext | No
 
 
 def build_curation_model(settings: Settings) -> AskedModel | None:
-    """The language model that is asked about doubtful pairs, when one is configured."""
+    """Return the language model that judges doubtful pairs, if one is configured."""
     from recollect.core.retry import CURATION_RETRIES
 
     return build_language_model(settings, CURATION_RETRIES)
@@ -115,8 +117,9 @@ def catalogue(
     *,
     may_fetch: bool = True,
 ) -> Catalogue:
-    """The embedding models that these settings allow; documents `yield_to_callers` where calls
-    wait. Unless it `may_fetch`, a local model that is not on this machine is an error.
+    """Return the embedding models that these settings allow. Embedding documents uses
+    `yield_to_callers` to give way to recalls. Without `may_fetch`, a local model that is not on
+    this machine is an error.
     """
     from recollect.adapters.models.embedders.catalogue import Account, Catalogue
 
@@ -141,7 +144,7 @@ def catalogue(
 
 
 def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
-    """The model of the second stage, when one is named; its files are read at its first use."""
+    """Open the second stage's model, if one is configured; its files are read on first use."""
     kind, _, name = (settings.reranker or "").partition(":")
     if not kind:
         return nullcontext()
@@ -162,7 +165,7 @@ def open_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | 
 
 
 def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | None]:
-    """The language model that reads memories for the concept graph, when one is to."""
+    """Open the language model that reads memories for the concept graph, if it is enabled."""
     if settings.graph != "llm":
         return nullcontext()
     from recollect.adapters.models.language_model import compatible_reader
@@ -174,3 +177,19 @@ def open_reader(settings: Settings) -> AbstractAsyncContextManager[FactReader | 
         egress=settings.egress,
         key=key.get_secret_value() if key else None,
     )
+
+
+async def load_model(
+    embedding: EmbeddingContext, backgrounds: Backgrounds, default: str | None
+) -> None:
+    """Load the model of the active space, or else the default, and all that a recall needs of it.
+    Raise ModelUnavailable if it cannot be loaded.
+    """
+    spaces = await embedding.queue.spaces()
+    active = next((space.embedder for space in spaces if space.state == "active"), default)
+    if active is None:
+        return
+    embedder = await embedding.embedders.embedder(active)
+    if not embedder.is_hosted:
+        await embedder.embed_documents(["recollect"])
+        await backgrounds.prepare(embedder)

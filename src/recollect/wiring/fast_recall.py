@@ -1,4 +1,4 @@
-"""From the settings to a recall without pydantic, httpx or an event loop: a hook's own wiring."""
+"""A hook's own wiring: from the settings to a recall without pydantic, httpx or an event loop."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
     from recollect.usecases.recall.steps import Now
 
-# Of what is left of the budget, what a server may use: the rest is for answering without it.
+# The share of the remaining budget that a server may use; the rest is for answering without it.
 _SHARE_FOR_SERVER: Final = 0.7
 
 
 class FastRecall:
-    """Recall in each mode; afterwards `note` is what to log about it, and `by_words` says whether
-    only the local store was searched. Past `until`, a moment of the monotonic clock, an answer is
-    of no use.
+    """Recalls in the configured mode. Afterwards, `note` holds what to log, and `by_words` is true
+    if only the local store was searched, by words. After `until`, on the monotonic clock, an answer
+    is too late to be used.
     """
 
     def __init__(self, settings: Settings, until: float) -> None:
@@ -59,8 +59,8 @@ class FastRecall:
             return self._ask_server(request, 1.0)
         from recollect.usecases.recall.words import recall_offline_first, run_directly
 
-        def ask_server(asked: RecallContext) -> list[Hit]:
-            return self._ask_server(asked.request, _SHARE_FOR_SERVER, asked.scope)
+        def ask_server(context: RecallContext) -> list[Hit]:
+            return self._ask_server(context.request, _SHARE_FOR_SERVER, context.scope)
 
         owner = self.settings.owner
         with self._open_store() as store:
@@ -84,20 +84,20 @@ class FastRecall:
                 field="RECOLLECT_API_KEY",
                 remedy="Set RECOLLECT_API_KEY.",
             )
-        seconds = self._left() * share
+        seconds = self._seconds_left() * share
         key = chosen.api_key.get_secret_value()
         return recall(chosen.api_url or "", key, request, seconds, scope)
 
     def _open_store(self) -> closing[FastStore]:
         from recollect.adapters.sqlite.fast_recall import FastStore
 
-        return closing(FastStore(os.fspath(self.settings.sqlite_path), self._left()))
+        return closing(FastStore(os.fspath(self.settings.sqlite_path), self._seconds_left()))
 
     def _now(self) -> Now:
         from recollect.usecases.recall.steps import Now
 
-        deadline = Deadline(time.monotonic(), self._left(), time.monotonic)
+        deadline = Deadline(time.monotonic(), self._seconds_left(), time.monotonic)
         return Now(datetime.now(UTC), deadline)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return max(self.until - time.monotonic(), 0.001)

@@ -1,5 +1,5 @@
-"""What a hook works with. Each part is imported when it is opened: a hook has no time for others,
-and its log is opened before anything else is imported (ADR 0020).
+"""What a hook works with. Each part is imported when it is opened, since a hook has no time for
+unused imports, and the log is opened before anything else is imported (ADR 0020).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from recollect.core.agents.capture import Statement
     from recollect.settings import Settings
 
-# A process that holds the model and is well reads a question at once.
+# A healthy process that holds the model reads a question at once.
 _SEND_SECONDS = 0.02
 
 
 def open_hook_log(environ: Mapping[str, str]) -> HookLog:
-    """The log of this environment's home."""
+    """Open the hook log of this environment's home."""
     return HookLog(f"{home_path(environ)}/hooks")
 
 
 def ask_session(environ: Mapping[str, str], call: bytes, seconds: float) -> Question | None:
-    """Send a hook's call to the process that holds the model of this environment's home; None if
-    there is none, or the hook recalls by words only.
+    """Send a hook's call to the process that holds the model of this environment's home. Return
+    None if there is no such process, or the hook recalls by words only.
     """
     import os
 
@@ -42,7 +42,7 @@ def ask_session(environ: Mapping[str, str], call: bytes, seconds: float) -> Ques
 
 
 def open_hook_files(environ: Mapping[str, str]) -> HookFiles:
-    """What the hooks of this environment's home keep between calls."""
+    """Open the state that the hooks of this environment's home keep between calls."""
     from pathlib import Path
 
     from recollect.adapters.files.hook_files import HookFiles
@@ -51,7 +51,7 @@ def open_hook_files(environ: Mapping[str, str]) -> HookFiles:
 
 
 def note_recalls(settings: Settings, ids: Sequence[UUID]) -> None:
-    """Keep for an audit what was shown. A server keeps this itself."""
+    """Record which memories were shown, for an audit. A server records this itself."""
     if not settings.has_local_store:
         return
     import time
@@ -61,8 +61,8 @@ def note_recalls(settings: Settings, ids: Sequence[UUID]) -> None:
     write_recalls(settings.sqlite_path, settings.owner, ids, time.time_ns() // 1000)
 
 
-async def extract_statements(said: list[str], settings: Settings) -> list[Statement]:
-    """What the configured language model, or command, finds worth keeping."""
+async def extract_statements(messages: list[str], settings: Settings) -> list[Statement]:
+    """Return what the configured language model, or command, finds worth remembering."""
     from recollect.adapters.models.language_model import extract
     from recollect.core.errors import InvalidInput
     from recollect.core.retry import CAPTURE_RETRIES
@@ -75,4 +75,4 @@ async def extract_statements(said: list[str], settings: Settings) -> list[Statem
             field="RECOLLECT_LLM_URL",
             remedy="Set RECOLLECT_LLM_URL or RECOLLECT_LLM_COMMAND, or unset RECOLLECT_CAPTURE.",
         )
-    return await extract(model, said)
+    return await extract(model, messages)

@@ -1,5 +1,5 @@
-"""A person's or an agent's own memory: the local store, with or without a server behind it, or a
-server's alone.
+"""The memory of a person or an agent: the local store, with or without a server behind it, or a
+server alone.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from recollect.wiring.context import (
     SystemClock,
     build_context,
     catalogue,
+    load_model,
     open_reader,
     open_reranker,
     with_curation,
@@ -65,9 +66,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A command waits so long for a graph to be read: a larger one is left out of its recall.
+# How long a command waits for the graph to load: a larger graph is left out of its recall.
 _GRAPH_SECONDS: Final = 0.5
-# And so long for its model.
+# How long a command waits for its model.
 _LOAD_SECONDS: Final = 10.0
 _EMBED_NOW: Final = "To embed the rest now, run `recollect worker --local --once`."
 
@@ -82,12 +83,13 @@ async def open_service(
     on_write: Callable[[], None] = lambda: None,
     actor: str = "cli",
 ) -> AsyncIterator[Service]:
-    """The memory this process works with, by its mode: the local store, the local store with a
-    server behind it, or a server alone. `syncing`: the engine runs inside, else `on_write` is
-    called when something waits to be sent. `by_meaning`: a local recall may load a model, where one
-    is on this machine. `catching_up`, for a command: it asks the process that holds the model
-    first; if none answers, it loads the model and embeds a little of what waits. `actor` is the
-    shell that asks, as the history names it.
+    """Open the memory that this process works with, by its mode: the local store, the local store
+    with a server behind it, or a server alone.
+
+    `syncing`: run the sync engine in this process; otherwise `on_write` is called when a write is
+    queued. `by_meaning`: a local recall may load a model that is on this machine. `catching_up`,
+    for commands: ask the process that holds the model first; if none answers, load the model and
+    embed some of the queue. `actor` is the shell's name in the history.
     """
     if settings.mode == "cached":
         by_meaning = by_meaning and syncing
@@ -98,7 +100,7 @@ async def open_service(
                 return
             service = replace(cached.service, wake=on_write)
             if catching_up:
-                # Where the server answers, nothing is loaded here.
+                # If the server answers, no model is loaded here.
                 service = replace(service, offline=build_command_service(cached.store, settings))
             yield service
         return
@@ -108,7 +110,7 @@ async def open_service(
         return
     async with (
         open_store(settings) as store,
-        recalls_of(store) as shown,
+        open_recall_log(store) as shown,
         open_reranker(settings) as reranker,
     ):
         if by_meaning and catching_up:
@@ -125,8 +127,8 @@ def build_command_service(
     on_recall: Callable[[Recollection], None] = lambda _: None,
     actor: str = "cli",
 ) -> SharedModelService:
-    """The local store for a command: it recalls by meaning, with the model of another process or
-    else with its own.
+    """Return the service of the local store for a command. It recalls by meaning, with the model of
+    another process or else with its own.
     """
     context = with_curation(build_context(store, settings), store)
     return SharedModelService(
@@ -140,8 +142,8 @@ def build_command_service(
 
 
 async def ask_resident(settings: Settings, request: RecallRequest) -> Recollection | None:
-    """The answer of the process that holds the model of this home; None if there is none, or it
-    does not answer in time.
+    """Ask the process that holds the model of this home. Return None if there is no such process,
+    or it does not answer in time.
     """
     from recollect.adapters.resident import socket_path
 
@@ -175,7 +177,7 @@ async def ask_resident(settings: Settings, request: RecallRequest) -> Recollecti
 @dataclass(frozen=True, slots=True)
 class Local:
     """The local store, with what fills its vectors and its graph. `model` is the embedding model
-    that it recalls with; None where there is none, and then it recalls by words.
+    that it recalls with; without one (None), it recalls by words.
     """
 
     context: Context
@@ -197,13 +199,13 @@ class Local:
         return LocalGraph(self.graph.store, owner)
 
     async def catch_up(self) -> None:
-        """Embed and read a little of what waits, and load what a recall needs."""
+        """Embed and read some of the queued memories, and load what a recall needs."""
         from recollect.usecases.workers.catch_up import BUDGET, GRAPH_SECONDS, catch_up
         from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 
         if self.model is None:
             return
-        # The recall reports what fails here.
+        # The recall reports failures.
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(_LOAD_SECONDS):
                 await self._load_model()
@@ -217,20 +219,14 @@ class Local:
                     await self.backlog.count(self.settings.owner)
 
     async def load(self) -> None:
-        """Load the model and what else a recall needs; ModelUnavailable if the model cannot be
-        loaded.
+        """Load the model and the data that a recall needs. Raise ModelUnavailable if the model
+        cannot be loaded.
         """
         await self._load_model()
         await self._load_data()
 
     async def _load_model(self) -> None:
-        spaces = await self.embedding.queue.spaces()
-        active = next((space for space in spaces if space.state == "active"), None)
-        name = self.embedding.default if active is None else active.embedder
-        embedder = await self.embedding.embedders.embedder(name)
-        if not embedder.is_hosted:
-            await embedder.embed_documents(["recollect"])
-            await self.backgrounds.prepare(embedder)
+        await load_model(self.embedding, self.backgrounds, self.embedding.default)
 
     async def _load_data(self) -> None:
         await self.load_vectors(self.settings.owner)
@@ -244,14 +240,14 @@ class Local:
 async def open_local(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Local]:
-    """The local store, to work on its vectors and its graph. Nothing is ever downloaded."""
+    """Open the local store to work on its vectors and its graph. Nothing is ever downloaded."""
     async with open_store(settings) as store, open_local_on(store, settings, progress) as local:
         yield local
 
 
 def find_needed_model(settings: Settings) -> str:
-    """The embedding model that the local store recalls with: that of its active space, else the
-    configured one. `none` where recall is to go by words only.
+    """Return the embedding model that the local store recalls with: that of its active space, else
+    the configured one. `none` means that recall is by words only.
     """
     if settings.embedder == NO_EMBEDDER or not settings.has_local_store:
         return settings.embedder
@@ -261,7 +257,7 @@ def find_needed_model(settings: Settings) -> str:
 
 
 def is_available(settings: Settings, model: str) -> bool:
-    """Whether an embedding model can be used without downloading anything."""
+    """Return whether an embedding model can be used without downloading anything."""
     from recollect.adapters.models.embedders.local_cache import is_present
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
@@ -270,12 +266,12 @@ def is_available(settings: Settings, model: str) -> bool:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether the model that the local store needs can be used without downloading anything."""
+    """Return whether the local store's model can be used without downloading anything."""
     return is_available(settings, find_needed_model(settings))
 
 
 def how_to_get_model(settings: Settings) -> str | None:
-    """What brings recall by meaning to the local store; None where it is there, or not wanted."""
+    """Say how to get recall by meaning on the local store; None if it works, or is disabled."""
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
     name = find_needed_model(settings)
@@ -285,14 +281,14 @@ def how_to_get_model(settings: Settings) -> str | None:
 
 
 def open_shown_hints(settings: Settings) -> ShownHints:
-    """Which hints this home's person has read today."""
+    """Open the record of which hints were shown to the user of this home today."""
     from recollect.adapters.files.home_files import ShownHints
 
     return ShownHints(settings.home)
 
 
 def words_only_hint(settings: Settings) -> str | None:
-    """Why the local store recalls by words; None where that was asked for, or is not so."""
+    """Say why the local store recalls by words; None if it does not, or is configured to."""
     remedy = how_to_get_model(settings)
     return None if remedy is None else words_only(remedy)
 
@@ -306,8 +302,8 @@ async def open_context(
     by_meaning: bool = True,
     catching_up: bool = False,
 ) -> AsyncIterator[Context]:
-    """The parts of the use cases on the local store. Without a model recall goes by words, and a
-    hint says so, unless that was asked for.
+    """Open the use cases' context on the local store. Without a model, recall is by words, and a
+    hint says so unless that is configured.
     """
     if by_meaning and has_model(settings):
         async with open_local_on(store, settings) as local:
@@ -316,9 +312,8 @@ async def open_context(
             yield replace(local.context, reranker=reranker)
         return
     context = with_curation(build_context(store, settings), store)
-    if settings.embedder != NO_EMBEDDER:  # how far its space is can be told without the model
+    if settings.embedder != NO_EMBEDDER:  # the progress of its space can be read without the model
         context = replace(context, queue=store.vectors)
-
     yield replace(context, reranker=reranker, hint=lambda _owner: words_only_hint(settings))
 
 
@@ -331,8 +326,8 @@ async def open_local_on(
     by_meaning: bool = True,
     callers: Callers | None = None,
 ) -> AsyncIterator[Local]:
-    """The same on a store that is open. Its work yields to `callers`, if there are others than
-    those of this context.
+    """Open the local store's use cases on a store that is already open. Its workers yield to
+    `callers`, if the context shares them with another one.
     """
     from recollect.adapters.files.home_files import BackgroundFile
     from recollect.usecases.graph.extract import GraphContext
@@ -400,7 +395,7 @@ async def open_local_on(
 
 @asynccontextmanager
 async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
-    """The concept graph of the server of RECOLLECT_API_URL."""
+    """Open the concept graph of the server at RECOLLECT_API_URL."""
     from recollect.adapters.http.graph import RemoteGraph
 
     async with connect(settings) as remote:
@@ -409,35 +404,34 @@ async def open_remote_graph(settings: Settings) -> AsyncIterator[Graph]:
 
 @asynccontextmanager
 async def open_remote_keys(settings: Settings) -> AsyncIterator[Keys]:
-    """The keys of the server of RECOLLECT_API_URL, for an admin."""
+    """Open the keys of the server at RECOLLECT_API_URL, for an admin."""
     from recollect.adapters.http.keys import RemoteKeys
 
     async with connect(settings) as remote:
         yield RemoteKeys(remote)
 
 
-def recalls_of(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
+def open_recall_log(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog]:
     from recollect.adapters.sqlite.history.recalls import SqliteRecalls
 
     return recall_log(SqliteRecalls(store.threads), SystemClock())
 
 
 def connect(settings: Settings) -> RemoteService:
-    """A client of the server of RECOLLECT_API_URL."""
+    """Return a client for the server at RECOLLECT_API_URL."""
     from recollect.adapters.http.client import RemoteService
 
     return RemoteService(settings.api_url or "", key_of(settings), timeouts=settings.timeouts)
 
 
 def open_store(settings: Settings) -> SqliteStore:
-    """The local store."""
     from recollect.adapters.sqlite.store import SqliteStore
 
     return SqliteStore(settings.sqlite_path, busy_timeout=settings.timeouts.sqlite_busy)
 
 
 async def measure_store(settings: Settings) -> StorageSize:
-    """What the local store takes on disk, and about how much of that are vectors."""
+    """Return the size of the local store on disk, and roughly how much of it is vectors."""
     async with open_store(settings) as store:
         return await measure_open(store, settings)
 
@@ -449,7 +443,7 @@ async def measure_open(store: SqliteStore, settings: Settings) -> StorageSize:
 
 
 def find_store_fault(settings: Settings, *, full: bool) -> str | None:
-    """The first fault in the file of the local store, if SQLite finds one."""
+    """Return the first fault that SQLite finds in the local store's file, if any."""
     from recollect.adapters.sqlite.integrity import find_fault
 
     return find_fault(settings.sqlite_path, full=full)
@@ -460,14 +454,14 @@ def key_of(settings: Settings) -> str:
         raise InvalidInput(
             "RECOLLECT_API_URL names a server, but there is no key for it",
             field="RECOLLECT_API_KEY",
-            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was made.",
+            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was created.",
         )
     return settings.api_key.get_secret_value()
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """A local store with a server behind it, and what syncs it."""
+    """A local store with a server behind it, and the parts that sync them."""
 
     service: OfflineFirstService
     context: Context
@@ -479,7 +473,7 @@ class Cached:
     run: SyncRun
 
     def syncing(self) -> AbstractAsyncContextManager[None]:
-        """While entered, what is written is sent and changes are polled for."""
+        """While entered, send writes and poll for changes."""
         return self.run.running(self.engine)
 
 
@@ -487,7 +481,7 @@ class Cached:
 async def open_cached(
     settings: Settings, *, by_meaning: bool = False, actor: str = "cli"
 ) -> AsyncIterator[Cached]:
-    """The local store with the server of RECOLLECT_API_URL behind it; nothing is asked yet."""
+    """Open the local store in front of the server at RECOLLECT_API_URL, which is not called yet."""
     from recollect.adapters.files.file_lock import FileLock
     from recollect.adapters.http.lazy import LazyServer
     from recollect.adapters.sqlite.sync.store import SqliteSync
@@ -513,7 +507,7 @@ async def open_cached(
     async with (
         open_store(settings) as store,
         remote as server,
-        recalls_of(store) as shown,
+        open_recall_log(store) as shown,
         open_context(store, settings, by_meaning=by_meaning) as parts,
     ):
         sync = SqliteSync(

@@ -1,4 +1,4 @@
-"""The local store as a server serves it: for the page of one person, on this machine alone."""
+"""Serve the local store like a server: for one person's web page, on this machine only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 from recollect.usecases.admin.keys import key_uses
 from recollect.wiring.context import Progress, open_reranker
-from recollect.wiring.local import measure_open, open_local_on, open_store, recalls_of
+from recollect.wiring.local import measure_open, open_local_on, open_recall_log, open_store
 from recollect.wiring.machine import machine_reader
 from recollect.wiring.server import Server
 
@@ -22,7 +22,7 @@ from recollect.wiring.server import Server
 async def open_local_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
-    """The local store with keys that are only in memory, and so end with the process."""
+    """Open the local store with keys that are only in memory, so that they end with the process."""
     if not settings.has_local_store:
         raise InvalidInput(
             "the memories are on a server, and there is no local copy",
@@ -32,7 +32,7 @@ async def open_local_server(
     async with (
         open_store(settings) as store,
         open_reranker(settings) as reranker,
-        recalls_of(store) as shown,
+        open_recall_log(store) as shown,
         open_local_on(store, settings, progress) as local,
         key_uses(keys := InMemoryKeys(), local.context.clock) as used,
     ):
@@ -62,6 +62,7 @@ async def open_local_server(
             None if local.model is None else local.embedding,
             recall_log=shown,
             key_uses=used,
+            prepare=None if local.model is None else local.load,
             machine=machine_reader(
                 settings, "sqlite", partial(measure_open, store, settings), status
             ),

@@ -1,4 +1,4 @@
-"""What the page shows of the machine that serves it."""
+"""What the page shows about the machine that serves it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def machine_reader(
     measure: Callable[[], Awaitable[StorageSize]],
     sync: Callable[[], Awaitable[SyncStatus]] | None = None,
 ) -> ReadMachine:
-    """A function that reads what this machine records."""
+    """Return a function that reads what is recorded on this machine."""
 
     def read_files(storage: StorageSize, status: SyncStatus | None) -> Machine:
         lines = HookLog(f"{settings.home}/hooks").last_lines(_HOOK_LINES)

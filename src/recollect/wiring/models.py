@@ -1,4 +1,4 @@
-"""The models that run on this machine: which there are, which are built, and how to get one."""
+"""The models that run on this machine: which exist, which are built, and how to get one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.wiring.local import find_needed_model
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model, and whether it is built in this home, or only something that is not it."""
+    """A model, and whether it is built in this home. Damaged: its folder holds something else."""
 
     model: LocalModel
     is_built: bool
@@ -38,7 +38,7 @@ def find_models(settings: Settings) -> Iterator[FoundModel]:
 
 
 def find_missing_model(settings: Settings) -> LocalModel | None:
-    """The model that recall by meaning on the local store waits for; None if it waits for none."""
+    """Return the model that recall by meaning on the local store lacks, if any."""
     model = LOCAL_MODELS.get(find_needed_model(settings))
     if settings.mode != "local" or model is None or is_present(model, settings.models_folder):
         return None
@@ -46,7 +46,7 @@ def find_missing_model(settings: Settings) -> LocalModel | None:
 
 
 def find_built_folder(settings: Settings, name: str) -> Path | None:
-    """Where the model of this name is built; None if it is not one that is built here."""
+    """Return the folder that this model is built in; None if it is not a local model."""
     model = LOCAL_MODELS.get(name)
     return None if model is None else model_folder(model, settings.models_folder)
 
@@ -57,8 +57,8 @@ def fetch_model(
     progress: Callable[[str, float], None],
     origin: Path | None = None,
 ) -> tuple[LocalModel, Path]:
-    """Build a model from a download, or from the files in `origin`, unless it is there; it, and its
-    folder.
+    """Build a model from a download, or from the files in `origin`, unless it is already built.
+    Return the model and its folder.
     """
     model = local_model(name)
     return model, fetch(model, settings.models_folder, progress, origin)

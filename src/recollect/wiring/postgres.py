@@ -1,4 +1,4 @@
-"""A Postgres that is migrated and ready: the one that is named, else our own, kept alive."""
+"""A Postgres that is migrated and ready: the configured one, else our own, kept running."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How soon a dead embedded Postgres is noticed; a look costs less than a tenth of a millisecond.
-_LOOK_SECONDS: Final = 1.0
+# How soon a dead embedded Postgres is noticed; each check takes less than 0.1 ms.
+_CHECK_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
 async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore, str]]:
-    """Postgres, migrated and ready, and which one it is: the named one, else the embedded one."""
+    """Open Postgres, migrated and ready; return the store and which database it is on."""
     from recollect.adapters.files.erasure_log import ErasureLogs
     from recollect.adapters.postgres.store import PostgresStore
 
@@ -56,7 +56,7 @@ async def open_postgres(settings: Settings) -> AsyncIterator[tuple[PostgresStore
 async def open_engine(
     settings: Settings,
 ) -> AsyncIterator[Callable[[Pool, Limits], PostgresVectors]]:
-    """What searches the vectors: pgvector, unless Qdrant is named."""
+    """Open the engine that searches the vectors: pgvector, unless Qdrant is configured."""
     if settings.vectors == "pgvector":
         from recollect.adapters.postgres.vectors.index import PostgresVectors
 
@@ -80,7 +80,7 @@ async def open_engine(
 def distribute_database(
     settings: Settings, shards: int, report: Callable[[str, float], None]
 ) -> Distribution:
-    """Distribute the tables of the named database over its Citus cluster."""
+    """Distribute the tables of the configured database over its Citus cluster."""
     from recollect.adapters.postgres.distribute import distribute
     from recollect.adapters.postgres.errors import check_address
     from recollect.adapters.postgres.migrate import migrate
@@ -99,7 +99,7 @@ def distribute_database(
 
 
 def read_database(settings: Settings) -> Distribution | None:
-    """How the named database is distributed. None when it is on no Citus cluster."""
+    """Return how the configured database is distributed; None if it is not on a Citus cluster."""
     if settings.database_url is None:
         return None
     from recollect.adapters.postgres.distribution import read_distribution_of
@@ -109,7 +109,7 @@ def read_database(settings: Settings) -> Distribution | None:
 
 
 def has_database(settings: Settings) -> bool:
-    """Whether there is a server's database to ask: the named one, or that of this home."""
+    """Return whether there is a server's database: the configured one, or that of this home."""
     from recollect.adapters.postgres.embedded.locations import has_cluster
 
     if settings.database_url is not None:
@@ -118,27 +118,27 @@ def has_database(settings: Settings) -> bool:
 
 
 def is_database_running(settings: Settings) -> bool:
-    """Whether the embedded Postgres of this home runs; one that is named is taken to."""
+    """Return whether the embedded Postgres of this home runs; a configured one is assumed to."""
     from recollect.adapters.postgres.embedded.locations import runs
 
     return settings.database_url is not None or runs(settings.home)
 
 
 def probe_embedded(settings: Settings) -> Verdict:
-    """What the embedded Postgres can do on this processor; it is installed to find out."""
+    """Install the embedded Postgres and return what it can do on this processor."""
     from recollect.adapters.postgres.embedded import EmbeddedPostgres
 
     return EmbeddedPostgres(settings.home, account=settings.postgres_account).verdict
 
 
 def read_verdict(settings: Settings) -> Verdict | None:
-    """What an earlier start found and kept, read without making a folder."""
+    """Return the verdict that an earlier start saved; creates no folder."""
     from recollect.adapters.postgres.embedded.installation import Verdict
     from recollect.adapters.postgres.embedded.locations import SYSTEM_FOLDER
 
-    whole = settings.home.expanduser().absolute().resolve()
-    far = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _holds(mark, str(whole)))
-    for folder in (whole / "postgres", *far):
+    home = settings.home.expanduser().absolute().resolve()
+    elsewhere = (mark.parent for mark in SYSTEM_FOLDER.glob("*/home") if _holds(mark, str(home)))
+    for folder in (home / "postgres", *elsewhere):
         with suppress(OSError, ValueError, TypeError):
             return Verdict(**json.loads((folder / "installation" / "probe.json").read_text()))
     return None
@@ -166,7 +166,7 @@ async def postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path
     try:
         url = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # The thread goes on, and would leave a server running.
+        # The thread continues, and would leave a server running.
         await asyncio.wait([starting])
         await asyncio.to_thread(embedded.stop)
         raise
@@ -181,10 +181,10 @@ async def postgres_url(settings: Settings) -> AsyncIterator[tuple[str, str, Path
 
 
 async def _keep_alive(embedded: EmbeddedPostgres, leaving: asyncio.Event) -> None:
-    """Restart the embedded Postgres when it dies: no one else does."""
+    """Restart the embedded Postgres when it dies; nothing else does."""
     while not leaving.is_set():
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
+            async with asyncio.timeout(_CHECK_SECONDS):
                 await leaving.wait()
         try:
             if await asyncio.to_thread(embedded.restart_if_dead):

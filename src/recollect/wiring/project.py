@@ -1,4 +1,4 @@
-"""Which project the work in a folder belongs to: every shell that has a folder asks here."""
+"""The project that a folder belongs to, for every shell that works in a folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from recollect.adapters.files.repository import repository_project
 
-OVERRULING = "RECOLLECT_PROJECT"
+_VARIABLE = "RECOLLECT_PROJECT"
 
 
 def current_project(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """RECOLLECT_PROJECT, else what the repository's remote says, else the repository's folder;
-    None where there is no repository: then only global memories are meant.
+    """Return RECOLLECT_PROJECT, else the name in the repository's remote, else the repository's
+    folder. None outside of a repository, where only global memories apply.
     """
-    named = environ.get(OVERRULING, "").strip()
+    named = environ.get(_VARIABLE, "").strip()
     return named or repository_project(folder)

@@ -1,4 +1,4 @@
-"""The process that holds the model of a home: `recollect mcp`, as long as its session lasts.
+"""The process that holds the model of a home: `recollect mcp`, while its session lasts.
 
 Of several, the one with the lock loads the model, embeds what waits, and answers the recalls of the
 others, of hooks and of commands. The kernel releases the lock when that process ends, however it
@@ -34,9 +34,9 @@ from recollect.wiring.local import (
     open_cached,
     open_context,
     open_local_on,
+    open_recall_log,
     open_service,
     open_store,
-    recalls_of,
     words_only_hint,
 )
 
@@ -56,15 +56,15 @@ if TYPE_CHECKING:
     AnswerCall = Callable[
         [HookCall, Path, OwnerRecall], Awaitable[tuple[HookReply, Callable[[], None]]]
     ]
-    """The reply to a hook of this home, with that recall, and what to do once it is shown."""
+    """Return the reply to a hook of this home, and what to call once the reply is shown."""
 
 log = logging.getLogger(__name__)
 
-# How soon a process takes over from one that ended, or finds a model that was downloaded.
+# How soon a process takes over from one that ended, or notices a downloaded model.
 _POLL_SECONDS: Final = 1.0
 # How soon a recall that waits for the model sees that it is loaded.
 _LOOK_SECONDS: Final = 0.02
-# A model that could not be loaded is left alone for so long.
+# How long to wait before loading a model again that could not be loaded.
 _RETRY_SECONDS: Final = 60.0
 _LOADING: Final = (
     "The embedding model is not loaded yet. Until it is, memories are found by words only."
@@ -72,7 +72,7 @@ _LOADING: Final = (
 _FAILED: Final = ModelUnavailable(
     "the embedding model could not be loaded", remedy="Run `recollect doctor`."
 )
-# A session is an agent's, which writes over MCP.
+# Sessions belong to agents, which write over MCP.
 _ACTOR: Final = "mcp"
 _NO_ANSWER: Final = (
     "The session that holds the embedding model did not answer. This recall went by words."
@@ -83,8 +83,8 @@ _NO_ANSWER: Final = (
 async def open_session(
     settings: Settings, answer_call: AnswerCall | None = None
 ) -> AsyncIterator[Service]:
-    """The memory for a process that lives as long as an agent's session. On a local store it holds
-    the model, unless another process of this home does, and answers hooks with `answer_call`.
+    """Open the memory for a process that lives as long as an agent's session. On a local store, it
+    holds the model unless another process of this home does, and answers hooks with `answer_call`.
     """
     if settings.mode == "remote" or settings.embedder == NO_EMBEDDER:
         async with open_service(settings, syncing=True, actor=_ACTOR) as service:
@@ -102,7 +102,7 @@ async def open_session(
     else:
         async with (
             open_store(settings) as store,
-            recalls_of(store) as shown,
+            open_recall_log(store) as shown,
             open_reranker(settings) as reranker,
             _open_words(store, settings) as words,
             _open_resident(
@@ -114,8 +114,8 @@ async def open_session(
 
 @asynccontextmanager
 async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[Context]:
-    """What a session works with until the model is loaded. Where there is one, its progress is
-    reported.
+    """Open the context that a session works with until the model is loaded. If there is a model,
+    the context reports its progress.
     """
     if not has_model(settings):
         yield replace(with_curation(build_context(store, settings), store), actor=_ACTOR)
@@ -125,8 +125,8 @@ async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[C
 
 
 def can_preload(settings: Settings) -> bool:
-    """Whether a session may load its model before the first call: only on a local store, and only a
-    model that is on this machine. Anything else could contact another machine unasked.
+    """Return whether a session may load its model before the first call: only on a local store, and
+    only a model that is on this machine. Anything else could contact another machine unasked.
     """
     from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 
@@ -138,8 +138,8 @@ def can_preload(settings: Settings) -> bool:
 
 
 class Resident:
-    """Holds the model while this process has the lock. `run` it in the background. `words` is what
-    the process works with while it does not.
+    """Holds the model while this process has the lock. Call `run` in the background. `words` is the
+    context that the process works with until then.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Resident:
         )
 
     def _hint(self, _owner: str) -> str | None:
-        """Why a recall went by words."""
+        """Say why a recall was by words."""
         if self._is_elsewhere:
             return _NO_ANSWER
         if self._error is not None:
@@ -202,7 +202,7 @@ class Resident:
     async def _try_to_hold(self) -> None:
         try:
             self._is_elsewhere = not self._lock.acquire()
-        except OSError:  # a home that takes no lock takes no socket: nothing can be shared
+        except OSError:  # without locks there are no sockets either: nothing can be shared
             await self._hold(is_shared=False)
             return
         if not self._is_elsewhere:
@@ -218,7 +218,7 @@ class Resident:
             stack.callback(self._release)
             if is_shared:
                 await self._listen(stack)
-            await stack.enter_async_context(_running_workers(local))
+            await stack.enter_async_context(_run_workers(local))
             await asyncio.Event().wait()
 
     async def _listen(self, stack: AsyncExitStack) -> None:
@@ -287,8 +287,8 @@ async def _open_resident(
 
 
 @asynccontextmanager
-async def _running_workers(local: Local) -> AsyncIterator[None]:
-    """While entered, what waits is analyzed, embedded and read, unless workers are switched off."""
+async def _run_workers(local: Local) -> AsyncIterator[None]:
+    """While entered, analyze, embed and read queued memories, unless workers are off."""
     from recollect.usecases.workers.steps import AnalysisStep, EmbeddingStep, GraphStep
     from recollect.usecases.workers.worker import persist
 
@@ -301,7 +301,7 @@ async def _running_workers(local: Local) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        # A worker needs a moment to give back what it claimed.
+        # Workers need a moment to release what they claimed.
         await cancel_and_wait(*tasks, cancel_again=5 * local.settings.timeouts.give_back)
 
 

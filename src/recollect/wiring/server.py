@@ -32,7 +32,7 @@ from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.manage import LocalGraph
 from recollect.usecases.priority import Callers
 from recollect.usecases.recall.backlog import Backlog
-from recollect.usecases.recall.dense import dense_leg, no_dense_leg
+from recollect.usecases.recall.dense import Backgrounds, dense_leg, no_dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
@@ -45,6 +45,7 @@ from recollect.wiring.context import (
     SystemClock,
     build_context,
     catalogue,
+    load_model,
     open_reader,
     open_reranker,
     with_curation,
@@ -65,13 +66,13 @@ _BY_WORKER: Final = "The server's worker embeds them; `recollect status` shows i
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the shells of a server share. `database` says, for people, which Postgres it is.
+    """What the shells of a server share. `database` describes the Postgres for people.
 
     The local store has no `changes`: other machines sync with a server, not with it.
 
-    Where vectors have no place, `embedding` is None and `vector_note` says why. `barrier_note` says
-    what is missing for row-level security to have roles of its own. `eraser` is the
-    operator's; owners get the light one, which leaves the files of the database alone.
+    If vectors cannot be stored, `embedding` is None and `vector_note` says why. `barrier_note` says
+    what row-level security lacks to have roles of its own. `eraser` is for the operator; owners get
+    `light_eraser`, which leaves the database's files alone. `prepare` loads the model of recalls.
     """
 
     context: Context
@@ -93,18 +94,19 @@ class Server:
     key_uses: KeyUses | None = None
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(None))
     load: Callable[[], Awaitable[Load]] | None = None
+    prepare: Callable[[], Awaitable[None]] | None = None
     tracer: Tracer = NO_TRACER
     machine: ReadMachine | None = None
 
     async def sign_in(self, text: str) -> Key:
-        """The key with this text; NotAllowed when there is none in force."""
+        """Return the valid key with this text; raise NotAllowed if there is none."""
         key = await authenticate(self.keys, self.clock, text)
         if self.key_uses is not None:
             self.key_uses.note(key.id)
         return key
 
     def for_key(self, key: Key, shell: str = "api") -> LocalService:
-        """What a key may do. The history names the shell and the key."""
+        """Return the service for a key. The history names the shell and the key."""
         context = replace(self.context, actor=f"{shell} ({key.label})" if key.label else shell)
         if key.project is not None:
             context = context_within(context, self._synced, key.project)
@@ -112,7 +114,7 @@ class Server:
         return LocalService(context, key.owner, self._on_recall, access)
 
     def _spend_writes(self, key: Key, count: int) -> None:
-        """Count writes of a key; RateLimited when it has made too many."""
+        """Count a key's writes; raise RateLimited if there were too many."""
         if count == 0:
             return
         seconds = self.write_rate.spend(key.id, count, monotonic())
@@ -152,7 +154,8 @@ class Server:
 async def open_server(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Server]:
-    """What a server serves, on Postgres. `progress` is called while a model is built."""
+    """Open what a server serves, on Postgres. `progress` is called while a model is built."""
+    from recollect.adapters.files.home_files import BackgroundFile
     from recollect.adapters.traces import open_tracer
 
     callers = Callers()
@@ -177,7 +180,7 @@ async def open_server(
         )
         if settings.embedder == NO_EMBEDDER:
             context = replace(context, hint=lambda _owner: _NO_MODEL)
-        embedding = None
+        embedding, prepare = None, None
         if (vectors := store.vectors) is None:
             if settings.embedder != NO_EMBEDDER:
                 legs = {**context.legs, "dense": no_dense_leg(store.vector_note)}
@@ -191,7 +194,11 @@ async def open_server(
             )
             if settings.embedder != NO_EMBEDDER:
                 backlog = await stack.enter_async_context(Backlog(vectors, _BY_WORKER))
-                legs = {**context.legs, "dense": dense_leg(vectors, embedders)}
+                backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
+                # Without vectors and a worker, the model might never be needed.
+                default = None if settings.worker == "off" else settings.embedder
+                prepare = partial(load_model, embedding, backgrounds, default)
+                legs = {**context.legs, "dense": dense_leg(vectors, embedders, backgrounds)}
                 late = LateStage(vectors, embedders)
                 context = replace(context, legs=legs, late=late, hint=backlog.hint)
         graph = GraphContext(
@@ -226,6 +233,7 @@ async def open_server(
             key_uses=used,
             write_rate=RateLimit(settings.writes_per_minute),
             load=partial(store.load.read, has_vectors=store.vectors is not None),
+            prepare=prepare,
             tracer=tracer,
             machine=machine_reader(settings, "postgres", store.load.size),
         )
@@ -247,7 +255,7 @@ def _add_tracing(context: Context, tracer: Tracer) -> Context:
 async def open_second_phase(
     store: PostgresStore, settings: Settings
 ) -> AsyncIterator[Mapping[LegName, SecondPhaseLeg]]:
-    """The legs of the second phase: the graph, unless it is switched off."""
+    """Open the legs of the second phase: the graph, unless it is off."""
     if settings.graph == "off":
         yield {}
         return

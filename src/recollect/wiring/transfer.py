@@ -1,4 +1,4 @@
-"""What export, import, audit and erasure work with: the local store, or a server that is asked
+"""What export, import, audit and erasure work with: the local store, or a server that is called
 directly.
 """
 
@@ -36,8 +36,8 @@ from recollect.wiring.local import connect, key_of, open_store
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A memory to list, and a way to import memories as they are. `mark` is what ids of foreign
-    memories are made from; it stays the same for this store.
+    """A service to list memories from, and a way to import memories as they are. Ids of foreign
+    memories are derived from `mark`, which never changes for a store.
     """
 
     service: Service
@@ -50,17 +50,19 @@ class Transfer:
     read_file: Callable[[Path, Format | None], Iterator[Recognised | Item]]
 
     async def preview(self, memories: Sequence[Memory]) -> list[ImportResult]:
-        """What importing these memories would do."""
+        """Return what importing these memories would do."""
         current = await self.current(memories)
         return [self._outcome(memory, current.get(memory.id)) for memory in memories]
 
     def _outcome(self, memory: Memory, current: Memory | None) -> ImportResult:
         try:
             check_uuid7(memory.id)
-            tidy = check_memory(memory, self.settings.limits)
+            checked = check_memory(memory, self.settings.limits)
         except InvalidInput as error:
             return ImportResult(memory.id, "refused", str(error), error.remedy)
-        return ImportResult(memory.id, "new") if current is None else import_result(tidy, current)
+        if current is None:
+            return ImportResult(memory.id, "new")
+        return import_result(checked, current)
 
 
 @asynccontextmanager
@@ -112,7 +114,7 @@ async def open_transfer(settings: Settings) -> AsyncIterator[Transfer]:
 
 @asynccontextmanager
 async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallRecord | None]]:
-    """The local store, and what it knows of recalls. A server lists its memories, no recalls."""
+    """Open the local store and its record of recalls. A server lists memories, but no recalls."""
     if settings.mode == "remote":
         async with connect(settings) as remote:
             yield _Pages(remote), None
@@ -125,7 +127,7 @@ async def open_audit(settings: Settings) -> AsyncIterator[tuple[Listing, RecallR
 
 @asynccontextmanager
 async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, OwnerEraser]]:
-    """The local store, and what erases an owner's memories in it."""
+    """Open the local store, and what erases an owner's memories in it."""
     from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
 
     async with open_store(settings) as store:
@@ -133,14 +135,14 @@ async def open_erasure(settings: Settings) -> AsyncIterator[tuple[MemoryStore, O
 
 
 async def erase_on_server(settings: Settings, owner: str) -> ErasureReport:
-    """All that the owner of the key has on a server elsewhere."""
+    """Erase everything that the owner of the key has on a remote server."""
     async with connect(settings) as remote:
         return await remote.erase_owner(owner)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """The memories of a service, as a store lists them."""
+    """Lists the memories of a service like a store."""
 
     service: Service
 

@@ -1,8 +1,8 @@
 """A stand-in for a coding agent: it runs the hooks as Claude Code does, and writes its transcript.
 
-Each hook is a process of its own that gets an event on stdin. What `recall` and `brief` answer is
-put into the context beside the prompt, and so into the transcript, where the hook that captures
-will read it again.
+Each hook is a process of its own that gets an event on stdin. What `recall` and `brief` print is
+added to the context after the prompt, and so to the transcript, where the capture hook will read it
+again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ScriptedAgent:
         return self.run_for_context("brief", "SessionStart", source=source)
 
     def ask(self, prompt: str) -> str:
-        """What was put beside the prompt."""
+        """Send a prompt and return the context that the hook added to it."""
         context = self.run_for_context("recall", "UserPromptSubmit", prompt=prompt)
         self.contexts.append(context)
         added = f"\n<system-reminder>\n{context}\n</system-reminder>" if context else ""
@@ -48,27 +48,27 @@ class ScriptedAgent:
         return context
 
     def answer(self, text: str) -> None:
-        """The agent's own answer, and the end of the exchange; the work behind it is awaited."""
+        """Write the agent's answer, end the exchange, and wait for its background work."""
         self.write("assistant", [{"type": "text", "text": text}])
         before = self._works()
         assert self.run_hook("capture", "Stop", stop_hook_active=False) == ""
         self._await_work(before)
 
     def compact(self) -> str:
-        """A compaction that takes no time at all: the brief has to wait for what is still kept."""
+        """Compact at once, so that the brief has to wait for what is still being stored."""
         assert self.run_hook("compact", "PreCompact", trigger="auto", custom_instructions="") == ""
         return self.start("compact")
 
     def run_for_context(self, hook: str, event: str, **fields: object) -> str:
-        said = self.run_hook(hook, event, **fields)
-        if not said:
+        printed = self.run_hook(hook, event, **fields)
+        if not printed:
             return ""
-        output = json.loads(said)["hookSpecificOutput"]
+        output = json.loads(printed)["hookSpecificOutput"]
         assert output["hookEventName"] == event
         return str(output["additionalContext"])
 
     def run_hook(self, hook: str, event: str, **fields: object) -> str:
-        told = {
+        payload = {
             "session_id": self.session,
             "transcript_path": str(self.transcript),
             "cwd": str(self.folder),
@@ -78,7 +78,7 @@ class ScriptedAgent:
         }
         done = subprocess.run(
             [*COMMAND, "hook", hook],
-            input=json.dumps(told).encode(),
+            input=json.dumps(payload).encode(),
             capture_output=True,
             env=environment(RECOLLECT_HOME=str(self.home), **{**UNHURRIED, **self.settings}),
             timeout=SECONDS,
@@ -89,7 +89,7 @@ class ScriptedAgent:
         return done.stdout.decode()
 
     def fork(self, session: str) -> ScriptedAgent:
-        """Another session that begins with a copy of this one's transcript."""
+        """Start another session with a copy of this one's transcript."""
         forked = replace(self, session=session, contexts=[])
         forked.transcript.write_bytes(self.transcript.read_bytes())
         return forked

@@ -1,4 +1,4 @@
-"""A machine of a test's own, with the files of one client on it."""
+"""A machine for one test, with the files of one client on it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def paths(client: Client, machine: Machine, scope: Scope = "user") -> list[Path]
     return [Path(slot.path) for slot in slots(client, machine, scope)]
 
 
-def furnished(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, Machine]:
-    """The client with its real-looking files in their places."""
+def set_up_client(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, Machine]:
+    """Create the client's settings files and return the client and its machine."""
     client, machine = CLIENTS[name], machine_in(folder)
     for path, text in zip(paths(client, machine, scope), FILES[name], strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def furnished(name: str, folder: Path, scope: Scope = "user") -> tuple[Client, M
 
 
 def folder_texts(folder: Path) -> dict[str, bytes]:
-    """Every file below, by its name: what must not change when something is refused."""
+    """Return the content of every file below a folder, to compare before and after."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

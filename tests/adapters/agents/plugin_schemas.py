@@ -1,7 +1,7 @@
-"""The shapes that Claude Code documents for a plugin's files, as far as a plugin can use them.
+"""The schemas that Claude Code documents for a plugin's files, as far as a plugin can use them.
 
-Written from its reference pages of plugins, marketplaces, hooks, skills and MCP. Names that the
-pages do not know are refused here, although the client only warns of them: a slip of the pen shows.
+Written from its reference pages on plugins, marketplaces, hooks, skills and MCP. Names that the
+pages do not list are rejected here, although the client only warns about them: this catches typos.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _GROUPS: Final = {
         ("hooks",), matcher=_TEXT, hooks={"type": "array", "minItems": 1, "items": _HOOK}
     ),
 }
-# Those without a matcher run at every occurrence, and their matcher would be ignored.
+# Events without a matcher run at every occurrence; a matcher would be ignored.
 _ALWAYS: Final = {**_GROUPS, "items": {**_GROUPS["items"], "not": {"required": ["matcher"]}}}  # type: ignore[dict-item]  # a mapping, as written above
 EVENTS: Final = _object(
     (),

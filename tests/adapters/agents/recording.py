@@ -116,42 +116,43 @@ class _Recorder:
                 stored = ", ".join(f"memory {one}" for one in new) or "nothing"
                 yield f"| | *the answer ends; captured: {stored}* | | |"
             elif prompt == "~":
-                restored = self._told(self.agent.compact())
+                restored = self._list_injected(self.agent.compact())
                 yield f"| | *the context is compacted; restored: {restored}* | | |"
             else:
                 number += 1
-                why = self._why(prompt)
-                yield f"| {number} | {prompt} | {self._told(self.agent.ask(prompt))} | {why} |"
+                why = self._explain(prompt)
+                injected = self._list_injected(self.agent.ask(prompt))
+                yield f"| {number} | {prompt} | {injected} | {why} |"
 
-    def _told(self, context: str) -> str:
+    def _list_injected(self, context: str) -> str:
         short = {id[:13]: number for id, number in self.numbers().items()}
         origin = {"global": " (global)"}
         found = re.findall(r"^\[memory (\S+) · (\w+)", context, re.MULTILINE)
         return ", ".join(f"{short[id]}{origin.get(whence, '')}" for id, whence in found) or "–"
 
-    def _why(self, prompt: str) -> str:
-        """The marks of what recall finds, before the hook is asked."""
+    def _explain(self, prompt: str) -> str:
+        """Return the relevance of what recall finds, computed before the hook runs."""
         numbers = self.numbers()
         had = SessionFile(self.folder, self.agent.session).state().injected
         scope = Scope(project=PROJECT, with_global=True)
         find = FastRecall(load(self.environ), time.monotonic() + 1_000_000)
         hits = find(RecallRequest(prompt, limit=LIMIT, scope=scope))
-        told: list[str] = []
+        notes: list[str] = []
         for hit, (mark, _) in zip(hits, mark_hits(prompt, hits), strict=True):
             name = f"{numbers[str(hit.memory.id)]}: {mark:.1f}"
             if hit.memory.is_sensitive:
-                told.append(f"{name}, sensitive")
+                notes.append(f"{name}, sensitive")
             elif hit.memory.id in had:
-                told.append(f"{name}, already injected")
+                notes.append(f"{name}, already injected")
             elif mark >= FLOOR:
-                told.append(f"**{name}**")
+                notes.append(f"**{name}**")
             elif mark >= FLOOR / 2:
-                told.append(name)
-        return "; ".join(told) or ("all far below the floor" if hits else "nothing found")
+                notes.append(name)
+        return "; ".join(notes) or ("all far below the floor" if hits else "nothing found")
 
 
 def record(folder: Path) -> str:
-    """The whole record, made in an empty folder."""
+    """Run the session in an empty folder and return the whole record."""
     home, shop = folder / "home", folder / "shop"
     shop.mkdir(parents=True)
     home.mkdir()
@@ -171,7 +172,7 @@ def record(folder: Path) -> str:
 
 
 def _store_over_mcp(environ: dict[str, str]) -> None:
-    """As a client does it: a handshake, then one call after the other over a pipe."""
+    """Store the memories as an MCP client does: a handshake, then call after call over a pipe."""
     with subprocess.Popen(
         [*COMMAND, "mcp"],
         stdin=subprocess.PIPE,
@@ -184,10 +185,10 @@ def _store_over_mcp(environ: dict[str, str]) -> None:
 
         def say(method: str, params: object, id: int | None = None) -> object:
             message = {"jsonrpc": "2.0", "method": method, "params": params}
-            told = message if id is None else {**message, "id": id}
+            request = message if id is None else {**message, "id": id}
             assert server.stdin is not None
             assert server.stdout is not None
-            server.stdin.write(json.dumps(told) + "\n")
+            server.stdin.write(json.dumps(request) + "\n")
             server.stdin.flush()
             return None if id is None else json.loads(server.stdout.readline())["result"]
 

@@ -1,4 +1,4 @@
-"""A file is the old one or the new one, whatever happens in between."""
+"""A file is either the old one or the new one, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.adapters.agents.machines import COMMAND, folder_texts, furnished, paths
+from tests.adapters.agents.machines import COMMAND, folder_texts, paths, set_up_client
 from tests.adapters.agents.samples import CURSOR
 from tests.waiting import SECONDS
 
@@ -17,7 +17,7 @@ from recollect.adapters.agents.files import edit, read
 from recollect.adapters.agents.install import install
 from recollect.core.errors import Conflict, InvalidInput, StoreError
 
-# A process that is killed at the moment a file would be moved into its place, or even before.
+# A process that is killed just before the file is renamed, or even before it is flushed.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_no_backup_is_ever_overwritten(tmp_path: Path) -> None:
     for number in range(5):
         edit(path, lambda text: str(int(text) + 1))
         assert path.read_text() == str(number + 1)
-    backups = [one.read_text() for one in tmp_path.glob("settings.recollect-backup-*")]
+    backups = [path.read_text() for path in tmp_path.glob("settings.recollect-backup-*")]
     assert sorted(backups) == ["0", "1", "2", "3", "4"]
 
 
@@ -122,11 +122,11 @@ def test_edit_stops_when_the_file_keeps_changing(tmp_path: Path) -> None:
 
 
 def test_several_at_once_end_as_one(tmp_path: Path) -> None:
-    client, machine = furnished("cursor", tmp_path)
+    client, machine = set_up_client("cursor", tmp_path)
     (path,) = paths(client, machine)
     with ThreadPoolExecutor(8) as pool:
         runs = [pool.submit(install, client, machine, "user", COMMAND) for _ in range(8)]
-    assert any(one.changed for run in runs for one in run.result())
+    assert any(edited.changed for run in runs for edited in run.result())
     text = path.read_text()
     assert text.count('"recollect"') == 1
     for backup in path.parent.glob("*.recollect-backup-*"):
@@ -134,7 +134,7 @@ def test_several_at_once_end_as_one(tmp_path: Path) -> None:
     assert not list(path.parent.glob("*.new"))
 
 
-def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
+def test_edit_reports_a_file_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe{\x00}\x00")
     with pytest.raises(InvalidInput, match="not UTF-8"):
@@ -151,7 +151,7 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     os.geteuid() == 0, reason="root can write everywhere: run `make test` as another user"
 )
-def test_a_folder_that_may_not_be_written_is_said(tmp_path: Path) -> None:
+def test_edit_reports_a_folder_that_is_not_writable(tmp_path: Path) -> None:
     path = tmp_path / "settings"
     path.write_text("x")
     tmp_path.chmod(0o500)

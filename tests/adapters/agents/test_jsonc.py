@@ -1,4 +1,4 @@
-"""Edits in place: the one thing changes, and every other character stays."""
+"""Edits in place: one thing changes, and every other character stays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENTRY = {"command": "r", "args": ["mcp"]}
 
 
 def test_a_new_member_comes_last_and_leaves_comments_with_their_lines() -> None:
-    text = put(COMMENTED, ("mcpServers", "r"), ENTRY, comments=True)
+    text = put(COMMENTED, ("mcpServers", "r"), ENTRY)
     assert text == COMMENTED.replace(
         '"ratio": 1.50} // second\n',
         '"ratio": 1.50}, // second\n'
@@ -51,9 +51,9 @@ def test_a_new_member_comes_last_and_leaves_comments_with_their_lines() -> None:
 )
 def test_what_was_put_in_and_taken_out_leaves_the_text_as_it_was(text: str) -> None:
     is_new = "mcpServers" not in text
-    added = put(text, ("mcpServers", "r"), ENTRY, comments=True)
+    added = put(text, ("mcpServers", "r"), ENTRY)
     assert added != text
-    assert remove(added, ("mcpServers",) if is_new else ("mcpServers", "r"), comments=True) == text
+    assert remove(added, ("mcpServers",) if is_new else ("mcpServers", "r")) == text
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_was_put_in_and_taken_out_leaves_the_text_as_it_was(text: str) -> N
 )
 def test_removing_keeps_every_comment(name: str, expected: str) -> None:
     text = '{\n  "a": 1,\n  // of b\n  "b": 2, // last\n  "c": 3\n}'
-    assert remove(text, (name,), comments=True) == expected
+    assert remove(text, (name,)) == expected
 
 
 def test_put_replaces_a_value_in_place() -> None:
@@ -97,24 +97,22 @@ def test_elements_come_and_go() -> None:
         '{"a": 01}',
         '{"a": "\x01"}',
         '{"a": "\\q"}',
-        '{"a": 1,}',
-        '{"a": 1 // note\n}',
         "[" * 5000,
         '{"a": NaN}',
     ],
 )
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(NotJson):
-        parse(text, comments=False)
+        parse(text)
 
 
 def test_comments_are_no_values() -> None:
-    assert parse('{"a": "// no comment", /* { */ "b": 2,}', comments=True).value == {
+    assert parse('{"a": "// no comment", /* { */ "b": 2,}').value == {
         "a": "// no comment",
         "b": 2,
     }
     with pytest.raises(NotJson):
-        parse('{"a": 1 /* never ends', comments=True)
+        parse('{"a": 1 /* never ends')
 
 
 values = st.recursive(

@@ -1,4 +1,4 @@
-"""Where each client keeps its settings, on each system, asked from this one."""
+"""Where each client keeps its settings on each system, as computed on this one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from recollect.adapters.agents.clients import CLIENTS, Machine, Scope, client_named, slots
+from recollect.adapters.agents.clients import CLIENTS, Machine, Scope, find_client, slots
 from recollect.core.errors import InvalidInput
 
 LINUX = Machine("linux", PurePosixPath("/home/ada"), PurePosixPath("/srv/app"), {})
@@ -64,22 +64,22 @@ def test_a_projects_settings(name: str, expected: list[str]) -> None:
         ("vscode", "XDG_CONFIG_HOME", ["/x/Code/User/mcp.json"]),
     ],
 )
-def test_a_variable_moves_them_unless_it_is_no_place(
+def test_a_variable_moves_the_settings_unless_it_names_no_folder(
     name: str, variable: str, expected: list[str]
 ) -> None:
-    def found(value: str) -> list[str]:
+    def find_paths(value: str) -> list[str]:
         machine = Machine("linux", LINUX.home, LINUX.folder, {variable: value})
         return [str(slot.path) for slot in slots(CLIENTS[name], machine, "user")]
 
     usual = [str(slot.path) for slot in slots(CLIENTS[name], LINUX, "user")]
-    assert found("/x") == expected
-    assert found("") == usual
-    assert found("relative") == usual
+    assert find_paths("/x") == expected
+    assert find_paths("") == usual
+    assert find_paths("relative") == usual
 
 
 def test_unknown_clients_and_scopes_are_named() -> None:
     with pytest.raises(InvalidInput, match="emacs") as refused:
-        client_named("emacs")
+        find_client("emacs")
     assert all(name in refused.value.remedy for name in CLIENTS)
     scope: Scope = "project"
     with pytest.raises(InvalidInput, match="Claude Desktop"):

@@ -1,4 +1,4 @@
-"""The plugin's files are as the client documents them, and name only what there is."""
+"""The plugin's files are as the client documents them, and refer only to what exists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document(name: str) -> Any:
 
 
 def front_matter(path: Path) -> tuple[dict[str, str], str]:
-    """The `name: text` lines between the two rules, and what follows them."""
+    """Return the `name: text` lines between the two rules, and what follows them."""
     found = re.fullmatch(r"---\n(.*?)\n---\n\n(.+)", path.read_text(), re.DOTALL)
     assert found is not None, f"{path} has no front matter"
     fields = dict(line.split(": ", 1) for line in found[1].splitlines())
@@ -99,7 +99,7 @@ def test_every_command_line_is_one_that_there_is() -> None:
     assert len(lines) == 5
     for line in lines:
         command: Any = app.ROOT
-        for word in line.split()[1:]:
+        for word in line.removesuffix(" || true").split()[1:]:
             assert isinstance(command, Group), line
             assert word in command.names(), line
             command = command.find(word)
@@ -111,7 +111,7 @@ def test_commands_say_what_they_do_with_tools_that_there_are(path: Path) -> None
     fits(fields, plugin_schemas.COMMAND)
     assert "$ARGUMENTS" in text
     prefix = "mcp__plugin_recollect_recollect__"
-    allowed = {one.removeprefix(prefix) for one in fields["allowed-tools"].split(", ")}
+    allowed = {tool.removeprefix(prefix) for tool in fields["allowed-tools"].split(", ")}
     assert allowed <= set(BY_NAME)
     assert set(re.findall(r"`(memory_\w+)`", text)) == allowed
 

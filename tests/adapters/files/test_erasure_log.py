@@ -1,4 +1,4 @@
-"""What is noted beside the database, by several servers and on a disk without room."""
+"""The erasure log next to the database: shared by several servers, and on a full disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 SERVER = UUID(int=7)
 ONE, TWO = (Erasure(UUID(int=number), OWNER) for number in (1, 2))
 
-# There is room for a part of the line.
+# There is room for only a part of the line.
 WITHOUT_ROOM = """
 import resource, sys
 from pathlib import Path

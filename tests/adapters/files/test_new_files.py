@@ -26,7 +26,7 @@ def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def names_in(folder: Path) -> list[str]:
-    return [one.name for one in folder.iterdir()]
+    return [path.name for path in folder.iterdir()]
 
 
 async def test_a_store_is_made(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The project of a folder, by git's own files: real repositories, made with git."""
+"""The project of a folder, read from git's own files in real repositories."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ async def ask(url: str, key: str, question: Callable[[Service], Awaitable[Answer
         return await question(remote)
 
 
-async def both(server: Running, remote: Service, reference: str) -> tuple[Memory, Memory]:
-    """One memory as the client sees it, and as the server's own use case does."""
+async def read_both(server: Running, remote: Service, reference: str) -> tuple[Memory, Memory]:
+    """Return one memory as the client reads it and as the server's own use case does."""
     there = await remote.get(reference)
     local = asyncio.wrap_future(
         asyncio.run_coroutine_threadsafe(
@@ -66,7 +66,7 @@ async def both(server: Running, remote: Service, reference: str) -> tuple[Memory
 
 
 async def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Running) -> None:
-    async def life(remote: Service) -> None:
+    async def live_through(remote: Service) -> None:
         draft = Draft(
             content="Ünïcode 🐘 \u202eright to left\n\ttab \u2028 separator",
             category="episode",
@@ -82,7 +82,7 @@ async def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Runni
         assert await remote.remember(draft) == stored
         assert stored.importance == 0.1 + 0.2
         assert stored.created_at.tzinfo is UTC
-        there, local = await both(server, remote, str(stored.id)[:20])
+        there, local = await read_both(server, remote, str(stored.id)[:20])
         assert there == local == stored
 
         changed = await remote.update(str(stored.id), {"project": None, "tags": ()}, based_on=1)
@@ -101,11 +101,11 @@ async def test_the_whole_port_works_and_nothing_is_lost_on_the_way(server: Runni
         assert await remote.forget(str(stored.id), forever=True) == stored.id
         assert (await remote.stats()).forgotten == 0
 
-    await ask(server.url, server.new_key(), life)
+    await ask(server.url, server.new_key(), live_through)
 
 
 async def test_pages_and_scopes_reach_the_server(server: Running) -> None:
-    async def listing(remote: Service) -> None:
+    async def list_pages(remote: Service) -> None:
         for number in range(3):
             await remote.remember(
                 Draft(f"number {number}", project="a & b=c", tags=("x", str(number)))
@@ -129,29 +129,29 @@ async def test_pages_and_scopes_reach_the_server(server: Running) -> None:
         skipped = await remote.recall(RecallRequest("number", weights={"lexical": 0.0}))
         assert skipped.legs["lexical"].status == "skipped"
 
-    await ask(server.url, server.new_key(), listing)
+    await ask(server.url, server.new_key(), list_pages)
 
 
 async def test_settings_typed_as_text_are_sent_as_numbers(server: Running) -> None:
-    async def tuning(remote: Service) -> None:
+    async def change_settings(remote: Service) -> None:
         assert await remote.settings() == DEFAULT_SETTINGS
         changed = await remote.change_settings({"rrf_k": "10", "fusion": "convex"})
         assert changed == replace(DEFAULT_SETTINGS, rrf_k=10, fusion="convex")
         assert await remote.settings() == changed
         await remote.change_settings({"second_stage": "off"})
         log = await remote.settings_log(10)
-        assert [(one.name, one.old, one.new) for one in log] == [
+        assert [(entry.name, entry.old, entry.new) for entry in log] == [
             ("second_stage", None, "off"),
             ("rrf_k", None, 10),
             ("fusion", None, "convex"),
         ]
         assert log[0].at.tzinfo is UTC
 
-    await ask(server.url, server.new_key(), tuning)
+    await ask(server.url, server.new_key(), change_settings)
 
 
-async def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
-    async def asking(remote: Service) -> None:
+async def test_why_returns_the_servers_report(server: Running) -> None:
+    async def use_service(remote: Service) -> None:
         stored = await remote.remember(Draft("lunch is at noon", project="kitchen"))
         request = RecallRequest("lunch", scope=Scope(project="garden"), is_sensitive=True)
         there = await remote.why(str(stored.id)[:20], request)
@@ -169,14 +169,14 @@ async def test_why_comes_back_as_the_server_said_it(server: Running) -> None:
             "skipped", note="the query was not embedded", stage="late"
         )
 
-    await ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), use_service)
 
 
 @pytest.mark.parametrize("text", ["a \x00 b", "🐘" * 100_001, "x" * 1_000_000])
 async def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_words(
     server: Running, text: str
 ) -> None:
-    async def asking(remote: Service) -> None:
+    async def use_service(remote: Service) -> None:
         await remote.recall(RecallRequest(text, expanded_query=text))
         with pytest.raises(InvalidInput) as caught:
             await remote.remember(Draft(text))
@@ -184,26 +184,26 @@ async def test_any_text_can_be_asked_and_what_cannot_be_stored_is_refused_in_wor
         with pytest.raises(InvalidInput):
             await remote.get(text)
 
-    await ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), use_service)
 
 
 async def test_errors_are_those_of_the_server(server: Running) -> None:
-    async def failing(remote: Service) -> None:
+    async def cause_errors(remote: Service) -> None:
         one, other = [await remote.remember(Draft(text)) for text in ("one", "other")]
 
-        async def refused(kind: type[RecollectError], question: Awaitable[object]) -> str:
+        async def expect_error(kind: type[RecollectError], question: Awaitable[object]) -> str:
             with pytest.raises(kind) as caught:
                 await question
             assert type(caught.value) is kind
             assert caught.value.remedy
             return str(caught.value)
 
-        assert "there is no memory" in await refused(NotFound, remote.get(str(uuid4())))
-        assert "matches several" in await refused(AmbiguousId, remote.get(str(one.id)[:4]))
+        assert "there is no memory" in await expect_error(NotFound, remote.get(str(uuid4())))
+        assert "matches several" in await expect_error(AmbiguousId, remote.get(str(one.id)[:4]))
         late = remote.update(str(one.id), {"content": "x"}, based_on=7)
-        assert "version 1 is current" in await refused(Conflict, late)
-        await refused(Conflict, remote.remember(Draft("third", id=other.id)))
-        await refused(InvalidInput, remote.update(str(one.id), {}))
+        assert "version 1 is current" in await expect_error(Conflict, late)
+        await expect_error(Conflict, remote.remember(Draft("third", id=other.id)))
+        await expect_error(InvalidInput, remote.update(str(one.id), {}))
         with pytest.raises(InvalidInput) as caught:
             await remote.remember(Draft("x", importance=7))
         assert caught.value.field == "importance"
@@ -211,7 +211,7 @@ async def test_errors_are_those_of_the_server(server: Running) -> None:
             await remote.recall(RecallRequest("x", scope=Scope(categories=("rumour",))))
         assert caught.value.field == "category"
 
-    await ask(server.url, server.new_key(), failing)
+    await ask(server.url, server.new_key(), cause_errors)
     with pytest.raises(NotAllowed):
         await ask(server.url, "rk_unknown", lambda remote: remote.stats())
 
@@ -228,17 +228,17 @@ def test_every_error_survives_the_way_through_a_problem() -> None:
         assert getattr(back, "field", None) == getattr(made, "field", None)
 
 
-def test_problems_of_an_unknown_kind_are_told_apart_by_status() -> None:
-    def back(status: int) -> RecollectError:
-        told = Problem(type="urn:new", title="t", status=status, detail="d", remedy="r")
-        return told.to_error()
+def test_problems_of_an_unknown_kind_are_mapped_by_status() -> None:
+    def convert_back(status: int) -> RecollectError:
+        problem = Problem(type="urn:new", title="t", status=status, detail="d", remedy="r")
+        return problem.to_error()
 
-    assert type(back(418)) is InvalidInput
-    assert type(back(500)) is StoreError
+    assert type(convert_back(418)) is InvalidInput
+    assert type(convert_back(500)) is StoreError
 
 
-async def test_no_server_is_told_with_how_to_start_one() -> None:
-    with socket.socket() as taken:  # bound and not listening: a connection is refused
+async def test_an_unreachable_server_is_reported_with_how_to_start_one() -> None:
+    with socket.socket() as taken:  # bound but not listening: connections are refused
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(StoreUnavailable) as caught:
@@ -272,8 +272,8 @@ def test_what_is_no_url_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("url", [*HERE, *ELSEWHERE, *NO_ADDRESS])
 def test_the_client_and_the_egress_rule_agree_on_loopback(url: str) -> None:
-    """Over http only this machine is accepted, and https is this machine only where the rule says
-    so: nothing sensitive is sent to an address that the rule counts as elsewhere.
+    """Over http only this machine is accepted, and an https address is this machine only where the
+    rule says so: nothing sensitive is sent to an address that the rule considers remote.
     """
     is_here = is_loopback(url.strip())
     try:
@@ -293,8 +293,8 @@ def test_what_cannot_be_a_key_is_refused(key: str) -> None:
 
 
 @contextmanager
-def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Something on loopback that is not Recollect: it answers every connection alike."""
+def serve_answer(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Run something on loopback that is not Recollect and answers every connection alike."""
     import threading
 
     received: list[bytes] = []
@@ -327,29 +327,29 @@ def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
         b"SSH-2.0-OpenSSH_9.2\r\n",
     ],
 )
-async def test_what_is_not_recollect_is_told_so(answer: bytes) -> None:
-    with answering(answer) as (url, _), pytest.raises(StoreUnavailable) as caught:
+async def test_another_service_is_reported_as_not_recollect(answer: bytes) -> None:
+    with serve_answer(answer) as (url, _), pytest.raises(StoreUnavailable) as caught:
         await ask(url, "rk_x", lambda remote: remote.stats())
     assert "RECOLLECT_API_URL" in caught.value.remedy
 
 
 async def test_a_redirect_is_not_followed_with_the_key() -> None:
-    with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (elsewhere, received):
+    with serve_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (elsewhere, received):
         redirect = f"HTTP/1.1 307 Go\r\nLocation: {elsewhere}/x\r\nContent-Length: 0\r\n\r\n"
-        with answering(redirect.encode()) as (url, asked), pytest.raises(StoreUnavailable):
+        with serve_answer(redirect.encode()) as (url, asked), pytest.raises(StoreUnavailable):
             await ask(url, "rk_secret", lambda remote: remote.stats())
     assert b"Bearer rk_secret" in asked[0]
     assert received == []
 
 
 async def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> None:
-    async def asking(remote: Service) -> None:
+    async def use_service(remote: Service) -> None:
         stored = await remote.remember(Draft("when"))
         assert abs(datetime.now(UTC) - stored.created_at) < timedelta(minutes=5)
-        there, local = await both(server, remote, str(stored.id))
+        there, local = await read_both(server, remote, str(stored.id))
         assert there.created_at == local.created_at == stored.created_at
 
-    await ask(server.url, server.new_key(), asking)
+    await ask(server.url, server.new_key(), use_service)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ async def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> N
 async def test_a_sensitive_text_is_not_sent_to_another_machine(
     question: Callable[[Service], Awaitable[object]],
 ) -> None:
-    """The refusal comes before any connection: the name does not even resolve."""
+    """The rejection comes before any connection: the name does not even resolve."""
     with pytest.raises(InvalidInput, match="stays on this machine") as raised:
         await ask("https://recollect.invalid", "rk_x", question)
     assert raised.value.field == "is_sensitive"

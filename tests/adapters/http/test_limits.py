@@ -1,4 +1,4 @@
-"""How long the remote client waits for what, and what it makes of a server of another version."""
+"""How long the remote client waits for each request, and how it reads newer settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from tests.adapters.http.test_client import answering, ask
+from tests.adapters.http.test_client import ask, serve_answer
 
 from recollect.adapters.http.client import RemoteService
 from recollect.core.admin.timeouts import Timeouts
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_short_requests_have_a_short_timeout() -> None:
-    """The timeout of each request, as a transport sees it that never answers."""
+    """Checked with a transport that never answers and records each request's timeout."""
     limits: dict[str, float] = {}
 
-    def gives_up(request: httpx.Request) -> httpx.Response:
+    def time_out(request: httpx.Request) -> httpx.Response:
         place = f"{request.method} {request.url.path.removeprefix('/api/v1/')}"
         limits[place] = request.extensions["timeout"]["read"]
         raise httpx.ReadTimeout("no answer")
@@ -34,7 +34,7 @@ async def test_short_requests_have_a_short_timeout() -> None:
         "http://127.0.0.1:1",
         "rk_x",
         timeouts=Timeouts(short_request=7.0),
-        transport=httpx.MockTransport(gives_up),
+        transport=httpx.MockTransport(time_out),
     ) as remote:
         query, id = RecallRequest("x"), str(UUID(int=1))
         for question in (
@@ -60,10 +60,10 @@ async def test_short_requests_have_a_short_timeout() -> None:
 
 
 @asynccontextmanager
-async def unanswering(
+async def serve_without_answer(
     until: Callable[[asyncio.StreamReader], Awaitable[object]],
 ) -> AsyncIterator[str]:
-    """The address of a server that reads so far, and ends the connection without a word."""
+    """Run a server that closes the connection without an answer after `until`; its address."""
     ended = asyncio.Event()
 
     async def read_and_go(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -81,7 +81,7 @@ async def unanswering(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "may_be_applied"),
     [
         (lambda remote: remote.change_settings({"depth": 80}), True),
         (lambda remote: remote.remember(Draft("x")), True),
@@ -92,17 +92,17 @@ async def unanswering(
     ],
 )
 async def test_a_change_without_an_answer_may_have_been_applied(
-    asked: Callable[[RemoteService], Awaitable[object]], *, told: bool
+    asked: Callable[[RemoteService], Awaitable[object]], *, may_be_applied: bool
 ) -> None:
-    """Of a server that goes away after it has read what was asked."""
+    """The server goes away after it has read the request."""
     with pytest.raises(StoreUnavailable) as caught:
         async with (
-            unanswering(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
+            serve_without_answer(lambda reader: reader.readuntil(b"\r\n\r\n")) as address,
             RemoteService(address, "rk_x") as remote,
         ):
             await asked(remote)
-    assert ("may have been applied anyway" in str(caught.value)) is told
-    assert ("Check whether it was applied" in caught.value.remedy) is told
+    assert ("may have been applied anyway" in str(caught.value)) is may_be_applied
+    assert ("Check whether it was applied" in caught.value.remedy) is may_be_applied
 
 
 async def test_a_change_that_was_never_sent_is_not_applied() -> None:
@@ -119,19 +119,22 @@ async def test_a_change_that_is_not_answered_in_time_may_have_been_applied() -> 
 
     with pytest.raises(StoreUnavailable, match="did not answer in time; the change may have been"):
         async with (
-            # All that comes, until the client has given up.
-            unanswering(lambda reader: reader.read()) as address,
+            # Read until the client gives up.
+            serve_without_answer(lambda reader: reader.read()) as address,
             RemoteService(address, "rk_x", timeouts=timeouts) as remote,
         ):
             await remote.change_settings({"depth": 80})
 
 
 async def test_settings_are_read_whatever_the_version_of_the_server() -> None:
-    said = b'{"lexical_weight": 2.0, "fusion": "of a newer one", "unheard_of": [1]}'
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said)
-    with answering(answer) as (url, _):
+    body = b'{"lexical_weight": 2.0, "fusion": "of a newer one", "unheard_of": [1]}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with serve_answer(answer) as (url, _):
         found = await ask(url, "rk_x", lambda remote: remote.settings())
     assert found == RecallSettings(lexical_weight=2.0)
     nothing = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    with answering(nothing) as (url, _), pytest.raises(StoreUnavailable, match="not a Recollect"):
+    with (
+        serve_answer(nothing) as (url, _),
+        pytest.raises(StoreUnavailable, match="not a Recollect"),
+    ):
         await ask(url, "rk_x", lambda remote: remote.settings())

@@ -1,4 +1,4 @@
-"""A server that asks for patience gets it: Retry-After is honoured, within limits."""
+"""Retry-After of an overloaded server is honoured, within limits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REFUSED = Overloaded("the server is overloaded", remedy="Try again.")
 
 
 @contextmanager
-def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers with these errors, one after the other, and then says nothing is here;
-    its URL, and the paths that it was asked for.
+def serve_errors(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, list[str]]]:
+    """Run a server that answers with these errors, one after another, and then repeats the last
+    one; its URL, and the paths that were requested.
     """
     asked: list[str] = []
 
@@ -32,9 +32,9 @@ def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, l
             asked.append(self.path)
             self.rfile.read(int(self.headers["Content-Length"]))
             error = errors[min(len(asked), len(errors)) - 1]
-            told = Problem.from_error(error)
-            body = json.dumps(told.model_dump()).encode()
-            self.send_response(told.status)
+            problem = Problem.from_error(error)
+            body = json.dumps(problem.model_dump()).encode()
+            self.send_response(problem.status)
             self.send_header("Retry-After", retry_after)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -54,7 +54,7 @@ def refusing(*errors: RecollectError, retry_after: str) -> Iterator[tuple[str, l
 
 
 async def remember(url: str) -> tuple[RecollectError, list[float]]:
-    """What became of a write, and how long was waited before each retry."""
+    """Return the error that a write ends with, and how long it waited before each retry."""
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -68,7 +68,7 @@ async def remember(url: str) -> tuple[RecollectError, list[float]]:
 
 async def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for() -> None:
     done = Conflict("it was changed", remedy="Read it again.")
-    with refusing(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
+    with serve_errors(REFUSED, REFUSED, done, retry_after="2") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, Conflict)
     assert len(asked) == 3
@@ -77,7 +77,7 @@ async def test_a_refused_request_is_sent_again_after_the_pause_it_was_asked_for(
 
 
 async def test_a_server_that_stays_overloaded_is_given_up() -> None:
-    with refusing(REFUSED, retry_after="0") as (url, asked):
+    with serve_errors(REFUSED, retry_after="0") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, Overloaded)
     assert 1 < len(asked) <= 5
@@ -86,7 +86,7 @@ async def test_a_server_that_stays_overloaded_is_given_up() -> None:
 
 async def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
     limited = RateLimited("this key writes too often", remedy="Write less often.")
-    with refusing(limited, retry_after="60") as (url, asked):
+    with serve_errors(limited, retry_after="60") as (url, asked):
         error, pauses = await remember(url)
     assert isinstance(error, RateLimited)
     assert (len(asked), pauses) == (1, [])

@@ -1,12 +1,12 @@
 """Checks a statement against the rules by which Citus plans it.
 
-A statement about distributed tables must go to one shard, so every one of them is restricted to one
-owner: by a constant of its own, or by an equality with a table that is. What else Citus refuses
+A statement about distributed tables must go to one shard, so each of these tables is restricted to
+one owner: by a constant of its own, or by an equality with a table that is. What else Citus rejects
 follows its planner (`ModifyPartialQuerySupported` and `ErrorIfOnConflictNotSupported` in
 multi_router_planner.c): locks across shards, functions that are not immutable where it evaluates
 them once, sublinks in VALUES. Two rules follow from our own schema: an INSERT … SELECT writes with
-COPY, which row-level security refuses, unless it has RETURNING or ON CONFLICT; and a catalog is
-a local table, which cannot be joined.
+COPY, which row-level security rejects, unless it has RETURNING or ON CONFLICT; and a catalog is a
+local table, which cannot be joined.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import pglast.ast
 from pglast import enums, parse_plpgsql, parse_sql
 
-ast: Any = pglast.ast  # to its types every field is optional
+ast: Any = pglast.ast  # in its types every field is optional
 OWNER = "owner"
 
 
 @dataclass(frozen=True)
 class Schema:
-    """`volatility`: the least reliable of the functions of a name: i, s or v."""
+    """`volatility`: for each function name, the least stable of its functions: i, s or v."""
 
     distributed: frozenset[str]
     reference: frozenset[str]
@@ -37,7 +37,7 @@ class Schema:
 
 @dataclass
 class Level:
-    """The tables of one query level, and which of their owners are the same."""
+    """The tables of one query level, and which of their owner columns are known to be equal."""
 
     tables: dict[str, str | None] = field(default_factory=dict)
     """By alias: the table, or None for a CTE, a subquery or a function."""
@@ -50,7 +50,10 @@ class Level:
 def find_violations(
     statement: str, schema: Schema, *, is_across_owners: bool = False, variables: bool = False
 ) -> list[str]:
-    """`variables`: it is part of a function, so that a name that is no column is a constant."""
+    """Return the rules that a statement breaks.
+
+    With `variables` it is part of a function, so a name that is not a column counts as a constant.
+    """
     found: list[str] = []
     for parsed in parse_sql(to_parsable(statement)):
         checker = _Checker(schema, is_across_owners=is_across_owners, variables=variables)
@@ -60,21 +63,19 @@ def find_violations(
 
 
 def to_parsable(statement: str) -> str:
-    """Placeholders of the driver as those of Postgres."""
+    """Replace the driver's placeholders by those of Postgres."""
     numbered = re.sub(r"%\(\w+\)s|%s", "$1", statement)
     return numbered.replace("%%", "%")
 
 
 def statements_of(function: str) -> Iterator[str]:
-    """The statements of a PL/pgSQL function, given its definition."""
+    """Return the statements of a PL/pgSQL function, given its definition."""
     for parsed in parse_plpgsql(function):
         yield from _queries(parsed)
 
 
 def copies_rows(statement: str) -> bool:
-    """Whether it is an INSERT … SELECT, which is not sent to one shard: all that a trigger may
-    ask.
-    """
+    """Whether it is an INSERT … SELECT that is not sent to one shard: triggers run only these."""
     parsed: Any = parse_sql(statement)[0].stmt
     return isinstance(parsed, ast.InsertStmt) and not parsed.selectStmt.valuesLists
 
@@ -101,7 +102,7 @@ def _queries(node: Any) -> Iterator[str]:
 
 @dataclass
 class _Contents:
-    """What is in a part of a statement, its subqueries included."""
+    """What a part of a statement contains, including its subqueries."""
 
     names: set[str] = field(default_factory=set)
     columns: int = 0
@@ -170,7 +171,7 @@ class _Checker:
 
     def _cte(self, cte: Any, node: Any, parent: Level | None) -> None:
         body = cte.ctequery
-        self.ctes.add(cte.ctename)  # a recursive one reads itself
+        self.ctes.add(cte.ctename)  # a recursive CTE reads itself
         self.query(body, parent)
         if isinstance(node, ast.UpdateStmt | ast.DeleteStmt):
             self._refuse(body, "v", "a CTE of a change")
@@ -213,12 +214,12 @@ class _Checker:
                 self.add(f"a subquery in the values for {table}")
         else:
             self.query(source, parent)
-            if is_distributed and not (_returned(node) or node.onConflictClause):
+            if is_distributed and not (_list_returned(node) or node.onConflictClause):
                 self.add(
                     f"copies rows into {table}, which row-level security refuses: add ON CONFLICT"
                     " or RETURNING"
                 )
-        self._refuse(_returned(node), "sv", "RETURNING")
+        self._refuse(_list_returned(node), "sv", "RETURNING")
         conflict = node.onConflictClause
         if conflict is not None:
             self._check_conflict(conflict, table, is_distributed=is_distributed)
@@ -253,7 +254,7 @@ class _Checker:
             self._sublinks(item, level, in_conjunct=False)
         for other in others:
             self._refuse(other, "v", "the FROM of a change")
-        self._refuse(_returned(node), "sv", "RETURNING")
+        self._refuse(_list_returned(node), "sv", "RETURNING")
 
     # Functions
 
@@ -266,7 +267,7 @@ class _Checker:
             self.add(f"{', '.join(sorted(names))} in {where}")
 
     def _check_evaluated(self, node: Any, where: str) -> None:
-        """Citus evaluates what is not immutable once, before it sends a change to the shard."""
+        """Check functions that are not immutable: Citus evaluates them before it sends a change."""
         for inner in _walk(node):
             if isinstance(inner, ast.CaseExpr | ast.CoalesceExpr) and self._is_mutable(inner):
                 self.add(f"a function that is not immutable in CASE or COALESCE of {where}")
@@ -342,7 +343,7 @@ class _Checker:
         return self._side(condition.lexpr, level), self._side(condition.rexpr, level)
 
     def _side(self, node: Any, level: Level) -> tuple[str, str] | str | None:
-        """A column of this level, "constant", or None."""
+        """Return a column of this level, "constant", or None."""
         if isinstance(node, ast.TypeCast):
             return self._side(node.arg, level)
         if isinstance(node, ast.ParamRef | ast.A_Const):
@@ -393,8 +394,8 @@ class _Checker:
         return {*owned} <= group
 
     def _sublinks(self, node: Any, level: Level, *, in_conjunct: bool) -> None:
-        """Postgres turns EXISTS among the conditions into a join, which passes the owner on. Any
-        other subquery must name it.
+        """Check subqueries. Postgres turns EXISTS among the conditions into a join, which passes
+        the owner on; any other subquery must name it.
         """
         for link in _sublinks_of(node):
             exists = link.subLinkType == enums.SubLinkType.EXISTS_SUBLINK
@@ -432,7 +433,7 @@ def _walk_all(node: Any) -> Iterator[Any]:
 
 
 def _walk(node: Any) -> Iterator[Any]:
-    """All nodes within, but for those of subqueries."""
+    """Return all nodes within, except those of subqueries."""
     if isinstance(node, tuple | list):
         for each in node:
             yield from _walk(each)
@@ -481,5 +482,5 @@ def _tables_in(node: Any) -> set[str]:
     return {inner.relname for inner in _walk(node) if isinstance(inner, ast.RangeVar)}
 
 
-def _returned(node: Any) -> Any:
+def _list_returned(node: Any) -> Any:
     return node.returningClause.exprs if node.returningClause else ()

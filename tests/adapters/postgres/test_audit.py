@@ -49,22 +49,22 @@ async def test_sqlite(tmp_path: Path) -> None:
         await recalls.note_recalls(OWNER, ids(1, 8, 99), MOMENT)
         assert (await recalls.recalled(OWNER))[0] == set(ids(1))
         found = await audit(store, OWNER, LATER, recalls=recalls)
-        told = {(one.kind, one.ids) for one in found}
+        reported = {(finding.kind, finding.ids) for finding in found}
         assert {
             ("contradiction", tuple(ids(2, 1))),
             ("duplicate", tuple(ids(3, 4))),
             ("stale", tuple(ids(5))),
             ("secret", tuple(ids(6))),
-        } <= told
-        unused = {one.ids[0] for one in found if one.kind == "never-recalled"}
+        } <= reported
+        unused = {finding.ids[0] for finding in found if finding.kind == "never-recalled"}
         assert unused == set(ids(2, 3, 4, 5, 6, 7))
         only = await audit(store, OWNER, LATER, kinds=["secret"], recalls=recalls)
-        assert [one.kind for one in only] == ["secret"]
+        assert [finding.kind for finding in only] == ["secret"]
         await store.erase(OWNER, UUID(int=1))
         assert (await recalls.recalled(OWNER))[0] == set()
 
 
-async def test_what_is_superseded_is_not_told_again(tmp_path: Path) -> None:
+async def test_superseded_memories_are_not_reported_again(tmp_path: Path) -> None:
     old, new, *_ = MEMORIES
     async with SqliteStore(tmp_path / "memories.db") as store:
         await fill(store, old, replace(new, links=(Link(SUPERSEDES, old.id),)))
@@ -92,7 +92,7 @@ async def test_postgres(database_url: str) -> None:
         await store.recalls.note_recalls(OWNER, ids(1), MOMENT)
         assert (await store.recalls.recalled(OWNER))[0] == set(ids(1))
         found = await audit(store, OWNER, LATER, recalls=store.recalls, neighbours=store.recalls)
-        assert {one.kind for one in found} == {*KINDS} - {"expiring", "expired"}
+        assert {finding.kind for finding in found} == {*KINDS} - {"expiring", "expired"}
         await store.erase(OWNER, UUID(int=1))
         assert (await store.recalls.recalled(OWNER))[0] == set()
 
@@ -110,7 +110,7 @@ async def test_neighbours_by_their_vectors(database_url: str) -> None:
         done = [(by_id[UUID(int=number)], vector) for number, vector in vectors.items()]
         assert await store.vectors.finish(space, done) == 3
         found = await audit(store, OWNER, LATER, kinds=["duplicate"], neighbours=store.recalls)
-        assert [one.ids for one in found] == [tuple(ids(2, 1))]
+        assert [finding.ids for finding in found] == [tuple(ids(2, 1))]
         assert await audit(store, OWNER, LATER, kinds=["duplicate"]) == []
 
 

@@ -1,4 +1,4 @@
-"""Building an index of vectors: in memory, within a limit, and for its own session only."""
+"""Building a vector index: in memory, within a limit, and for its own session only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.core.recall.space import Space, StoredSpace
 pytestmark = pytest.mark.anyio
 
 LONG = Space("long", "1", 4_000)
-# Of 4,000 numbers so many take more than two megabytes.
+# This many vectors of 4,000 numbers take more than two megabytes.
 MANY = 300
 
 
@@ -34,7 +34,7 @@ def little_memory_url(database_url: str) -> str:
     return database_url
 
 
-async def filled_space(url: str) -> StoredSpace:
+async def fill_space(url: str) -> StoredSpace:
     async with opened(url) as (store, vectors):
         space = await vectors.open_space("long", LONG)
         await store.add_many([memory(number) for number in range(1, MANY + 1)])
@@ -43,7 +43,7 @@ async def filled_space(url: str) -> StoredSpace:
 
 
 async def memory_after_building(url: str, space: StoredSpace, limits: Limits | None = None) -> str:
-    """What the session that built the index was allowed at its end."""
+    """Return the memory setting of the session that built the index, after the build."""
     async with (
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as guard,
         await AsyncConnection.connect(url, autocommit=True, row_factory=dict_row) as connection,
@@ -62,7 +62,7 @@ def index_is_valid(url: str, space: StoredSpace) -> bool:
 
 
 async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_url: str) -> None:
-    space = await filled_space(little_memory_url)
+    space = await fill_space(little_memory_url)
     assert not index_is_valid(little_memory_url, space)
     # 1 + 300 × (820 + 2 × 4,000) bytes, in whole megabytes
     assert await memory_after_building(little_memory_url, space) == "3MB"
@@ -70,20 +70,20 @@ async def test_a_build_asks_for_the_memory_that_the_index_takes(little_memory_ur
 
 
 async def test_a_build_asks_for_no_more_memory_than_the_limit(little_memory_url: str) -> None:
-    space = await filled_space(little_memory_url)
+    space = await fill_space(little_memory_url)
     limits = Limits(index_memory_mb=2, index_rows=0)
     assert await memory_after_building(little_memory_url, space, limits) == "2MB"
 
 
 async def test_a_build_keeps_a_larger_memory_setting(database_url: str) -> None:
-    space = await filled_space(database_url)
+    space = await fill_space(database_url)
     assert await memory_after_building(database_url, space) == "256MB"
 
 
 @pytest.fixture
 def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
-    """Where Postgres refuses to build with more than its own setting, as it does when the shared
-    memory of a container is too small.
+    """A Postgres that rejects builds with more memory than its own setting, as it does when the
+    shared memory of a container is too small.
     """
     with psycopg.connect(little_memory_url) as connection:
         name = connection.info.dbname
@@ -105,6 +105,6 @@ def stingy_url(little_memory_url: str, cluster: Cluster) -> Iterator[str]:
 
 
 async def test_a_build_goes_on_without_memory_that_postgres_refuses(stingy_url: str) -> None:
-    space = await filled_space(stingy_url)
+    space = await fill_space(stingy_url)
     assert await memory_after_building(stingy_url, space) == "1MB"
     assert index_is_valid(stingy_url, space)

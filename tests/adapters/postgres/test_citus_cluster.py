@@ -1,8 +1,8 @@
-"""Recollect on a real Citus cluster, where there is one.
+"""Recollect on a real Citus cluster, if there is one.
 
 RECOLLECT_TEST_CITUS_URL names an empty database on the coordinator, with the extensions citus and
-vector, for a login that owns it and is no superuser. Its tables are dropped first. Citus cannot be
-had everywhere, so this is skipped without the variable, in CI as well.
+vector, for a login that owns it and is not a superuser. Its tables are dropped first. Citus is not
+available everywhere, so this is skipped without the variable, in CI as well.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ async def test_rows_of_before_are_distributed(citus_url: str) -> None:
         found = distribute(citus_url, Timeouts(), shards=4, report=lambda _text, _share: None)
         assert found.is_complete, found
     async with PostgresStore(citus_url) as after:
-        for one in (*MINE, *THEIRS):
-            assert await after.get(one.owner, one.id) == one
+        for memory in (*MINE, *THEIRS):
+            assert await after.get(memory.owner, memory.id) == memory
         page = await after.changes.page(OWNER, UUID(int=7), 0, 100, sensitive=True, count=True)
         assert len(page.memories) == len(MINE)
 
 
 async def test_owners_are_kept_apart(store: PostgresStore) -> None:
-    assert {one.id for one in await store.page(OWNER, EVERYWHERE, None, 50)} == {
-        one.id for one in MINE
+    assert {memory.id for memory in await store.page(OWNER, EVERYWHERE, None, 50)} == {
+        memory.id for memory in MINE
     }
     async with store.pool.transaction(OWNER) as connection:
         cursor = await connection.execute("select distinct owner from memories")
@@ -98,9 +98,9 @@ async def test_memories_change_with_their_history(store: PostgresStore) -> None:
     assert await store.replace(changed, based_on=1)
     assert await store.erase(OWNER, MINE[1].id)
     found = await store.search_words(OWNER, EVERYWHERE, WordQuery("blue door", depth=5))
-    assert [one.id for one in found] == [changed.id]
+    assert [memory.id for memory in found] == [changed.id]
     page = await store.changes.page(OWNER, UUID(int=7), 0, 100, sensitive=True, count=True)
-    assert [one.id for one in page.memories][-2:] == [changed.id, MINE[1].id]
+    assert [memory.id for memory in page.memories][-2:] == [changed.id, MINE[1].id]
     assert page.memories[-1].is_erased
 
 
@@ -114,11 +114,11 @@ async def test_queues_are_drained_owner_by_owner(store: PostgresStore) -> None:
     found = await store.vectors.nearest(
         OWNER, EVERYWHERE, VectorQuery(space, NORTH, use_index=False, depth=50)
     )
-    assert {one.id for one in found} == {one.id for one in MINE}
-    said = stated(("Ada Byron", "lives in", "Marblehead"))
+    assert {memory.id for memory in found} == {memory.id for memory in MINE}
+    extraction = stated(("Ada Byron", "lives in", "Marblehead"))
     read = 0
     while texts := await store.graph.claim(BY_RULES, 100):
-        read += await store.graph.finish([(job, said) for job in texts], BY_RULES)
+        read += await store.graph.finish([(job, extraction) for job in texts], BY_RULES)
     assert read == len(MINE) + len(THEIRS)
     assert len(await store.graph.named(OWNER, ["ada byron", "marblehead"])) == 2
 

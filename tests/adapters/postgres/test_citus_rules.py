@@ -1,8 +1,8 @@
-"""The schema and every statement keep the rules by which Citus distributes tables and plans.
+"""The schema and every statement follow the rules by which Citus distributes tables and plans.
 
 The adapter runs here as on a cluster, against a Postgres without Citus: the triggers are those of a
-cluster, and every statement is sent as there and then checked. `test_citus_cluster.py` runs where
-there is a cluster.
+cluster, and every statement is sent as it would be there and then checked. `test_citus_cluster.py`
+runs where there is a cluster.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from recollect.core.recall.passages import PassageVector
 from recollect.core.recall.space import Space
 from recollect.core.text.passages import Span
 
-# Statements about rows of many owners, by how they begin, and why Citus runs them. None locks rows
-# or joins on anything but the owner.
-# The same, but not sent in this test.
+# ACROSS_OWNERS lists statements about rows of many owners, by how they begin, and why Citus runs
+# them. None locks rows or joins on anything but the owner. NOT_SENT lists those that this test does
+# not send.
 NOT_SENT = {
     "select exists (select from memories) or": "before a restore, which refuses a cluster",
     "select count(*) filter (where due_at": "the backlog of all owners: aggregates",
@@ -98,7 +98,7 @@ ACROSS_OWNERS = {
     "select distinct n.needle from": "the same",
     "select count(*) as rows from": "what is left of an owner, in each table: an aggregate",
 }
-# A sweep elsewhere: on a cluster it goes owner by owner.
+# Elsewhere this sweeps all owners; on a cluster it goes owner by owner.
 NOT_ON_A_CLUSTER = "with looked_at as materialized ("
 
 
@@ -121,7 +121,7 @@ def read_schema(connection: psycopg.Connection[Any]) -> Schema:
 
 
 def install_row_triggers(url: str) -> None:
-    """What `distribute` leaves on the tables, without the extension."""
+    """Install the triggers that `distribute` creates, without the extension."""
     with psycopg.connect(url) as connection:
         connection.execute(read_row_functions())
         for off, on in [*find_steps(connection, [name for name, _ in read_tables(connection)])]:
@@ -131,14 +131,14 @@ def install_row_triggers(url: str) -> None:
 
 @pytest.fixture
 def distributed_url(cluster: Cluster) -> Iterator[str]:
-    """A second database, for what is compared with the first."""
+    """A second database, to compare with the first."""
     yield cluster.create("as_distributed")
     cluster.drop("as_distributed")
 
 
 @pytest.fixture
 async def clustered(rig: Rig) -> Rig:
-    """The rig of the barrier test, as on a cluster."""
+    """The rig of the row-level security test, set up as on a cluster."""
     install_row_triggers(rig.admin_url)
     rig.store.pool.is_distributed = True
     rig.store.pool.roles = None
@@ -146,7 +146,7 @@ async def clustered(rig: Rig) -> Rig:
 
 
 async def embed(rig: Rig) -> None:
-    """Every way a job ends."""
+    """Run every way a job can end."""
     space = rig.space
     edited = replace(memory(4), content="We talked about the door", version=2, category="episode")
     await rig.store.replace(replace(edited, session="s", project="coast"), based_on=1)
@@ -167,7 +167,7 @@ async def embed(rig: Rig) -> None:
 
 
 async def change_space(rig: Rig) -> None:
-    """Another space is filled by a sweep, activated, and the former one dropped."""
+    """Fill another space by a sweep, activate it, and drop the former one."""
     other = await rig.vectors.open_space("compass", Space("compass", "2", 2))
     while jobs := await rig.vectors.claim(other, 100):
         await rig.vectors.finish(other, [(job, NORTH) for job in jobs])
@@ -244,7 +244,7 @@ async def examine(rig: Rig) -> None:
 
 
 async def restore(rig: Rig, folder: Path) -> None:
-    """A database that is behind its log: what was erased is erased again."""
+    """Open a database that is behind its erasure log: what was erased is erased again."""
     logs = ErasureLogs(folder)
     ledger = ErasureLedger(logs, rig.store.pool)
     await ledger.open()
@@ -270,7 +270,7 @@ EVERYONE: dict[str, Call] = {
 
 
 async def record(rig: Rig, folder: Path) -> list[str]:
-    """Every statement of the adapter, once, without its line breaks."""
+    """Return every statement of the adapter, once, without its line breaks."""
     with intercepted() as interceptor:
         for call in (*READS.values(), *EVERYONE.values()):
             await call(rig)
@@ -307,13 +307,13 @@ async def test_statements_keep_the_rules(clustered: Rig, tmp_path: Path) -> None
     for text in of_one_owner:
         assert find_violations(CONDITION.sub("true", text), schema), f"no violation in {text}"
     for text, pieces in read_source(schema):
-        if not all(any(piece in one for one in seen) for piece in pieces):
-            found = find_violations(limit_to(OWNER, text), schema)  # not sent here, and whole
+        if not all(any(piece in statement for statement in seen) for piece in pieces):
+            found = find_violations(limit_to(OWNER, text), schema)  # not sent here, but complete
             assert not found or text.strip().startswith(tuple(NOT_SENT)), (found, text)
 
 
 def read_source(schema: Schema) -> Iterator[tuple[str, list[str]]]:
-    """The texts in the adapter's source that name a table, and the pieces of each that do."""
+    """Return the texts in the adapter's source that name a table, and the parts of each that do."""
     tables = "|".join(schema.distributed | schema.reference)
     names_table = re.compile(rf"\b(?:from|into|update|join|using) (?:{tables})\b")
     folder = Path(postgres.__file__).parent
@@ -382,7 +382,7 @@ def test_owned_tables_use_what_citus_supports(database_url: str, cluster: Cluste
 
 
 def test_triggers_ask_for_rows_of_their_own_shard(database_url: str, cluster: Cluster) -> None:
-    """On a cluster each is called for a row. What it runs names the owner."""
+    """On a cluster each is called for a row, and what it runs names the owner."""
     url = admin_url(cluster, database_url)
     with psycopg.connect(url) as connection:
         by_statement = connection.execute(

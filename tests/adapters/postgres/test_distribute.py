@@ -1,4 +1,4 @@
-"""What `recollect database distribute` says where it cannot do anything, and how it prepares."""
+"""What `recollect database distribute` reports where it cannot do anything, and how it prepares."""
 
 from __future__ import annotations
 

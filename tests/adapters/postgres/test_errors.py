@@ -1,4 +1,4 @@
-"""What the driver raises becomes what a person can act on, and quotes nobody's memory."""
+"""Errors of the driver become errors that tell a person what to do, and quote no memory."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def cluster_connection(database_url: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"password": "wrong"}, "user name or the password"),
         ({"dbname": "nowhere"}, "does not know the database"),
     ],
 )
 def test_a_refused_connection_is_not_called_unreachable(
-    database_url: str, change: dict[str, str], said: str
+    database_url: str, change: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(StoreUnavailable, match=said), translate_errors():
+    with pytest.raises(StoreUnavailable, match=message), translate_errors():
         psycopg.connect(make_conninfo(database_url, **change)).close()
 
 
@@ -105,7 +105,7 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "FATAL:  sorry, too many clients already",
         "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
@@ -113,8 +113,8 @@ def test_a_postgres_without_a_connection_left_is_not_called_unreachable(
         "FATAL:  no more connections allowed (max_client_conn)",  # PgBouncer
     ],
 )
-def test_every_refusal_for_lack_of_connections_is_busy(said: str) -> None:
-    error = psycopg.OperationalError(f"connection failed: {said}")
+def test_every_refusal_for_lack_of_connections_is_busy(message: str) -> None:
+    error = psycopg.OperationalError(f"connection failed: {message}")
     assert type(translate(error)) is StoreBusy
 
 
@@ -129,9 +129,9 @@ async def test_connections_have_keepalives_unless_the_address_sets_them(
         ):
             return connection.connection.info.get_parameters()
 
-    made = await parameters(database_url)
-    assert made["keepalives_idle"] == "30"
-    assert made["tcp_user_timeout"] == "10000"
+    options = await parameters(database_url)
+    assert options["keepalives_idle"] == "30"
+    assert options["tcp_user_timeout"] == "10000"
     own = await parameters(make_conninfo(database_url, keepalives_idle=7))
     assert own["keepalives_idle"] == "7"
 

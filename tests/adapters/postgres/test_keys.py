@@ -1,4 +1,4 @@
-"""Two servers that start on one new database at the same moment make one first key."""
+"""Two servers that start on one new database at the same moment create one first key."""
 
 from __future__ import annotations
 

@@ -89,10 +89,10 @@ def test_migrate_adopts_what_alembic_made(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("alter table schema_revisions rename column revision to version_num")
         connection.execute("alter table schema_revisions rename to alembic_version")
-    made = schema(database_url)
+    before = schema(database_url)
     assert migrate(database_url) == ""
     assert versions(database_url) == {*REVISIONS}
-    assert len(schema(database_url)) == len(made)
+    assert len(schema(database_url)) == len(before)
 
 
 @pytest.mark.anyio

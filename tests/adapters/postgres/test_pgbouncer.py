@@ -1,4 +1,4 @@
-"""Everything works through a real PgBouncer that lends a connection for one transaction only."""
+"""Everything works through a real PgBouncer that assigns a connection for one transaction only."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 
 @pytest.fixture
 def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
-    """The test's database behind PgBouncer in transaction mode, on a socket of its own: a port that
-    is free now may be another's in a moment.
+    """The test's database behind PgBouncer in transaction mode, on a Unix socket of its own: a port
+    that is free now may be taken a moment later.
     """
     program = PGBOUNCER.path()
     target = conninfo_to_dict(database_url)
@@ -63,8 +63,8 @@ def pooled_url(database_url: str, open_folder: Path) -> Iterator[str]:
 
 
 def _configure(folder: Path, target: dict[str, Any]) -> None:
-    """As the document tells it, for the test's database, places and number of connections."""
-    ini, users = _documented()
+    """Write the documented configuration, with the test's database, paths and pool size."""
+    ini, users = _read_documented_files()
     here = {
         "recollect = host=db.example port=5432 dbname=recollect": (
             f"{target['dbname']} = host={target['host']} port={target['port']}"
@@ -73,10 +73,10 @@ def _configure(folder: Path, target: dict[str, Any]) -> None:
         "/etc/pgbouncer/userlist.txt": str(folder / "users"),
         "default_pool_size = 20": "default_pool_size = 3",
     }
-    for told, used in here.items():
-        assert told in ini
-        ini = ini.replace(told, used)
-    assert f"listen_port = {PORT}" in ini  # in the name of the socket
+    for documented, used in here.items():
+        assert documented in ini
+        ini = ini.replace(documented, used)
+    assert f"listen_port = {PORT}" in ini  # part of the socket's name
     (folder / "pgbouncer.ini").write_text(ini)
     named = users.replace("recollect", target["user"]).replace("PASSWORD", target["password"])
     (folder / "users").write_text(named)
@@ -84,8 +84,8 @@ def _configure(folder: Path, target: dict[str, Any]) -> None:
         path.chmod(0o600)
 
 
-def _documented() -> tuple[str, str]:
-    """The two files of docs/operations.md: pgbouncer.ini and userlist.txt."""
+def _read_documented_files() -> tuple[str, str]:
+    """Return the two files in docs/operations.md: pgbouncer.ini and userlist.txt."""
     section = _OPERATIONS.read_text().partition("### Behind PgBouncer\n")[2].partition("\n## ")[0]
     _install, ini, users = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     return ini, users
@@ -101,7 +101,7 @@ def _answers(url: str, pooler: subprocess.Popen[bytes]) -> bool:
 
 
 async def test_memories_words_and_vectors(pooled_url: str) -> None:
-    # More sessions than the pooler has connections: whoever leaves something behind is found out.
+    # More sessions than the pooler has connections, so that leftovers of a session show.
     async with (
         opened(pooled_url) as (store, vectors),
         opened(pooled_url) as (other_store, other),
@@ -140,11 +140,11 @@ async def test_a_new_space_is_filled_indexed_and_switched_to(pooled_url: str) ->
         assert serving is not None
         assert await nearest(vectors, serving, [0.0, 1.0, 0.0]) == ids(1)
         await vectors.drop_space(old)
-        assert [one.id for one in await vectors.spaces()] == [new.id]
+        assert [space.id for space in await vectors.spaces()] == [new.id]
 
 
 async def test_build_indexes_leaves_no_setting_in_pooled_sessions(pooled_url: str) -> None:
-    # One vector would take that much.
+    # A single vector would take that much.
     limits = Limits(index_element_bytes=400 * 2**20, index_rows=0)
     async with opened(pooled_url, limits=limits) as (store, vectors):
         await store.add(memory(1))
@@ -159,7 +159,7 @@ async def test_build_indexes_leaves_no_setting_in_pooled_sessions(pooled_url: st
 
 
 async def test_a_worker_polls_behind_a_pooler(pooled_url: str) -> None:
-    """No notification comes through a pooler: a worker looks again by itself, and soon."""
+    """A pooler passes no notifications on: a worker looks again by itself, and soon."""
     async with opened(pooled_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add(memory(1))
@@ -187,7 +187,7 @@ async def test_search_settings_do_not_leak_to_the_next_transaction(pooled_url: s
 
 
 async def test_no_owner_leaks_to_the_next_transaction(pooled_url: str) -> None:
-    """Three backends serve all of these: whatever one leaves behind, another would find."""
+    """Three backends serve all of these: anything left behind would be seen by the next user."""
     owners = [f"owner {number}" for number in range(6)]
     async with opened(pooled_url) as (store, _):
         assert store.barrier.roles is not None

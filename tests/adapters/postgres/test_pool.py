@@ -22,13 +22,13 @@ from recollect.core.errors import StoreBusy, StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
-# A slow machine must fail no test; and for what is only reported after the timeout, a short one.
+# A slow machine must not fail a test; only errors reported after the timeout use a short one.
 PATIENT = Timeouts(acquire=60)
 SHORT = Timeouts(acquire=0.05)
 
 
 @asynccontextmanager
-async def opened(
+async def open_pool(
     url: str, size: int = 3, timeouts: Timeouts = PATIENT, **options: Any
 ) -> AsyncIterator[Pool]:
     pool = Pool(url, size, timeouts, **options)
@@ -51,7 +51,7 @@ async def backend_of(connection: Connection | Reading) -> int:
 
 
 @contextmanager
-def refusing(url: str) -> Iterator[psycopg.Connection]:
+def refuse_connections(url: str) -> Iterator[psycopg.Connection]:
     """While entered, Postgres refuses new connections to this database."""
     name = sql.Identifier(str(conninfo_to_dict(url)["dbname"]))
     limit = sql.SQL("alter database {} connection limit {}")
@@ -70,7 +70,7 @@ def end_all(keeper: psycopg.Connection) -> None:
     )
 
 
-def closed_port() -> int:
+def find_closed_port() -> int:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port: int = unused.getsockname()[1]
@@ -78,7 +78,7 @@ def closed_port() -> int:
 
 
 async def test_pool_reuses_the_connection_released_last(database_url: str) -> None:
-    async with opened(database_url) as pool:
+    async with open_pool(database_url) as pool:
         async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             last = await backend_of(first)
             assert await backend_of(second) != last
@@ -87,7 +87,7 @@ async def test_pool_reuses_the_connection_released_last(database_url: str) -> No
 
 async def test_transaction_commits_or_rolls_back(database_url: str) -> None:
     write = "insert into settings (name, value) values (%s, '1')"
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         async with pool.transaction(ADMIN) as connection:
             await connection.execute(write, ("kept",))
         with suppress(KeyError):
@@ -100,7 +100,7 @@ async def test_transaction_commits_or_rolls_back(database_url: str) -> None:
 
 
 async def test_pool_discards_a_connection_released_inside_a_transaction(database_url: str) -> None:
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         async with pool.reading(ADMIN) as connection:
             left = await backend_of(connection)
             await connection.connection.execute("begin")
@@ -121,7 +121,7 @@ async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str)
         "select from pg_stat_activity where pid = %s and state = 'active'"
         " and query like '%%pg_sleep%%'"
     )
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         here = await backend(pool)
         sleeping = asyncio.create_task(sleep())
         with psycopg.connect(database_url, autocommit=True) as watcher:
@@ -137,13 +137,13 @@ async def test_pool_reuses_the_connection_of_a_cancelled_read(database_url: str)
 async def test_acquire_times_out_as_busy_while_all_connections_are_in_use(
     database_url: str,
 ) -> None:
-    async with opened(database_url, size=1, timeouts=SHORT) as pool, pool.transaction(ADMIN):
+    async with open_pool(database_url, size=1, timeouts=SHORT) as pool, pool.transaction(ADMIN):
         with pytest.raises(StoreBusy, match="too busy"):
             await backend(pool)
 
 
 async def test_a_released_connection_goes_to_the_first_waiter(database_url: str) -> None:
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         async with pool.transaction(ADMIN) as connection:
             here = await backend_of(connection)
             first, cancelled, second = (asyncio.create_task(backend(pool)) for _ in range(3))
@@ -155,7 +155,7 @@ async def test_a_released_connection_goes_to_the_first_waiter(database_url: str)
 
 
 async def test_a_connection_handed_to_a_cancelled_waiter_is_not_lost(database_url: str) -> None:
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         async with pool.reading(ADMIN):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.sleep(0)
@@ -166,8 +166,8 @@ async def test_a_connection_handed_to_a_cancelled_waiter_is_not_lost(database_ur
 
 
 async def test_acquire_reports_why_postgres_refuses_connections(emptied_database_url: str) -> None:
-    async with opened(emptied_database_url, timeouts=SHORT) as pool:
-        with refusing(emptied_database_url) as keeper:
+    async with open_pool(emptied_database_url, timeouts=SHORT) as pool:
+        with refuse_connections(emptied_database_url) as keeper:
             end_all(keeper)
             while "too many" not in pool.last_error:
                 with suppress(StoreUnavailable, StoreBusy):
@@ -179,8 +179,8 @@ async def test_acquire_reports_why_postgres_refuses_connections(emptied_database
 async def test_a_waiter_is_served_once_postgres_accepts_connections_again(
     emptied_database_url: str,
 ) -> None:
-    async with opened(emptied_database_url) as pool:
-        with refusing(emptied_database_url) as keeper:
+    async with open_pool(emptied_database_url) as pool:
+        with refuse_connections(emptied_database_url) as keeper:
             end_all(keeper)
             waiting = asyncio.create_task(backend(pool))
             await asyncio.to_thread(wait_until, lambda: "too many" in pool.last_error)
@@ -188,7 +188,7 @@ async def test_a_waiter_is_served_once_postgres_accepts_connections_again(
 
 
 async def test_open_reports_a_postgres_that_is_not_there(database_url: str) -> None:
-    nowhere = make_conninfo(database_url, host="127.0.0.1", port=str(closed_port()))
+    nowhere = make_conninfo(database_url, host="127.0.0.1", port=str(find_closed_port()))
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await Pool(nowhere, 1, Timeouts(database_connect=1)).open()
 
@@ -196,9 +196,9 @@ async def test_open_reports_a_postgres_that_is_not_there(database_url: str) -> N
 async def test_a_waiter_that_gets_no_new_connection_gets_a_released_one(
     emptied_database_url: str,
 ) -> None:
-    async with opened(emptied_database_url) as pool, AsyncExitStack() as acquired:
+    async with open_pool(emptied_database_url) as pool, AsyncExitStack() as acquired:
         here = await backend_of(await acquired.enter_async_context(pool.reading(ADMIN)))
-        with refusing(emptied_database_url):
+        with refuse_connections(emptied_database_url):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.to_thread(wait_until, lambda: "too many" in pool.last_error)
             await acquired.aclose()
@@ -206,7 +206,7 @@ async def test_a_waiter_that_gets_no_new_connection_gets_a_released_one(
 
 
 async def test_a_connection_made_for_a_cancelled_waiter_serves_the_next(database_url: str) -> None:
-    async with opened(database_url) as pool, pool.reading(ADMIN):
+    async with open_pool(database_url) as pool, pool.reading(ADMIN):
         cancelled = asyncio.create_task(backend(pool))
         await asyncio.sleep(0)
         cancelled.cancel()
@@ -217,7 +217,7 @@ async def test_a_connection_made_for_a_cancelled_waiter_serves_the_next(database
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that moves only when the test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -228,7 +228,7 @@ class Clock:
 
 async def test_release_closes_a_connection_that_was_idle_for_too_long(database_url: str) -> None:
     clock = Clock()
-    async with opened(database_url, clock=clock) as pool:
+    async with open_pool(database_url, clock=clock) as pool:
         async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             pass
         clock.now += PATIENT.max_idle + 1
@@ -237,9 +237,9 @@ async def test_release_closes_a_connection_that_was_idle_for_too_long(database_u
 
 
 async def test_release_keeps_a_connection_that_was_used_meanwhile(database_url: str) -> None:
-    """Idle is counted from the last release, not from when a connection was made."""
+    """Idle time counts from the last release, not from when the connection was made."""
     clock = Clock()
-    async with opened(database_url, clock=clock) as pool:
+    async with open_pool(database_url, clock=clock) as pool:
         async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             clock.now += PATIENT.max_idle - 1
         clock.now += 2
@@ -251,7 +251,7 @@ async def test_release_keeps_a_connection_that_was_used_meanwhile(database_url: 
 
 async def test_release_closes_a_connection_that_is_too_old(database_url: str) -> None:
     clock = Clock()
-    async with opened(database_url, clock=clock) as pool:
+    async with open_pool(database_url, clock=clock) as pool:
         async with pool.reading(ADMIN) as connection:
             clock.now += PATIENT.max_lifetime + 1
         assert connection.connection.closed
@@ -259,7 +259,7 @@ async def test_release_closes_a_connection_that_is_too_old(database_url: str) ->
 
 
 async def test_closing_fails_those_who_wait(database_url: str) -> None:
-    async with opened(database_url, size=1) as pool:
+    async with open_pool(database_url, size=1) as pool:
         async with pool.reading(ADMIN):
             waiting = asyncio.create_task(backend(pool))
             await asyncio.sleep(0)
@@ -269,7 +269,7 @@ async def test_closing_fails_those_who_wait(database_url: str) -> None:
 
 
 async def test_closing_closes_idle_connections_and_later_those_in_use(database_url: str) -> None:
-    async with opened(database_url) as pool:
+    async with open_pool(database_url) as pool:
         async with pool.reading(ADMIN) as first, pool.reading(ADMIN) as second:
             async with pool.reading(ADMIN) as idle:
                 pass

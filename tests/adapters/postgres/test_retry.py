@@ -1,4 +1,4 @@
-"""What reads is asked again when its backend is ended under it; what writes never is."""
+"""Reads are retried when their backend is terminated; writes never are."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ ONE = UUID(int=1)
 Answer = TypeVar("Answer")
 Reads = dict[str, tuple[str, Callable[[], Awaitable[object]]]]
 
-_END_WHO_WAITS = """
+_END_WAITING_BACKENDS = """
 select pg_terminate_backend(pid, 60000) from pg_stat_activity
 where datname = current_database() and application_name = 'recollect' and wait_event_type = 'Lock'
 """
 
-_END_WHO_IDLES = """
+_END_OTHER_BACKENDS = """
 select pg_terminate_backend(pid, 60000) from pg_stat_activity
 where datname = current_database() and application_name = 'recollect' and pid <> pg_backend_pid()
 """
 
 
-async def while_lost(
+async def ask_while_lost(
     url: str, table: str, asked: Callable[[], Awaitable[Answer]], times: int = 1
 ) -> Answer:
-    """What comes of asking when the backend that works on it is ended so many times: each time in
-    the middle, for it waits for a table that somebody keeps.
+    """Ask while the backend that does the work is terminated `times` times, and return the answer.
+    It is terminated in the middle, while it waits for a table that is locked here.
     """
     with psycopg.connect(url) as keeper, psycopg.connect(url, autocommit=True) as other:
         keeper.execute(
@@ -58,7 +58,7 @@ async def while_lost(
         ended: list[object] = []
 
         def enough() -> bool:
-            ended.extend(other.execute(_END_WHO_WAITS))
+            ended.extend(other.execute(_END_WAITING_BACKENDS))
             return len(ended) == times or asking.done()
 
         await asyncio.to_thread(wait_until, enough)
@@ -79,7 +79,7 @@ async def with_one_memory(
 
 
 def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> Reads:
-    """All that a recall reads, and a table that each cannot do without."""
+    """Return everything that a recall reads, each with a table that it needs."""
     words = WordQuery(text="sparrows", expanded="", depth=5)
     vector = VectorQuery(space, NORTH, depth=5)
     return {
@@ -110,28 +110,28 @@ async def test_every_read_of_a_recall_is_retried_once(database_url: str) -> None
     async with with_one_memory(database_url) as parts:
         for name, (table, read) in reads_of(*parts).items():
             undisturbed = await read()
-            assert await while_lost(database_url, table, read) == undisturbed, name
+            assert await ask_while_lost(database_url, table, read) == undisturbed, name
 
 
 async def test_a_second_disconnect_is_raised(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
-            await while_lost(database_url, "settings", store.read_settings, times=2)
+            await ask_while_lost(database_url, "settings", store.read_settings, times=2)
         assert await store.read_settings() == {}
 
 
 async def test_a_write_is_never_retried(database_url: str) -> None:
     async with PostgresStore(database_url) as store:
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
-            await while_lost(database_url, "memories", lambda: store.add(memory(1)))
+            await ask_while_lost(database_url, "memories", lambda: store.add(memory(1)))
         assert await store.get(OWNER, ONE) is None
 
 
 async def test_all_idle_connections_that_died_are_replaced_at_once(
     database_url: str,
 ) -> None:
-    """A Postgres that restarts ends every one of them. Found dead one after another, with growing
-    pauses in between, eight would take longer than anybody waits.
+    """When Postgres restarts, all connections end. If they were found dead one after another, with
+    backoff in between, replacing eight would take longer than any caller waits.
     """
     at_once = asyncio.Barrier(8)
 
@@ -144,7 +144,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
             for _ in range(at_once.parties):
                 users.create_task(use_one())
         with psycopg.connect(database_url, autocommit=True) as other:
-            ended = other.execute(_END_WHO_IDLES).fetchall()
+            ended = other.execute(_END_OTHER_BACKENDS).fetchall()
         assert len(ended) >= at_once.parties
         assert await store.read_settings() == {}
 
@@ -155,7 +155,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
         (errors.AdminShutdown(), True),
         (errors.CrashShutdown(), True),
         (psycopg.OperationalError("server closed the connection unexpectedly"), True),
-        (errors.ConnectionFailure(), True),  # as PgBouncer tells it
+        (errors.ConnectionFailure(), True),  # as PgBouncer reports it
         (NotConnected(), False),
         (errors.CannotConnectNow(), False),
         (errors.InsufficientPrivilege(), False),
@@ -164,7 +164,7 @@ async def test_all_idle_connections_that_died_are_replaced_at_once(
 async def test_only_a_connection_that_broke_in_use_is_a_disconnect(
     error: psycopg.Error, lost: bool
 ) -> None:
-    told = translate(error)
-    told.__cause__ = error
-    assert isinstance(told, StoreUnavailable)
-    assert is_disconnect(told) is lost
+    translated = translate(error)
+    translated.__cause__ = error
+    assert isinstance(translated, StoreUnavailable)
+    assert is_disconnect(translated) is lost

@@ -1,6 +1,6 @@
-"""Word frequencies stay fresh enough, and no one who only wants to write notices.
+"""Word frequencies stay fresh enough, and writers do not wait for that.
 
-Most tests keep them from the first memory on.
+Most tests store them from the first memory on.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from recollect.core.memory.memory import Memory
 
 pytestmark = pytest.mark.anyio
 
-KEPT = Limits(live_words=0)
+STORED_AT_ONCE = Limits(live_words=0)
 LIMIT = SECONDS  # reached only by a write that waits for a lock
 
 
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(database_url, limits=KEPT) as opened:
+    async with PostgresStore(database_url, limits=STORED_AT_ONCE) as opened:
         yield opened
 
 
 def frequencies(url: str, owner: str = OWNER) -> dict[str, int]:
-    """The words that have a frequency; '' is how many memories there were."""
+    """Return the frequency of each word; '' is the number of memories at that time."""
     with psycopg.connect(url) as connection:
         query = "select lexeme, ndoc from lexeme_stats where owner = %s"
         found = connection.execute(query, (owner,))
@@ -50,22 +50,24 @@ def many(first: int, last: int, content: str = "a harbour") -> list[Memory]:
 
 
 @contextmanager
-def held(url: str, lock: str) -> Iterator[None]:
-    """A lock in the hands of another session."""
+def hold_lock(url: str, lock: str) -> Iterator[None]:
+    """Hold a lock in another session."""
     with psycopg.connect(url) as connection:
         connection.execute(lock.encode())
         yield
 
 
 def refreshes() -> list[asyncio.Task[object]]:
-    """The refreshes that run in the background."""
+    """Return the refreshes that run in the background."""
     return [task for task in asyncio.all_tasks() if task.get_name() == "refresh frequencies"]
 
 
 async def test_a_small_store_is_refreshed_with_the_write(
     store: PostgresStore, database_url: str
 ) -> None:
-    """Taken again when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 × 3."""
+    """They are refreshed when the store has grown by half: from 3 memories at the fifth, 5 >= 1.5 ×
+    3.
+    """
     taken: list[int | None] = []
     for number in range(1, 13):
         await store.add(memory(number))
@@ -93,11 +95,11 @@ async def test_a_large_store_is_refreshed_in_the_background(database_url: str) -
 
 
 async def test_an_owner_that_grew_unseen_is_noticed_with_the_next_write(database_url: str) -> None:
-    async with PostgresStore(database_url, limits=KEPT) as store:
+    async with PostgresStore(database_url, limits=STORED_AT_ONCE) as store:
         await store.add_many(many(1, 5))
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("delete from lexeme_stats")
-    async with PostgresStore(database_url, limits=KEPT) as store:
+    async with PostgresStore(database_url, limits=STORED_AT_ONCE) as store:
         await store.add(memory(5))
         assert rows(database_url) == 5
 
@@ -150,11 +152,11 @@ def is_rebuilding(url: str) -> bool:
 
 
 async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> None:
-    """Which may have begun before the last write, and would keep maintaining from its work."""
+    """The refresh may have begun before the last write, and keeps `maintain` from its own."""
     with psycopg.connect(database_url) as connection:
         connection.execute(CLOSE_THE_GATE.encode())
     async with PostgresStore(database_url, limits=Limits(live_words=0, small_owner=0)) as store:
-        with held(database_url, f"select pg_advisory_xact_lock({GATE})"):
+        with hold_lock(database_url, f"select pg_advisory_xact_lock({GATE})"):
             await store.add_many(many(1, 4))
             await asyncio.to_thread(wait_until, lambda: is_rebuilding(database_url))
             await store.add(memory(4))
@@ -166,9 +168,10 @@ async def test_maintain_waits_for_a_refresh_in_progress(database_url: str) -> No
 
 
 async def test_two_stores_on_one_database(store: PostgresStore, database_url: str) -> None:
-    async with PostgresStore(database_url, limits=KEPT) as other:
+    async with PostgresStore(database_url, limits=STORED_AT_ONCE) as other:
         await asyncio.gather(
-            *(store.add(one) for one in many(1, 11)), *(other.add(one) for one in many(11, 21))
+            *(store.add(memory) for memory in many(1, 11)),
+            *(other.add(memory) for memory in many(11, 21)),
         )
         await asyncio.gather(store.maintain(), other.maintain())
     assert frequencies(database_url).items() >= {"": 20, "harbour": 20}.items()
@@ -179,7 +182,7 @@ async def test_only_one_process_refreshes_at_a_time(
 ) -> None:
     await store.add(memory(1))
     async with asyncio.timeout(LIMIT):
-        with held(
+        with hold_lock(
             database_url,
             f"select pg_advisory_xact_lock({lexeme_stats.REBUILD_LOCK}, hashtext('{OWNER}'))",
         ):
@@ -193,8 +196,8 @@ async def test_only_one_process_refreshes_at_a_time(
 async def test_a_process_that_wrote_little_sees_that_another_wrote_much(
     store: PostgresStore, database_url: str
 ) -> None:
-    """It would take the store for a small one, and make its write wait for a large one's words."""
-    async with PostgresStore(database_url, limits=KEPT) as other:
+    """It would take the store for a small one, and make its write wait for a large rebuild."""
+    async with PostgresStore(database_url, limits=STORED_AT_ONCE) as other:
         await other.add_many(many(1, 101))
     await store.add(memory(101))
     assert rows(database_url) == 100
@@ -213,11 +216,11 @@ async def test_a_write_does_not_wait_for_locks_on_the_frequencies(
 ) -> None:
     await store.add(memory(1))
     async with asyncio.timeout(LIMIT):
-        with held(database_url, lock):
+        with hold_lock(database_url, lock):
             await store.add(memory(2))
             await store.add_many(many(3, 6))
             await store.maintain()
-            assert len(await store.get_many(OWNER, [one.id for one in many(1, 6)])) == 5
+            assert len(await store.get_many(OWNER, [memory.id for memory in many(1, 6)])) == 5
     await store.maintain()
     assert rows(database_url) == 5
 
@@ -226,8 +229,8 @@ async def test_a_locked_table_does_not_keep_a_store_from_opening(database_url: s
     async with PostgresStore(database_url):
         pass  # has created the policies
     async with asyncio.timeout(LIMIT):
-        with held(database_url, "lock table lexeme_stats"):
-            async with PostgresStore(database_url, limits=KEPT) as store:
+        with hold_lock(database_url, "lock table lexeme_stats"):
+            async with PostgresStore(database_url, limits=STORED_AT_ONCE) as store:
                 await store.add(memory(1))
 
 
@@ -253,9 +256,9 @@ async def test_forgotten_memories_are_not_counted(store: PostgresStore, database
         "in": 2,
         "the": 2,
     }
-    for one in anchors:
-        forgotten = replace(one, version=2, deleted_at=one.created_at)
-        assert await store.replace(forgotten, based_on=one.version)
+    for anchor in anchors:
+        forgotten = replace(anchor, version=2, deleted_at=anchor.created_at)
+        assert await store.replace(forgotten, based_on=anchor.version)
     await store.maintain()
     assert frequencies(database_url) == {"": 3, "a": 3, "fact": 3, "harbour": 3}
 
@@ -287,8 +290,8 @@ async def test_many_are_added_all_or_none(store: PostgresStore, database_url: st
     await store.add(memory(5, "the first to have this id"))
     with pytest.raises(Conflict):
         await store.add_many(many(1, 10))
-    kept = await store.get_many(OWNER, [one.id for one in many(1, 10)])
-    assert [one.content for one in kept.values()] == ["the first to have this id"]
+    kept = await store.get_many(OWNER, [memory.id for memory in many(1, 10)])
+    assert [memory.content for memory in kept.values()] == ["the first to have this id"]
     await store.add_many(many(1, 5))
     assert len(await search(store, "harbour")) == 4
     await store.add_many([])

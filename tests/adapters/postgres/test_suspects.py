@@ -1,4 +1,4 @@
-"""A text that ends its workers takes no other with it, and what failed is told from the rest."""
+"""A text that kills its workers takes no other with it, and is told apart from failing texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from tests.conformance.graphs import memory as said
+from tests.conformance.graphs import memory as graph_memory
 from tests.conformance.places import NORTH, SPACE, opened, rows, texts
 from tests.conformance.samples import ids, memory
 
@@ -31,12 +31,12 @@ _LATER = "update embeddings set due_at = now() + interval '1 hour' where vector 
 
 
 class Killed(BaseException):
-    """The worker is gone: nothing behind it runs that could give back or count."""
+    """The worker is gone: no code after it runs that could give back or count."""
 
 
 @dataclass
 class Deadly:
-    """Embedder and its maker in one: one text ends whoever embeds it, another only fails."""
+    """Embedder and embedders in one: one text kills whoever embeds it, another only fails."""
 
     asked: list[list[str]] = field(default_factory=list)
     space: Space = SPACE
@@ -97,7 +97,7 @@ async def test_only_the_text_that_ends_its_workers_is_parked(
         parked = "select memory_id from embeddings where vector is null"
         assert [row["memory_id"] for row in await rows(store, parked)] == ids(place)
         together = [asked for asked in model.asked if KILLER in asked and len(asked) > 1]
-        assert [len(asked) for asked in together] == [BATCH], "nobody is with it a second time"
+        assert [len(asked) for asked in together] == [BATCH], "it is alone the second time"
 
 
 async def test_texts_claimed_with_a_suspect_are_cleared_and_new_ones_batched(
@@ -203,7 +203,7 @@ async def test_changing_the_model_does_not_wait_for_what_another_worker_failed_w
 async def test_the_error_of_a_model_is_over_when_it_works_again(
     emptied_database_url: str, content: str | None, *, is_hosted: bool
 ) -> None:
-    """Even if nothing waits for it, or nothing but what it cannot read."""
+    """Even if nothing waits for it, or only a text that it cannot read."""
     async with opened(emptied_database_url) as (store, vectors):
         await store.add(memory(1))
         model = Deadly(is_hosted=is_hosted)
@@ -215,8 +215,8 @@ async def test_the_error_of_a_model_is_over_when_it_works_again(
         if content is not None:
             await store.add(memory(2, content))
         await Worker(EmbeddingStep(context)).work_off()
-        told = (await vectors.progress(space)).last_error
-        assert told == (None if content is None else "ValueError")
+        last_error = (await vectors.progress(space)).last_error
+        assert last_error == (None if content is None else "ValueError")
 
 
 async def test_the_models_error_stays_until_it_answers(
@@ -242,7 +242,7 @@ async def test_only_the_text_that_ends_the_readers_is_parked(emptied_database_ur
 
     numbers = range(1, RULES_BATCH + 1)
     async with opened(emptied_database_url, timeouts=Timeouts(lease=0)) as (store, _):
-        await store.add_many([said(n, KILLER if n == 7 else f"text {n}") for n in numbers])
+        await store.add_many([graph_memory(n, KILLER if n == 7 else f"text {n}") for n in numbers])
         worker = Worker(GraphStep(GraphContext(store.graph, rules=read)))
         assert await deaths_until_done(worker) == MAX_JOB_ATTEMPTS
         progress = await store.graph.progress(BY_RULES)
@@ -255,7 +255,7 @@ async def test_reading_does_not_wait_for_what_failed_in_an_earlier_run(
 ) -> None:
     later = "update extractions set due_at = now() + interval '1 hour'"
     async with opened(emptied_database_url) as (store, _):
-        await store.add_many([said(1, "one"), said(2, "two")])
+        await store.add_many([graph_memory(1, "one"), graph_memory(2, "two")])
         first, second = await store.graph.claim(BY_RULES, 10)
         await store.graph.fail([first], "no")
         await store.graph.give_back([second])

@@ -1,5 +1,5 @@
-"""What is sent to Qdrant, compared with a recording: an upgrade of its client that changes the
-requests is noticed here.
+"""Requests to Qdrant compared with a recording, so that a client upgrade that changes them is
+noticed.
 
 To record again, after reading the difference: RECOLLECT_TEST_RECORD=1 pytest tests/adapters/qdrant.
 """

@@ -40,7 +40,7 @@ FOUND = Recollection(
     "standout",
     3.0,
 )
-# Asks as another user, and says what comes back.
+# Asks as another user, and prints the answer.
 STRANGER = """
 import os, socket, sys
 os.setgroups([])
@@ -77,7 +77,7 @@ class Asked:
 
 
 def mode_of_socket(home: Path) -> int | None:
-    """None without a socket."""
+    """Return None without a socket."""
     path = Path(socket_path(str(home)))
     return stat.S_IMODE(path.stat().st_mode) if path.is_socket() else None
 
@@ -214,7 +214,7 @@ async def test_what_is_no_call_of_a_hook_is_not_answered(tmp_path: Path, data: b
     assert hooks.calls == []
 
 
-async def test_a_process_that_answers_no_hooks_says_so_at_once(tmp_path: Path) -> None:
+async def test_a_process_without_hooks_declines_at_once(tmp_path: Path) -> None:
     call = HookCall(b"{}", "/srv", {}, 9.5, as_text=False)
     async with listening(tmp_path, Asked()):
         assert await call_as_hook(tmp_path, call.to_bytes(), is_shown=False) is None
@@ -272,7 +272,7 @@ async def stranger(home: Path) -> str:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 async def test_another_user_is_not_answered(open_folder: Path) -> None:
-    """Neither by the mode of the socket nor, where that allows it, by the process."""
+    """Refused by the mode of the socket or, where that allows it, by the process."""
     home = open_folder / "resident"
     home.mkdir()
     home.chmod(0o755)

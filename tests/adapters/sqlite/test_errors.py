@@ -19,7 +19,7 @@ from recollect.core.errors import (
 )
 
 PATH = Path("/data/recollect/memories.db")
-# Codes that are no failures, or flags and limits that share the prefix.
+# Codes that are not failures, or flags and limits that share the prefix.
 CODES = {
     name: value
     for name, value in vars(sqlite3).items()

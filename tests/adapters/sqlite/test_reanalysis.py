@@ -1,6 +1,4 @@
-"""After the analyzer has changed, memories are analyzed again: by a worker, and some with each
-opening.
-"""
+"""After the analyzer has changed, a worker analyzes memories again, and so does each opening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words on SQLite: common ones are scored among the holders of rarer ones only."""
+"""Words on SQLite: common ones are scored only in memories that also have rarer ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the SQLite store's own: its file, its traces, its threads. The rest is conformance."""
+"""What is specific to SQLite: the file, its traces, its threads. The rest is conformance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def plain(path: Path) -> Iterator[sqlite3.Connection]:
+def connect(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         yield connection
 
@@ -107,7 +107,7 @@ async def test_an_acknowledged_write_is_forced_to_the_disk(path: Path) -> None:
 async def test_a_file_of_another_version_is_refused(path: Path, version: int) -> None:
     async with SqliteStore(path):
         pass
-    with plain(path) as connection:
+    with connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     before = state_of(path)
     with pytest.raises(StoreUnavailable, match="another version of Recollect") as refused:
@@ -120,7 +120,7 @@ async def test_a_file_of_another_version_is_refused(path: Path, version: int) ->
 
 async def test_another_programs_database_is_left_alone(path: Path) -> None:
     path.parent.mkdir()
-    with plain(path) as connection:
+    with connect(path) as connection:
         connection.execute("CREATE TABLE theirs (a)")
     before = state_of(path)
     with pytest.raises(StoreUnavailable, match="another program"):
@@ -129,10 +129,10 @@ async def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert state_of(path) == before
 
 
-async def test_a_new_store_is_marked_as_ours_and_leaves_nothing_beside_it(path: Path) -> None:
+async def test_a_new_store_is_marked_as_ours_and_leaves_no_other_file(path: Path) -> None:
     async with SqliteStore(path) as store:
         await store.add(memory(1))
-    with plain(path) as connection:
+    with connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
     assert [*path.parent.iterdir()] == [path]
@@ -197,7 +197,7 @@ async def test_the_word_index_is_what_a_rebuild_would_make(path: Path) -> None:
         await store.add(memory(2, "forgotten", deleted_at=MOMENT))
         await store.add(memory(3, "erased"))
         await store.erase(OWNER, UUID(int=3))
-    with plain(path) as connection:
+    with connect(path) as connection:
         check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
         connection.execute(check)
         connection.execute("INSERT INTO memory_words (memory_words) VALUES ('rebuild')")
@@ -212,7 +212,7 @@ async def test_the_word_index_is_what_a_rebuild_would_make(path: Path) -> None:
 async def test_words_are_found_by_a_scan_when_the_index_is_missing(path: Path) -> None:
     async with SqliteStore(path) as store:
         await fill(store, memory(1, "The Harbour"), memory(2, "A bridge"), memory(3, "100%"))
-        with plain(path) as connection:
+        with connect(path) as connection:
             connection.execute("DROP TABLE memory_words")
         assert await search(store, "harbour bridge") == ids(1, 2)
         assert await search(store, "bridge", depth=1) == ids(2)
@@ -235,7 +235,7 @@ async def test_a_cancelled_read_stops_and_the_next_one_does_not(path: Path) -> N
     long = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000)
         SELECT max(i) FROM n
-    """  # minutes, if nobody stops it
+    """  # takes minutes unless it is stopped
     finished = []
     async with SqliteStore(path) as store:
         await store.add(memory(1, "the harbour"))
@@ -282,7 +282,7 @@ async def test_a_cancelled_write_is_whole_or_absent(path: Path) -> None:
             task.cancel()
         done = await asyncio.gather(*tasks, return_exceptions=True)
         acknowledged = [n for n, outcome in enumerate(done, start=1) if outcome is None]
-        await store.add(memory(99, "the harbour"))  # behind the one that was under way
+        await store.add(memory(99, "the harbour"))  # queued behind the running one
         stored = await listed(store)
         assert set(ids(*acknowledged, 99)) <= set(stored)
         assert sorted(await search(store, "harbour")) == sorted(stored)

@@ -45,7 +45,7 @@ values (?, 'ada', 0, 1, 'fact', 0, 0, 1, 0, '[]', '[]', 'Ada likes Davos', '[]')
 
 
 def make_older(path: Path, version: int) -> None:
-    """A store as that version made it: without lifetimes."""
+    """Make a store as that version did: without lifetimes."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         for statement in read_schema():
@@ -59,7 +59,7 @@ def make_older(path: Path, version: int) -> None:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         for new, old in (("known_from", "valid_from"), ("known_until", "valid_to")):
             connection.execute(f"ALTER TABLE memory_versions RENAME COLUMN {new} TO {old}")
-        # What their triggers were does not matter: the upgrade replaces them.
+        # What their triggers did does not matter: the upgrade replaces them.
         for name in ("versions_kept", "outbox_changed"):
             connection.execute(
                 f"CREATE TRIGGER {name} AFTER DELETE ON memory_versions BEGIN SELECT 1; END"
@@ -77,7 +77,9 @@ async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> No
         found = await store.get(OWNER, UUID(int=1))
         assert found is not None
         assert (found.valid_from, found.valid_until, found.changed_by) == (None, None, None)
-        assert [one.content for one in await store.versions(OWNER, found.id)] == ["Ada likes Davos"]
+        assert [version.content for version in await store.versions(OWNER, found.id)] == [
+            "Ada likes Davos"
+        ]
         ended = replace(found, version=2, updated_at=MOMENT, valid_until=MOMENT, changed_by="cli")
         assert await store.replace(ended, based_on=1)
         assert await search(store, "zermatt", Scope(valid_at=MOMENT)) == []

@@ -1,4 +1,4 @@
-"""What SQLite itself guarantees of vectors and of the graph, whatever our code does."""
+"""What SQLite itself guarantees for vectors and the graph, whatever our code does."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_sqlite_refuses_rows_of_a_sensitive_memory(
 async def test_sqlite_refuses_to_leave_a_row_behind(
     store: SqliteStore, triggers: tuple[str, ...]
 ) -> None:
-    """Without the trigger, which removes it in time, the change itself is impossible."""
+    """Without the trigger, which removes it in time, the change itself fails."""
     space = await store.vectors.open_space("compass", SPACE)
     await store.add(memory(1, f"about {CANARY}"))
     await embed_all(store.vectors, space)

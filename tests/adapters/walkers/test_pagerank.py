@@ -1,4 +1,4 @@
-"""The walk over a matrix, the matrices that are kept, and a walk over a real graph."""
+"""The walk over a matrix, the matrices that are cached, and a walk over a real graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONCEPT = 1_000
 def snapshot(
     *mentioned: Sequence[int], kinds: Mapping[int, str] | None = None, version: int = 1
 ) -> GraphSnapshot:
-    """Memory i mentions the concepts of the i-th sequence."""
+    """Return a graph in which memory i mentions the concepts of the i-th sequence."""
     count = 1 + max((max(each) for each in mentioned if each), default=-1)
     pairs = [(i, concept) for i, each in enumerate(mentioned) for concept in each]
     return GraphSnapshot(
@@ -55,17 +55,19 @@ def snapshot(
     )
 
 
-def walked(matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()) -> list[Walked]:
+def walk_matrix(
+    matrix: Matrix, begun: Mapping[int, float], named: Sequence[int] = ()
+) -> list[Walked]:
     memories = {UUID(int=i): mass for i, mass in begun.items()}
     concepts = [UUID(int=CONCEPT + i) for i in named]
     return walk(matrix, WalkStart(memories, concepts, 0.5, 100, 10))
 
 
 def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
-    found = walked(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
+    found = walk_matrix(build(snapshot([0], [0], [])), {0: 1.0, 2: 1.0})
     scores = {visited.id.int: visited.score for visited in found}
-    # Half of what is on a node stays; memory 0 and 1 share their concept: of the half that 0
-    # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 comes to each of the two, and so on.
+    # Half of the mass on a node stays. Memories 0 and 1 share their concept: of the half that 0
+    # begins with, 1/2 stays, 1/4 is then at the concept, 1/8 reaches each of the two, and so on.
     series = sum(0.5 ** (2 * step) / 2 for step in range(1, 30)) / 2
     assert scores[0] == pytest.approx(0.25 + series / 2, abs=1e-3)
     assert scores[1] == pytest.approx(series / 2, abs=1e-3)
@@ -74,7 +76,7 @@ def test_walk_moves_mass_from_memory_to_concept_to_memory() -> None:
 
 
 def test_walk_is_personalised_pagerank() -> None:
-    """The same as solving for the stationary mass of the whole matrix."""
+    """The result is that of solving for the stationary mass of the whole matrix."""
     chance = np.random.default_rng(3)
     matrix = build(snapshot(*[chance.choice(12, 4, replace=False).tolist() for _ in range(30)]))
     size = len(matrix.starts) - 1
@@ -85,7 +87,7 @@ def test_walk_is_personalised_pagerank() -> None:
     begun = np.zeros(size)
     begun[[0, 7]] = 0.5
     exact = np.linalg.solve(np.eye(size) - 0.5 * moves, 0.5 * begun)
-    found = walked(matrix, {0: 1.0, 7: 1.0})
+    found = walk_matrix(matrix, {0: 1.0, 7: 1.0})
     assert len(found) == 30
     for visited in found:
         assert visited.score == pytest.approx(exact[visited.id.int], abs=2e-3)
@@ -93,29 +95,29 @@ def test_walk_is_personalised_pagerank() -> None:
 
 def test_matrix_leaves_out_what_links_nothing_or_everything() -> None:
     crowd = [[0] for _ in range(MAX_MEMORIES + 1)]
-    assert {visited.id.int for visited in walked(build(snapshot(*crowd)), {0: 1.0})} == {0}
-    assert len(walked(build(snapshot(*crowd[:-1])), {0: 1.0})) == MAX_MEMORIES
+    assert {visited.id.int for visited in walk_matrix(build(snapshot(*crowd)), {0: 1.0})} == {0}
+    assert len(walk_matrix(build(snapshot(*crowd[:-1])), {0: 1.0})) == MAX_MEMORIES
     assert build(snapshot(*crowd)).find_walkable([UUID(int=CONCEPT)]) == []
     assert build(snapshot(*crowd[:-1])).find_walkable([UUID(int=CONCEPT)]) == [UUID(int=CONCEPT)]
-    assert {visited.id.int for visited in walked(build(snapshot([0], [1])), {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walk_matrix(build(snapshot([0], [1])), {0: 1.0})} == {0}
 
 
 def test_matrix_leaves_out_phrases() -> None:
     matrix = build(snapshot([0], [0], kinds={0: "phrase"}))
-    assert {visited.id.int for visited in walked(matrix, {0: 1.0})} == {0}
+    assert {visited.id.int for visited in walk_matrix(matrix, {0: 1.0})} == {0}
     assert matrix.find_walkable([UUID(int=CONCEPT)]) == []
 
 
 def test_walk_follows_relationships_between_concepts() -> None:
     plain = snapshot([0], [0], [1], [1])
-    assert {visited.id.int for visited in walked(build(plain), {0: 1.0})} == {0, 1}
+    assert {visited.id.int for visited in walk_matrix(build(plain), {0: 1.0})} == {0, 1}
     related = replace(
         plain,
         edge_sources=array("i", [0]),
         edge_targets=array("i", [1]),
         edge_weights=array("f", [1.0]),
     )
-    assert {visited.id.int for visited in walked(build(related), {0: 1.0})} == {0, 1, 2, 3}
+    assert {visited.id.int for visited in walk_matrix(build(related), {0: 1.0})} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_walk_follows_relationships_between_concepts() -> None:
 def test_matrix_links_near_names_that_a_language_model_has_read(
     by_model: float, near: int, reached: set[int]
 ) -> None:
-    """Each of the two concepts is mentioned once, so that neither links anything by itself."""
+    """Each of the two concepts is mentioned once, so neither links anything by itself."""
     joined = replace(
         snapshot([0], [1]),
         edge_sources=array("i", [0]),
@@ -134,7 +136,7 @@ def test_matrix_links_near_names_that_a_language_model_has_read(
         near=near,
         by_model=by_model,
     )
-    assert {visited.id.int for visited in walked(build(joined), {0: 1.0})} == reached
+    assert {visited.id.int for visited in walk_matrix(build(joined), {0: 1.0})} == reached
 
 
 def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
@@ -147,24 +149,24 @@ def test_matrix_leaves_out_a_near_name_that_links_everything() -> None:
         near=1,
         by_model=1.0,
     )
-    assert [visited.id.int for visited in walked(build(joined), {0: 1.0})] == [0]
+    assert [visited.id.int for visited in walk_matrix(build(joined), {0: 1.0})] == [0]
 
 
 def test_walk_returns_the_path_to_each_memory() -> None:
     matrix = build(snapshot([0], [0, 1], [1], [2], [2]))
-    paths = {visited.id.int: visited.path for visited in walked(matrix, {0: 1.0}, named=[2])}
+    paths = {visited.id.int: visited.path for visited in walk_matrix(matrix, {0: 1.0}, named=[2])}
     assert paths[1] == (str(UUID(int=0)), "c0")
     assert paths[2] == (str(UUID(int=0)), "c0", str(UUID(int=1)), "c1")
     assert paths[3] == ("c2",)
 
 
 def test_walk_reaches_nothing_from_an_empty_graph_or_unknown_memories() -> None:
-    assert walked(build(GraphSnapshot(0)), {0: 1.0}) == []
-    assert walked(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
+    assert walk_matrix(build(GraphSnapshot(0)), {0: 1.0}) == []
+    assert walk_matrix(build(snapshot([0], [0])), {77: 1.0}, named=[5]) == []
 
 
 class Graph:
-    """A concept graph that counts how often it is read, and can be held up."""
+    """A concept graph that counts how often it is read, and whose reads can be delayed."""
 
     def __init__(self, *mentioned: Sequence[int]) -> None:
         self.mentioned = mentioned
@@ -233,7 +235,7 @@ async def test_pagerank_builds_a_matrix_once_until_the_graph_changes() -> None:
         graph.mentioned = ([0], [0], [0])
         graph.present = 2
         graph.may_read.clear()
-        assert await ask(walker) == [0, 1]  # the older one serves while the new one is read
+        assert await ask(walker) == [0, 1]  # the older one is used while the new one is read
         assert await ask(walker) == [0, 1]
         graph.may_read.set()
         await walker.ready("me")
@@ -254,7 +256,7 @@ async def test_pagerank_does_not_wait_for_the_first_matrix() -> None:
 
 async def test_pagerank_drops_the_least_recently_used_matrix() -> None:
     graph = Graph([0], [0])
-    async with PageRank(graph, most_bytes=1) as walker:
+    async with PageRank(graph, max_bytes=1) as walker:
         for owner in ("me", "you", "me"):
             await walker.ready(owner)
             assert await ask(walker, owner=owner) == [0, 1]
@@ -282,7 +284,7 @@ async def context(store: PostgresStore) -> AsyncIterator[Context]:
         yield with_walker(build_context(store, load()), pagerank)
 
 
-async def found(context: Context, request: RecallRequest) -> list[int]:
+async def find(context: Context, request: RecallRequest) -> list[int]:
     return [hit.memory.id.int for hit in (await recall(context, OWNER, request)).hits]
 
 
@@ -303,25 +305,25 @@ async def test_recall_finds_what_only_the_graph_reaches(context: Context) -> Non
 
 
 async def test_recall_walks_for_a_query_in_lower_case(context: Context) -> None:
-    assert await found(context, RecallRequest(QUERY.lower())) == [1, 2]
-    assert await found(context, RecallRequest("what did lovelace dream of?")) == [1]
+    assert await find(context, RecallRequest(QUERY.lower())) == [1, 2]
+    assert await find(context, RecallRequest("what did lovelace dream of?")) == [1]
 
 
 async def test_graph_leg_obeys_scope_exclude_and_order(context: Context) -> None:
-    assert await found(context, RecallRequest(QUERY)) == [1, 2]
-    assert await found(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
-    assert await found(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
-    assert await found(context, RecallRequest(QUERY, sort_by="recency")) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1, 2]
+    assert await find(context, RecallRequest(QUERY, exclude=frozenset({UUID(int=2)}))) == [1]
+    assert await find(context, RecallRequest(QUERY, scope=Scope(project="engines"))) == [1]
+    assert await find(context, RecallRequest(QUERY, sort_by="recency")) == [1]
 
 
 async def test_graph_leg_drops_what_became_sensitive_or_forgotten(context: Context) -> None:
-    """The matrix may be older than the memory: the store has the last word."""
+    """The matrix may be older than the memory: the store decides."""
     second = memory(2, "Charles Babbage hated street music", project="habits")
     assert await context.store.replace(replace(second, version=2, is_sensitive=True), based_on=1)
-    assert await found(context, RecallRequest(QUERY)) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1]
     gone = replace(second, version=3, deleted_at=NOW)
     assert await context.store.replace(gone, based_on=2)
-    assert await found(context, RecallRequest(QUERY)) == [1]
+    assert await find(context, RecallRequest(QUERY)) == [1]
 
 
 class Broken:
@@ -339,7 +341,7 @@ class Late:
 async def test_recall_keeps_the_fused_order_when_a_walk_fails_or_is_late(
     context: Context, walker: Walker
 ) -> None:
-    # For the walk little or nothing, for the rest as long as a busy machine takes.
+    # The walk gets almost no time, the rest as long as a busy machine takes.
     hurried = replace(with_walker(context, walker), shares=PhaseShares(second_phase=0.005))
     answer = await recall(hurried, OWNER, RecallRequest(QUERY))
     assert answer.degraded == ("graph",)
@@ -348,9 +350,9 @@ async def test_recall_keeps_the_fused_order_when_a_walk_fails_or_is_late(
 
 
 async def test_why_explains_the_graph_leg(context: Context) -> None:
-    told = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
-    assert (told.recalled, told.place) == (True, 2)
-    assert (told.legs["graph"].facts.status, told.legs["graph"].facts.rank) == ("ran", 2)
+    report = await why(context, OWNER, str(UUID(int=2)), RecallRequest(QUERY))
+    assert (report.recalled, report.place) == (True, 2)
+    assert (report.legs["graph"].facts.status, report.legs["graph"].facts.rank) == ("ran", 2)
     far = await why(context, OWNER, str(UUID(int=3)), RecallRequest(QUERY))
     assert (far.recalled, far.legs["graph"].facts.rank) == (False, None)
 
@@ -384,4 +386,4 @@ async def test_recall_as_of_a_moment_walks_over_what_was_mentioned_then(
         assert answer.legs["graph"].status == "ran"
         assert {hit.memory.id.int for hit in answer.hits} == {1, 2, 3}
         assert answer.hits[0].memory.content == first.content
-        assert await found(context, RecallRequest(QUERY)) == [1]
+        assert await find(context, RecallRequest(QUERY)) == [1]

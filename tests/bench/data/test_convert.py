@@ -1,4 +1,4 @@
-"""Published files become sets: small ones written here in their shape, and the real ones if they
+"""Published files become evaluation sets: small ones written here, and the real ones if they
 are there (RECOLLECT_BENCH_DATA names a folder with the sets, and with the published files in
 `raw`).
 """
@@ -289,7 +289,7 @@ def test_without_data_the_synthetic_set_is_listed(monkeypatch: pytest.MonkeyPatc
 def test_the_real_files_give_the_known_sets(
     tmp_path: Path, name: str, convert: Callable[[], Converted]
 ) -> None:
-    """Byte by byte, but for what somebody's audit added to some questions of LoCoMo."""
+    """Byte for byte, except for what an audit added to some questions of LoCoMo."""
     write_set(convert(), tmp_path / name)
     for file in (CORPUS, QRELS):
         assert (tmp_path / name / file).read_bytes() == (DATA / name / file).read_bytes()

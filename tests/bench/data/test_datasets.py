@@ -1,4 +1,4 @@
-"""An evaluation set is read whole or refused with the place of the fault."""
+"""An evaluation set is read completely, or rejected with the line of the error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GOOD = {
 
 
 def folder(place: Path, **changed: str | bytes) -> Path:
-    """A set with some of its files replaced; a file's key is its name up to the dot."""
+    """Write a set with some of its files replaced; the keys are file names without extension."""
     place.mkdir(parents=True, exist_ok=True)
     for name, text in GOOD.items():
         content = changed.get(name.partition(".")[0], text)
@@ -58,7 +58,7 @@ def test_read_set_reads_documents_questions_and_labels(tmp_path: Path) -> None:
         Question("q1", "Who swims?", "s", "pond"),
         Question("q2", "How many?", NO_STRATUM, time="now"),
     )
-    # d2 is judged to be no answer to q1; d3 cannot be stored, and so can only be missed.
+    # d2 is labelled as no answer to q1; d3 cannot be stored, so it can only be missed.
     assert found.gold == {"q1": {"d1": 2}, "q2": {"d2": 1, "d3": 1}}
     assert (found.unlabelled, found.empty) == (1, 1)
     assert found.digest == hashlib.sha256("".join(GOOD.values()).encode()).hexdigest()
@@ -80,9 +80,9 @@ def test_turns_of_one_time_and_place_are_a_conversation() -> None:
 
 
 def test_any_byte_changes_the_digest(tmp_path: Path) -> None:
-    one = read_set(folder(tmp_path / "one"))
+    first = read_set(folder(tmp_path / "one"))
     other = read_set(folder(tmp_path / "two", queries=GOOD[QUERIES].replace("Who", "Why")))
-    assert one.digest != other.digest
+    assert first.digest != other.digest
 
 
 def test_read_set_accepts_files_from_another_system(tmp_path: Path) -> None:
@@ -125,13 +125,13 @@ def test_numbers_are_read_as_their_digits_and_a_blank_scope_as_none(tmp_path: Pa
         (CORPUS, '{"_id": "d1", "text": "a", "title": true}\n', 1, "'title' is not text"),
         (CORPUS, '{"_id": "d1", "text": "a\\u0000"}\n', 1, "NUL"),
         (CORPUS, '{"_id": "d", "text": "a"}\n\n{"_id": "d", "text": "b"}', 3, "that of line 1"),
-        (CORPUS, "\n \n", 1, "nothing is there"),
+        (CORPUS, "\n \n", 1, "the file is empty"),
         (CORPUS, b'{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "\xe4"}', 2, "is not UTF-8"),
         (QUERIES, '{"_id": "q1", "text": " "}\n', 1, "'text' is empty"),
         (QUERIES, '{"_id": "q1"}\n', 1, "has no 'text'"),
         (QUERIES, '{"_id": "q", "text": "a"}\n{"_id": "q", "text": "a"}', 2, "that of line 1"),
-        (QUERIES, "", 1, "nothing is there"),
-        (QRELS, "", 1, "nothing is there"),
+        (QUERIES, "", 1, "the file is empty"),
+        (QRELS, "", 1, "the file is empty"),
         (QRELS, "q1\td1\t1\n", 1, "header"),
         (QRELS, "query-id\tcorpus-id\tscore\nq1\td1\t0\n", 2, "no score is above 0"),
         (QRELS, "query-id\tcorpus-id\tscore\n", 1, "no score is above 0"),
@@ -188,7 +188,9 @@ def test_content_is_the_text_under_its_title(title: str, text: str, content: str
         ("", None),
     ],
 )
-def test_a_moment_is_read_as_sets_write_it(time: str | None, moment: datetime | None) -> None:
+def test_times_are_parsed_in_every_format_of_the_sets(
+    time: str | None, moment: datetime | None
+) -> None:
     assert Document("d", "text", time=time).moment == moment
 
 
@@ -241,7 +243,7 @@ def test_a_folder_that_lacks_a_file_is_no_set(tmp_path: Path) -> None:
     assert find_sets(folder(tmp_path / "whole").parent, None) == [tmp_path / "whole"]
 
 
-def test_ready_made_facts_lie_beside_a_set(tmp_path: Path) -> None:
+def test_ready_made_facts_are_read_with_a_set(tmp_path: Path) -> None:
     place = folder(tmp_path / "ducks")
     without = read_set(place)
     (place / "openie.jsonl").write_text('{"doc": "d1", "entities": ["Rex"]}\n', encoding="utf-8")
@@ -250,7 +252,7 @@ def test_ready_made_facts_lie_beside_a_set(tmp_path: Path) -> None:
     assert found.digest == without.digest
 
 
-def test_prompts_that_nothing_answers_are_read(tmp_path: Path) -> None:
+def test_prompts_without_an_answer_are_read(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d", "text": "a fact"}\n')
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "which fact?"}\n')
     (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")

@@ -1,4 +1,4 @@
-"""Long texts made from short ones, with a fact at a known place."""
+"""Long texts built from short ones, with a fact at a known position."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_a_set_without_single_answers_is_refused() -> None:
 def test_convert_positions_writes_a_set(tmp_path: Path) -> None:
     write_set(place_facts(synthetic_set(), 9, 1_000, seed=1), tmp_path / "source")
     folders = [str(tmp_path / name) for name in ("source", "out")]
-    told = run_command(["convert", "positions", *folders, "--questions", "3"], app)
-    assert told.exit_code == 0, told.output
+    result = run_command(["convert", "positions", *folders, "--questions", "3"], app)
+    assert result.exit_code == 0, result.output
     assert read_set(tmp_path / "out").questions

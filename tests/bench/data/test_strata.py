@@ -1,4 +1,4 @@
-"""The rule that tells questions which words can answer from those that need meaning."""
+"""The rule that separates questions that words can answer from those that need meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from recollect_bench.data.datasets import Document, EvaluationSet, Question
 from recollect_bench.data.strata import Frequencies, rule_strata, rule_stratum, share, stem, stems
 
-# Of a hundred memories everybody says `rain`; one each the other words.
+# In how many of a hundred memories each word occurs.
 HUNDRED = Frequencies(100, {"rain": 80, "heron": 1, "weir": 1, "otter": 1, "marsh": 20, "reed": 21})
 
 
@@ -50,11 +50,11 @@ def test_words_are_distinct_telling_and_without_contractions() -> None:
         ("unheard", {}),  # in none
     ],
 )
-def test_a_rare_word_stands_in_some_but_few_documents(text: str, rare: dict[str, float]) -> None:
+def test_a_rare_word_is_in_some_but_few_documents(text: str, rare: dict[str, float]) -> None:
     assert HUNDRED.rare(text) == pytest.approx(rare)
 
 
-def test_in_a_handful_of_documents_a_word_of_one_is_rare() -> None:
+def test_among_few_documents_a_word_of_a_single_one_is_rare() -> None:
     frequencies = Frequencies.of(["otter otters", "heron", "heron"])
     assert frequencies == Frequencies(3, {"otter": 1, "heron": 2})
     assert frequencies.rare("otter heron") == pytest.approx({"otter": log(1 + 2.5 / 1.5)})
@@ -68,13 +68,13 @@ def test_share_is_the_weight_that_the_text_holds() -> None:
 @pytest.mark.parametrize(
     ("question", "gold", "stratum"),
     [
-        # All rare words; the common and the unheard one have no weight.
+        # All rare words are there; the common and the unknown one have no weight.
         ("Does the unheard heron at the weir like rain?", ["a heron at the weir"], "exact"),
         ("heron weir otter", ["heron weir"], "exact"),  # 2/3
         ("heron weir", ["heron"], "mixed"),  # 1/2
         ("heron weir", ["otter"], "paraphrase"),
         ("heron weir", ["rain"], "paraphrase"),
-        ("the rain", ["the rain"], "paraphrase"),  # no rare word, so nothing leads there
+        ("the rain", ["the rain"], "paraphrase"),  # no rare word
         ("heron weir", ["heron", "weir"], "multi-hop"),
         ("heron weir", ["heron weir", "rain"], "multi-hop"),
         ("heron weir", ["rain", "otter"], "paraphrase"),
@@ -86,14 +86,14 @@ def test_the_stratum_by_rule(question: str, gold: list[str], stratum: str) -> No
 
 @pytest.mark.parametrize(("held", "stratum"), [(1, "paraphrase"), (2, "mixed"), (6, "exact")])
 def test_the_limits_belong_to_the_stratum_above(held: int, stratum: str) -> None:
-    """Of ten equally rare words, two are a share of .20, and six are .60."""
+    """Of ten equally rare words, two are a share of .20 and six a share of .60."""
     names = [f"w{number}" for number in range(10)]
     frequencies = Frequencies(1_000, dict.fromkeys(names, 1))
     assert rule_stratum(" ".join(names), [" ".join(names[:held])], frequencies) == stratum
 
 
 def test_a_question_is_judged_within_its_scope() -> None:
-    """In its own conversation everybody says `otter`; elsewhere nobody does."""
+    """`otter` is in every turn of its own conversation, and in none elsewhere."""
     talk = [Document(f"t{n}", f"otter fact{n}", scope="talk") for n in range(10)]
     else_where = [Document(f"e{n}", "something else", scope="other") for n in range(90)]
     gold = {"in": {"t3": 1}, "out": {"t3": 1}, "lost": {"gone": 1}, "odd": {"t3": 1}}
@@ -103,8 +103,8 @@ def test_a_question_is_judged_within_its_scope() -> None:
         Question("lost", "fact4", "s"),
         Question("odd", "fact3", "s", scope="nowhere"),
     )
-    made = EvaluationSet("made", (*talk, *else_where), questions, gold, digest="")
-    assert rule_strata(made) == {
+    data = EvaluationSet("made", (*talk, *else_where), questions, gold, digest="")
+    assert rule_strata(data) == {
         "in": "paraphrase",
         "out": "mixed",  # log(1 + 90.5/10.5) / (log(1 + 90.5/10.5) + log(1 + 99.5/1.5)) = .35
         "lost": "paraphrase",

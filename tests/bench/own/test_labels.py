@@ -1,4 +1,4 @@
-"""The private set: where it lies, what is kept of it, and when a question goes."""
+"""The private set: its folder, what is stored in it, and when a question is dropped."""
 
 from __future__ import annotations
 
@@ -123,21 +123,21 @@ def test_read_labels_reports_an_invalid_file(tmp_path: Path, content: str) -> No
         read_labels(tmp_path)
 
 
-def _forgotten(memories: dict[str, Memory], id: str) -> None:
+def _forget(memories: dict[str, Memory], id: str) -> None:
     del memories[id]
 
 
-def _changed(memories: dict[str, Memory], id: str) -> None:
+def _change(memories: dict[str, Memory], id: str) -> None:
     memories[id] = replace(memories[id], content="It says something else now")
 
 
-@pytest.mark.parametrize("happens", [_forgotten, _changed])
+@pytest.mark.parametrize("happens", [_forget, _change])
 def test_labels_are_dropped_when_their_memory_changes(tmp_path: Path, happens: object) -> None:
     labels = _labels(3)
     write_labels(tmp_path, labels)
     memories = dict(MEMORIES)
-    (gone,) = labels[0].gold
-    happens(memories, gone)  # type: ignore[operator]  # one of the two above
+    (target,) = labels[0].gold
+    happens(memories, target)  # type: ignore[operator]  # one of the two above
     assert read_current_labels(tmp_path, memories) == labels[1:]
     assert labels[0].text not in (tmp_path / FILE).read_text()
 
@@ -161,22 +161,22 @@ def test_blank_paraphrases_are_kept_only_with_ask() -> None:
 
 def test_judge_labels_saves_every_answer_and_resumes(tmp_path: Path) -> None:
     labels = _labels(4)
-    told: list[tuple[str, int, int]] = []
+    calls: list[tuple[str, int, int]] = []
 
     def judge(label: Label, number: int, total: int) -> Label | None:
-        told.append((label.id, number, total))
-        if len(told) == 3:
+        calls.append((label.id, number, total))
+        if len(calls) == 3:
             raise KeyboardInterrupt
         return replace(label, state="confirmed") if number == 1 else strike(label)
 
     with pytest.raises(KeyboardInterrupt):
         judge_labels(labels, judge, lambda now: write_labels(tmp_path, now))
-    kept = read_labels(tmp_path)
-    assert [label.state for label in kept] == ["confirmed", "struck", "proposed", "proposed"]
-    assert kept[1].text == ""
-    judge_labels(kept, judge, lambda now: write_labels(tmp_path, now))
+    saved = read_labels(tmp_path)
+    assert [label.state for label in saved] == ["confirmed", "struck", "proposed", "proposed"]
+    assert saved[1].text == ""
+    judge_labels(saved, judge, lambda now: write_labels(tmp_path, now))
     ids = [label.id for label in labels]
-    assert told[3:] == [(ids[2], 1, 2), (ids[3], 2, 2)]
+    assert calls[3:] == [(ids[2], 1, 2), (ids[3], 2, 2)]
 
 
 def test_judge_labels_stops_on_quit_and_asks_again_about_accepted_ones() -> None:
@@ -193,7 +193,7 @@ def test_judge_labels_stops_on_quit_and_asks_again_about_accepted_ones() -> None
 
 
 def test_the_file_names_memories_by_id_and_digest() -> None:
-    (one,) = _labels(1)
-    ((id, digest),) = one.gold.items()
+    (label,) = _labels(1)
+    ((id, digest),) = label.gold.items()
     assert digest == content_digest(MEMORIES[id])
     assert content_digest(memory(1, "a")) != content_digest(memory(1, "b"))

@@ -1,4 +1,4 @@
-"""`recollect bench own`: what takes part, and that no memory's text gets out of the private set."""
+"""`recollect bench own`: what is included, and that memory text stays in the private set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIGS = "local-fts,local-fts:prior_strength=0.5"
 
 @pytest.fixture
 def cli(tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
-    """With a folder of its own for what is thrown away, which must be empty in the end."""
+    """Use a temporary folder of its own, which must be empty at the end."""
     for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "160")
@@ -51,7 +51,7 @@ def _questions(private: Path) -> list[dict[str, Any]]:
 
 
 def _fill(cli: Cli) -> None:
-    """Some memories, each with a canary in every field that a question could be made of."""
+    """Store memories with a canary in every field that a question could be built from."""
     for number in range(4):
         word = canary(f"content{number}")
         text = f"Entry {number} says that {word} grows near item{number} in the cellar"
@@ -61,7 +61,7 @@ def _fill(cli: Cli) -> None:
 
 
 async def test_own_leaves_out_sensitive_memories_and_secrets() -> None:
-    kept = filler(1, 5)
+    usable = filler(1, 5)
     left_out = [
         memory(11, "private matters", is_sensitive=True),
         memory(12, SECRET),
@@ -69,14 +69,16 @@ async def test_own_leaves_out_sensitive_memories_and_secrets() -> None:
         memory(14, "another harmless text", expanded_keywords=(SECRET,)),
     ]
     store = InMemoryStore()
-    for stored in (*kept, *left_out):
+    for stored in (*usable, *left_out):
         await store.add(stored)
     found = await read_own(LocalService(build_context(store, load()), "me"), page_size=2)
-    assert found.memories == {str(memory.id): memory for memory in kept}
+    assert found.memories == {str(memory.id): memory for memory in usable}
     assert found.sensitive == len(left_out)
     labels = accept_all(top_up([], OwnWords.of(found.memories.values()), 9, 1, ask=False))
     data = evaluation_set(found, labels)
-    assert {document.content for document in data.documents} == {memory.content for memory in kept}
+    assert {document.content for document in data.documents} == {
+        memory.content for memory in usable
+    }
     assert len(data.questions) == 5
     assert all(gold.keys() <= found.memories.keys() for gold in data.gold.values())
 
@@ -132,8 +134,8 @@ def test_own_report_covers_every_stratum_and_counts_confirmed_labels(
     assert done.exit_code == 0, done.stderr
     report = json.loads((private / "report.json").read_text())
     about = report["provenance"]
-    told = {name: about[name] for name in about if name != "version"}
-    assert told == {
+    described = {name: about[name] for name in about if name != "version"}
+    assert described == {
         "memories": 6,
         "sensitive_left_out": 1,
         "confirmed": 1,
@@ -181,8 +183,10 @@ def test_own_ask_rejects_a_paraphrase_that_gives_the_answer_away(cli: Cli, priva
     done = cli(*options, input=f"y\n{given_away}\nwhere did the delivery go?\n")
     assert "gives the answer away" in done.stderr
     assert done.exit_code == 0, done.stderr
-    (one,) = (question for question in _questions(private) if question["stratum"] == "paraphrase")
-    assert (one["text"], one["state"]) == ("where did the delivery go?", "confirmed")
+    (paraphrase,) = (
+        question for question in _questions(private) if question["stratum"] == "paraphrase"
+    )
+    assert (paraphrase["text"], paraphrase["state"]) == ("where did the delivery go?", "confirmed")
 
 
 def test_own_drops_the_questions_of_a_memory_that_becomes_sensitive(
@@ -191,12 +195,12 @@ def test_own_drops_the_questions_of_a_memory_that_becomes_sensitive(
     _fill(cli)
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     before = _questions(private)
-    gone = cli.json("list")["memories"][0]["id"]
-    assert cli("update", gone, "--sensitive").exit_code == 0
+    id = cli.json("list")["memories"][0]["id"]
+    assert cli("update", id, "--sensitive").exit_code == 0
     assert cli("bench", "own", "--yes", "--configs", "local-fts").exit_code == 0
     after = _questions(private)
     assert len(after) < len(before)
-    assert not [question for question in after if gone in question["gold"]]
+    assert not [question for question in after if id in question["gold"]]
 
 
 @pytest.mark.parametrize("stored", [(), ("--sensitive",)])
@@ -235,5 +239,5 @@ def test_own_compares_current_settings_and_reports_missing_paraphrases(
     assert {result["config"] for result in report["results"]} == {"current", "local-fts"}
     labelled = "A note on tides and their causes"
     assert cli("remember", labelled, "--keyword", "moon", "--keyword", "gravity").exit_code == 0
-    told = cli("bench", "own", "--yes", "--configs", "local-fts").stdout
-    assert "No paraphrases could be generated" not in " ".join(told.split())
+    output = cli("bench", "own", "--yes", "--configs", "local-fts").stdout
+    assert "No paraphrases could be generated" not in " ".join(output.split())

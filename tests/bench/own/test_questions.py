@@ -25,7 +25,7 @@ STORE = [KESTREL, NOTEBOOK, GARDEN, TWIN, OTHER_TWIN, *filler(100, 20)]
 OWN = OwnWords.of(STORE)
 
 
-def _made(stratum: OwnStratum, own: OwnWords = OWN, count: int = 100) -> list[Proposal]:
+def _propose(stratum: OwnStratum, own: OwnWords = OWN, count: int = 100) -> list[Proposal]:
     return propose_questions(own, {stratum: count}, 1, frozenset(), ask=False)
 
 
@@ -35,7 +35,7 @@ def _about(found: list[Proposal], *about: Memory) -> Proposal | None:
 
 
 def test_exact_questions_are_word_for_word_and_fit_one_memory_only() -> None:
-    found = _made("exact")
+    found = _propose("exact")
     for proposal in found:
         (id,) = proposal.gold
         assert proposal.text in OWN.memories[id].content
@@ -43,26 +43,30 @@ def test_exact_questions_are_word_for_word_and_fit_one_memory_only() -> None:
         fitting = [m for m in STORE if stems(proposal.text) <= stems(m.content)]
         assert [str(m.id) for m in fitting] == [id]
     assert _about(found, KESTREL)
-    assert _about(found, TWIN) is None, "two memories say the same: neither is the answer"
+    assert _about(found, TWIN) is None, "two memories have the same text: neither is the answer"
 
 
 def test_exact_questions_quote_within_one_sentence_and_begin_and_end_with_telling_words() -> None:
-    one = _about(_made("exact"), KESTREL)
-    assert one is not None
-    assert "." not in one.text
-    assert stems(one.text.split()[0])
-    assert stems(one.text.split()[-1])
+    proposal = _about(_propose("exact"), KESTREL)
+    assert proposal is not None
+    assert "." not in proposal.text
+    assert stems(proposal.text.split()[0])
+    assert stems(proposal.text.split()[-1])
 
 
 def test_a_paraphrase_is_made_of_labels_and_holds_no_rare_word_of_its_memory() -> None:
-    found = _made("paraphrase")
-    one = _about(found, GARDEN)
-    assert one is not None
-    assert one.text.startswith("What did I learn about ")
-    assert "irrigation schedule" in one.text or "plants" in one.text or "allotment" in one.text
-    assert not {"sunrise", "leaves"} & set(one.text.split())
-    assert not stems(one.text) & OWN.rare(str(GARDEN.id))
-    assert _about(found, KESTREL) is None, "nothing is known of it but its own words"
+    found = _propose("paraphrase")
+    proposal = _about(found, GARDEN)
+    assert proposal is not None
+    assert proposal.text.startswith("What did I learn about ")
+    assert (
+        "irrigation schedule" in proposal.text
+        or "plants" in proposal.text
+        or "allotment" in proposal.text
+    )
+    assert not {"sunrise", "leaves"} & set(proposal.text.split())
+    assert not stems(proposal.text) & OWN.rare(str(GARDEN.id))
+    assert _about(found, KESTREL) is None, "it has nothing but its own words"
 
 
 def test_labels_that_another_memory_has_too_make_no_paraphrase() -> None:
@@ -71,36 +75,36 @@ def test_labels_that_another_memory_has_too_make_no_paraphrase() -> None:
         memory(2, "Hail came down", expanded_keywords=("weather log", "damage")),
         *filler(100, 10),
     ]
-    found = _made("paraphrase", OwnWords.of(shared))
+    found = _propose("paraphrase", OwnWords.of(shared))
     assert _about(found, shared[0]) is None
-    one = _about(found, shared[1])
-    assert one is not None
-    assert "damage" in one.text
+    proposal = _about(found, shared[1])
+    assert proposal is not None
+    assert "damage" in proposal.text
 
 
-def test_a_template_that_says_a_rare_word_is_not_used() -> None:
+def test_a_template_that_contains_a_rare_word_is_not_used() -> None:
     learnt = memory(
         1, "One can learn to juggle", category="lesson", expanded_keywords=("circus skill",)
     )
-    one = _about(_made("paraphrase", OwnWords.of([learnt, *filler(100, 10)])), learnt)
-    assert one is not None
-    assert one.text == "What about circus skill?"
+    proposal = _about(_propose("paraphrase", OwnWords.of([learnt, *filler(100, 10)])), learnt)
+    assert proposal is not None
+    assert proposal.text == "What about circus skill?"
 
 
 def test_multi_hop_names_both_contexts_and_not_what_they_share() -> None:
-    found = _made("multi-hop")
-    one = _about(found, KESTREL, NOTEBOOK)
-    assert one is not None
-    assert "kestrel" not in one.text.lower()
+    found = _propose("multi-hop")
+    multi_hop = _about(found, KESTREL, NOTEBOOK)
+    assert multi_hop is not None
+    assert "kestrel" not in multi_hop.text.lower()
     for target in (KESTREL, NOTEBOOK):
-        assert stems(one.text) & OWN.rare(str(target.id))
+        assert stems(multi_hop.text) & OWN.rare(str(target.id))
     # The twins share everything: there is no context that leads to one of them alone.
     assert [set(proposal.gold) for proposal in found] == [{str(KESTREL.id), str(NOTEBOOK.id)}]
 
 
 def test_multi_hop_needs_a_name_that_exactly_two_memories_share() -> None:
     third = memory(6, "Kestrel costs 40 a month.")
-    assert _made("multi-hop", OwnWords.of([*STORE, third])) == []
+    assert _propose("multi-hop", OwnWords.of([*STORE, third])) == []
 
 
 def test_a_tag_links_two_memories_as_a_name_does() -> None:
@@ -109,9 +113,9 @@ def test_a_tag_links_two_memories_as_a_name_does() -> None:
         memory(2, "ladders live behind sheds", tags=("orchard",)),
         *filler(100, 10),
     ]
-    (one,) = _made("multi-hop", OwnWords.of(tagged))
-    assert set(one.gold) == {str(memory.id) for memory in tagged[:2]}
-    assert "orchard" not in one.text
+    (proposal,) = _propose("multi-hop", OwnWords.of(tagged))
+    assert set(proposal.gold) == {str(memory.id) for memory in tagged[:2]}
+    assert "orchard" not in proposal.text
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_names_are_recognised_by_their_spelling(content: str, expected: set[str]
     assert names(content) == expected
 
 
-def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
+def test_the_same_seed_draws_the_same_questions_also_with_a_new_memory() -> None:
     first = propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
     assert first == propose_questions(OWN, {"exact": 5}, 1, frozenset(), ask=False)
     assert first != propose_questions(OWN, {"exact": 5}, 2, frozenset(), ask=False)
@@ -138,7 +142,7 @@ def test_the_same_seed_draws_the_same_and_a_new_memory_upsets_nothing() -> None:
 
 
 def test_known_questions_are_not_proposed_again() -> None:
-    first = _made("exact", count=2)
+    first = _propose("exact", count=2)
     known = frozenset(proposal.id for proposal in first)
     second = propose_questions(OWN, {"exact": 2, "paraphrase": 0}, 1, known, ask=False)
     assert len(first) == len(second) == 2

@@ -1,4 +1,4 @@
-"""The pictures: which are drawn, of what, and the same each time."""
+"""Which plots are drawn, from which figures, and that they are reproducible."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_configurations_that_differ_in_one_number_are_a_curve(
         ),
     ],
 )
-def test_there_is_a_plot_for_what_there_are_figures_for(
+def test_plots_are_drawn_for_the_figures_that_exist(
     configs: list[str], took_ms: tuple[float, ...], expected: set[str], tmp_path: Path
 ) -> None:
     files = write_plots(_report(configs, *took_ms), tmp_path / "plots")
@@ -79,7 +79,7 @@ def test_there_is_a_plot_for_what_there_are_figures_for(
     assert all(file.read_bytes().startswith(b"\x89PNG\r\n\x1a\n") for file in files)
 
 
-def test_the_same_report_gives_the_same_picture_and_another_one_another(tmp_path: Path) -> None:
+def test_plots_are_reproducible_and_differ_between_reports(tmp_path: Path) -> None:
     first, same, other = (
         [file.read_bytes() for file in write_plots(_report(configs), tmp_path / name)]
         for name, configs in (("1", ["a", "b"]), ("2", ["a", "b"]), ("3", ["b", "a"]))

@@ -1,4 +1,4 @@
-"""What a report says of runs whose figures are known."""
+"""Reports on runs whose figures are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect_bench.scores.scoring import score_runs, strata_of
 from recollect_bench.scores.significance import holm
 from recollect_bench.scores.summary import make_report
 
-# Ten questions of which a finds 4 and b finds 9; two of which both find one.
+# Ten questions, of which `a` finds 4 and `b` finds 9; and two, of which both find one.
 LARGE = evaluation_set("large", ["easy"] * 6 + ["hard"] * 4)
 SMALL = evaluation_set("small", [NO_STRATUM] * 2)
 RUNS = [
@@ -69,7 +69,7 @@ def test_values_are_means_over_the_questions_of_a_stratum(report: Report) -> Non
     assert found["small", "a", "overall"] == (1 / 2, 2)
 
 
-def test_in_the_mean_of_the_sets_each_counts_once(report: Report) -> None:
+def test_each_set_counts_once_in_the_mean(report: Report) -> None:
     means = {
         row.config: row for row in report.means if (row.metric, row.stratum) == ("R@10", "overall")
     }
@@ -98,9 +98,9 @@ def test_p_is_corrected_within_a_metric_and_a_kind_of_stratum(report: Report) ->
     )
     for strata in families:
         family = [row for row in rows if row.stratum in strata]
-        wanted = holm({f"{row.set} {row.stratum}": row.p for row in family})
+        expected = holm({f"{row.set} {row.stratum}": row.p for row in family})
         assert len(family) > 1
-        assert [row.p_holm for row in family] == pytest.approx(list(wanted.values()), abs=2e-6)
+        assert [row.p_holm for row in family] == pytest.approx(list(expected.values()), abs=2e-6)
 
 
 def test_a_question_alone_shows_nothing_and_json_can_say_so() -> None:
@@ -125,9 +125,9 @@ def test_only_what_is_asked_for_is_computed() -> None:
 
 
 def test_baseline_must_have_been_run() -> None:
-    with pytest.raises(InvalidInput, match="'c' is not one") as told:
+    with pytest.raises(InvalidInput, match="'c' is not one") as caught:
         make_report(score_runs([LARGE], RUNS), against="c", seed=1, provenance={})
-    assert told.value.remedy == "Choose one of: a, b."
+    assert caught.value.remedy == "Choose one of: a, b."
 
 
 def test_percentiles_of_what_was_timed(report: Report) -> None:
@@ -141,7 +141,7 @@ def test_questions_won_and_lost_are_counted(report: Report) -> None:
     assert moved == {"large": (5, 0, 5), "small": (0, 0, 2)}
 
 
-def test_json_holds_all_of_it_with_a_row_on_a_line(report: Report) -> None:
+def test_json_has_the_whole_report_with_one_row_per_line(report: Report) -> None:
     text = as_json(report)
     assert json.loads(text) == as_dict(report)
     lines = [line for line in text.splitlines() if '"stratum": "hard"' in line]

@@ -57,7 +57,7 @@ def test_a_configuration_that_is_named_twice_is_run_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("best", "no configuration named 'best'"),
         ("default+magic", "no configuration named"),
@@ -70,8 +70,8 @@ def test_a_configuration_that_is_named_twice_is_run_once() -> None:
         ("default:embedded=nothing", "embedded cannot be 'nothing'"),
     ],
 )
-def test_parse_configs_reports_what_is_invalid(text: str, told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_parse_configs_reports_what_is_invalid(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         parse_configs(text)
 
 

@@ -1,4 +1,4 @@
-"""Vectors that are kept between runs, by space and text."""
+"""Vectors are cached between runs, by space and text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Model:
-    """A model whose vectors say how long a text is, and which remembers what it was asked."""
+    """A model whose vectors are text lengths, and which records what it was asked to embed."""
 
     space: Space
     is_hosted: bool = False
@@ -52,7 +52,7 @@ async def test_a_text_is_embedded_once_also_in_another_run(tmp_path: Path) -> No
     assert model.asked == ["a", "bcd"]
 
 
-async def test_only_what_is_missing_is_asked_for_and_the_order_stays(tmp_path: Path) -> None:
+async def test_only_missing_vectors_are_computed_and_the_order_stays(tmp_path: Path) -> None:
     model = _model()
     with open_cache(tmp_path / "vectors.db") as cache:
         cached = await CachedEmbedders(model, cache).embedder("any")

@@ -29,7 +29,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class Ran:
-    """A run, and where it left what."""
+    """A run and the files it wrote."""
 
     folder: Path
     cli: Cli
@@ -48,7 +48,7 @@ class Ran:
 
 @pytest.fixture(scope="module", autouse=True)
 def without_data() -> Iterator[None]:
-    """Whoever runs the tests may have named a folder."""
+    """Ignore a folder that the environment names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RECOLLECT_BENCH_DATA", raising=False)
         yield
@@ -169,8 +169,8 @@ def test_run_writes_tables_plots_and_side_by_side_questions(ran: Ran) -> None:
 
 @pytest.mark.slow
 def test_run_reuses_cached_vectors_and_repeats_its_numbers(ran: Ran) -> None:
-    """Every configuration again. A document that the model had to read would be written into the
-    cache, and another connection would see that it changed.
+    """Run every configuration again. If the model had to embed a document, the vector would be
+    written to the cache, and another connection would see the change.
     """
     with closing(sqlite3.connect(ran.cli.home / "bench" / "embeddings.db")) as cache:
         version = "pragma data_version"
@@ -200,7 +200,7 @@ def test_run_fails_without_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--sets", "locomo"), "--data"),
         (("--data", "nowhere"), "no folder nowhere"),
@@ -216,11 +216,11 @@ def test_run_fails_without_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_run_rejects_invalid_options_before_measuring(
-    tmp_path: Path, options: tuple[str, ...], told: str
+    tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     result = Cli(tmp_path / "home")("bench", "run", *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_run_lists_available_sets_for_an_unknown_one(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def _quiet(*_: object) -> None:
 
 
 async def _stage(asked: Counter[int]) -> Stage:
-    """The facts in memory, with a second leg that puts the newest first and tells of its use."""
+    """Stage the facts in memory, with a second leg that ranks the newest first and is counted."""
     store = InMemoryStore()
     context = build_context(store, load(owner=OWNER))
     memories = [
@@ -88,7 +88,7 @@ async def test_each_configuration_finds_what_a_recall_with_its_settings_finds() 
     assert len(rankings) >= 4, "the configurations must differ for this to show anything"
 
 
-async def test_an_answer_tells_what_the_legs_that_took_part_found() -> None:
+async def test_an_answer_has_the_ranking_of_each_leg_that_ran() -> None:
     runner = Runner(await _stage(Counter()))
     fused, lexical = [await runner.run(config, _quiet) for config in parse_configs("rrf,lexical")]
     newest = tuple(document.id for document in reversed(DATA.documents))
@@ -119,6 +119,6 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
         await Runner(replace(stage, context=context)).run(parse_configs("rrf")[0], _quiet)
 
 
-def test_only_settings_that_exist_are_kept_from_the_legs() -> None:
+def test_only_existing_settings_apply_after_the_legs() -> None:
     assert set(RecallSettings().as_dict()) >= SETTINGS_AFTER_LEGS
     assert "depth" not in SETTINGS_AFTER_LEGS

@@ -1,4 +1,4 @@
-"""A set in a store: all of it, as it was given, or none."""
+"""A set is stored completely and unchanged, or not at all."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _quiet(*_: object) -> None:
 
 @dataclass
 class Model:
-    """All texts are alike but those of the background. It cannot read a text with `refused` in it,
-    and its first `sleeping` queries fail.
+    """A model to which all texts are alike, except those of the background. It fails on a text
+    that contains `refused`, and on its first `sleeping` queries.
     """
 
     refused: str = "nothing"
@@ -62,8 +62,8 @@ class Model:
 
 async def test_every_document_is_stored_with_its_time_and_scope(tmp_path: Path) -> None:
     moment = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
-    told = Document("a", "The dog is called Rex.", "Pets", "home", "1:56 pm on 8 May, 2023")
-    data = EvaluationSet("set", (told, Document("b", "No title.")), (), {}, "")
+    document = Document("a", "The dog is called Rex.", "Pets", "home", "1:56 pm on 8 May, 2023")
+    data = EvaluationSet("set", (document, Document("b", "No title.")), (), {}, "")
     async with staged(data, Layout(engine="sqlite"), None, tmp_path, _quiet) as stage:
         stored = await stage.context.store.get_many(OWNER, list(stage.documents))
         assert sorted(stage.documents.values()) == ["a", "b"]
@@ -121,8 +121,8 @@ GIVEN = EvaluationSet(
 
 
 async def test_given_facts_are_the_whole_graph(empty_database_url: str) -> None:
-    """Nothing is read by rules, and the documents' ids lead to the memories. This model holds all
-    names for one, so that either may be on the path.
+    """The rules add nothing, and the documents' ids are mapped to memories. To this model all
+    names are alike, so either may be on the path.
     """
     layout = Layout(graph="given")
     async with staged(GIVEN, layout, Model(), empty_database_url, _quiet) as stage:
@@ -146,7 +146,7 @@ async def test_stage_fails_when_a_text_cannot_be_embedded(empty_database_url: st
     model = Model(refused="number 7 ")
     with pytest.raises(ModelUnavailable, match="embedded 11 of 12 memories of facts"):
         async with staged(DATA, Layout(), model, empty_database_url, _quiet):
-            pytest.fail("measured without one")
+            pytest.fail("measured without a text")
 
 
 async def test_stage_reports_a_model_that_never_loads() -> None:

@@ -1,4 +1,4 @@
-"""The outside BM25: it finds words, stays in scopes, and never fails a question."""
+"""The external BM25: it matches words, stays in scopes, and never fails on a question."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def _run(*questions: Question) -> Run:
     [
         pytest.param("squeaks", None, ("gate",), id="the one that has the word"),
         pytest.param("garden gate sanding", None, ("rust", "gate"), id="more words are better"),
-        pytest.param("gate", "garden", ("gate", "rust"), id="said twice counts more"),
+        pytest.param("gate", "garden", ("gate", "rust"), id="a repeated word counts more"),
         pytest.param("tea", "kitchen", ("tea",), id="inside a scope"),
         pytest.param("tea", "garden", (), id="not outside of it"),
         pytest.param("tea", "nowhere", (), id="a scope that holds nothing"),
         pytest.param("the of and", None, (), id="stop words only"),
-        pytest.param("zebra", None, (), id="a word that nobody said"),
+        pytest.param("zebra", None, (), id="a word in no document"),
         pytest.param("?! …", None, (), id="no word at all"),
         pytest.param("kettle", None, ("kettle",), id="a title"),
     ],
@@ -53,6 +53,6 @@ def test_yardstick_finds_documents_by_words(
 
 def test_missing_bench_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(RecollectError, match="bm25s") as told:
+    with pytest.raises(RecollectError, match="bm25s") as caught:
         _run(Question("q", "tea", ""))
-    assert "make install EXTRAS=bench" in told.value.remedy
+    assert "make install EXTRAS=bench" in caught.value.remedy

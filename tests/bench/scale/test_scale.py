@@ -52,7 +52,7 @@ class Killed(Exception):
 
 @pytest.fixture
 def urls(cluster: Cluster, database_url: str) -> tuple[str, str]:
-    """Of one database: for the store, and for the superuser, who fills it."""
+    """URLs of one database: for the store, and for the superuser, which fills it."""
     name = conninfo_to_dict(database_url)["dbname"]
     return database_url, make_conninfo(cluster.admin_url, dbname=name)
 
@@ -84,7 +84,7 @@ async def count_by_owner(connection: AsyncConnection[Any], table: str) -> dict[s
     return dict(await cursor.fetchall())
 
 
-def test_sizes_of_owners_follow_zipf_beside_one_large_owner() -> None:
+def test_sizes_of_owners_follow_zipf_next_to_one_large_owner() -> None:
     population = Population.mixed(1_000, 100_000, seed=1)
     assert len(population.owners) == 1_000
     assert population.rows == 100_000
@@ -113,20 +113,22 @@ def test_slices_continue_where_they_were_cut(cut: int) -> None:
 
 def test_the_first_memories_and_questions_are_the_same_at_every_size() -> None:
     small, large = Population.single(2_000, seed=1), Population.single(50_000, seed=1)
-    asked = [ask(one, View("one", one.owners), NAMES, 5) for one in (small, large)]
-    assert asked[0] == asked[1]
-    corpora = [one.corpus(one.small) for one in (small, large)]
+    questions = [
+        ask(population, View("one", population.owners), NAMES, 5) for population in (small, large)
+    ]
+    assert questions[0] == questions[1]
+    corpora = [population.corpus(population.small) for population in (small, large)]
     assert list(corpora[0].memories(0, 5)) == list(corpora[1].memories(0, 5))
 
 
-def test_questions_go_to_the_owners_of_a_view_by_turns() -> None:
+def test_questions_rotate_over_the_owners_of_a_view() -> None:
     population = Population.mixed(20, 400, seed=1)
     owners = tuple(population.some(3))
     asked = ask(population, View("any", owners), "rare words", 6)
-    assert [one.owner for one in asked] == [owner.name for owner in owners] * 2
+    assert [question.owner for question in asked] == [owner.name for owner in owners] * 2
 
 
-def test_vectors_lie_in_clusters() -> None:
+def test_vectors_form_clusters() -> None:
     clusters = Clusters(1)
     vectors = clusters.vectors(2_000, seed=5)
     assert vectors.shape == (2_000, DIMENSION)
@@ -143,15 +145,15 @@ async def test_a_fill_stores_every_owner_with_vectors_and_graph(urls: tuple[str,
     async with opened(urls) as (filler, connection):
         before = await indexes_of(connection)
         filling = await filler.fill_to(population, population.rows, no_progress)
-        wanted = {owner.name: owner.rows for owner in population.owners}
+        expected = {owner.name: owner.rows for owner in population.owners}
         for table in ("memories", "changes", "extractions"):
-            assert await count_by_owner(connection, table) == wanted, table
+            assert await count_by_owner(connection, table) == expected, table
         cursor = await connection.execute(
             "select count(*) from embeddings e join memories m on m.id = e.memory_id"
             " where e.vector is not null"
         )
         assert await cursor.fetchone() == (200,)
-        assert (await count_by_owner(connection, "memory_concepts")).keys() == wanted.keys()
+        assert (await count_by_owner(connection, "memory_concepts")).keys() == expected.keys()
         after = await indexes_of(connection)
     assert after == before, "every index is back"
     assert filling.rows == 200
@@ -220,8 +222,8 @@ def test_stages_that_do_not_fit_on_the_disk_are_refused(tmp_path: Path) -> None:
 def test_a_folder_keeps_results_for_the_same_options_only(tmp_path: Path) -> None:
     second, first = plan_owners(20, 200, seed=1)
     State(tmp_path, {"seed": 1}).add(first, {"name": first.name})
-    kept = State(tmp_path, {"seed": 1}).results
-    assert (first.name in kept, second.name in kept) == (True, False)
+    results = State(tmp_path, {"seed": 1}).results
+    assert (first.name in results, second.name in results) == (True, False)
     with pytest.raises(InvalidInput, match="--seed 1"):
         State(tmp_path, {"seed": 2})
 
@@ -261,9 +263,13 @@ def test_a_run_reports_every_stage_and_skips_those_that_are_done(open_folder: Pa
     for result in report["results"]:
         _check_result(result)
     among, alone = report["results"][2:]
-    assert {one["whose"] for one in alone["timings"]} == {"small owner, alone"}
-    assert {one["whose"] for one in among["timings"]} == {"small owner", "large owner", "any owner"}
-    ratios = {one["name"]: one["ratio"] for one in report["ratios"]}
+    assert {timing["whose"] for timing in alone["timings"]} == {"small owner, alone"}
+    assert {timing["whose"] for timing in among["timings"]} == {
+        "small owner",
+        "large owner",
+        "any owner",
+    }
+    ratios = {ratio["name"]: ratio["ratio"] for ratio in report["ratios"]}
     _check_ratio(
         ratios["recall, mixed: 300 memories, 1 owner / 200 memories, 1 owner"],
         *(_p95(result, "one owner", "recall", "mixed") for result in report["results"][1::-1]),
@@ -276,18 +282,18 @@ def test_a_run_reports_every_stage_and_skips_those_that_are_done(open_folder: Pa
 
 
 def _check_result(result: dict[str, Any]) -> None:
-    for whose in {one["whose"] for one in result["timings"]}:
-        mine = [one for one in result["timings"] if one["whose"] == whose]
-        assert {(one["part"], one["query"]) for one in mine} == KINDS
-        busy = [one for one in result["busy"] if one["whose"] == whose]
-        assert {one["part"] for one in busy} == BUSY
-        for one in (*mine, *busy):
-            assert 0 < one["p50_ms"] <= one["p95_ms"]
-            assert one["count"] >= 1
+    for whose in {timing["whose"] for timing in result["timings"]}:
+        mine = [timing for timing in result["timings"] if timing["whose"] == whose]
+        assert {(timing["part"], timing["query"]) for timing in mine} == KINDS
+        busy = [timing for timing in result["busy"] if timing["whose"] == whose]
+        assert {timing["part"] for timing in busy} == BUSY
+        for timing in (*mine, *busy):
+            assert 0 < timing["p50_ms"] <= timing["p95_ms"]
+            assert timing["count"] >= 1
         agreed = {
-            (one["part"], one["query"]): one["agreement"]
-            for one in result["agreement"]
-            if one["whose"] == whose
+            (row["part"], row["query"]): row["agreement"]
+            for row in result["agreement"]
+            if row["whose"] == whose
         }
         assert agreed == dict.fromkeys(COMPARED, 1.0), "nothing of a small store is missed"
     assert result["missing_legs"] == {}, "every recall had all of its legs"
@@ -298,7 +304,8 @@ def _check_result(result: dict[str, Any]) -> None:
 
 def _p95(result: dict[str, Any], *key: str) -> float:
     found: dict[tuple[str, ...], float] = {
-        (one["whose"], one["part"], one["query"]): one["p95_ms"] for one in result["timings"]
+        (timing["whose"], timing["part"], timing["query"]): timing["p95_ms"]
+        for timing in result["timings"]
     }
     return found[key]
 
@@ -332,7 +339,7 @@ def test_a_stopped_run_leaves_no_server_and_continues(open_folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--rows", "400,200"), "5000,300000"),
         (("--rows", "99"), "5000,300000"),
@@ -342,8 +349,8 @@ def test_a_stopped_run_leaves_no_server_and_continues(open_folder: Path) -> None
     ],
 )
 def test_options_that_make_no_sense_are_refused(
-    tmp_path: Path, options: tuple[str, ...], said: str
+    tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     result = Cli(tmp_path)("bench", "scale", *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert message in " ".join(result.stderr.replace("│", " ").split())

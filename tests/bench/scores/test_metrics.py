@@ -18,7 +18,7 @@ _NOT_IN_FILE = {"R@1", "R@3", "P@1", ALL_GOLD}
 
 
 def _list(length: int, **at: int) -> list[str]:
-    """Documents of no interest, with the named ones at their ranks."""
+    """Return irrelevant documents, with the named ones at their ranks."""
     documents = [f"other{rank}" for rank in range(1, length + 1)]
     for name, rank in at.items():
         documents[rank - 1] = name
@@ -36,7 +36,7 @@ _FULL_OF_TWO = _discount(1) + _discount(2)
     ("labels", "documents", "expected"),
     [
         pytest.param(
-            {"x": 1}, ["x"], [1, 1, 1, 1, 1, 1, 1, 1, 1], id="the one gold document comes first"
+            {"x": 1}, ["x"], [1, 1, 1, 1, 1, 1, 1, 1, 1], id="the only gold document comes first"
         ),
         pytest.param(
             {"x": 1},
@@ -133,8 +133,8 @@ def _random_run(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, list[st
     documents = [f"d{number}" for number in range(60)]
     gold, ranking = {}, {}
     for number in range(100):
-        wanted = random.sample(documents, random.randint(1, 6))
-        gold[f"q{number}"] = {document: random.randint(1, 3) for document in wanted}
+        relevant = random.sample(documents, random.randint(1, 6))
+        gold[f"q{number}"] = {document: random.randint(1, 3) for document in relevant}
         ranking[f"q{number}"] = random.sample(documents, random.randint(0, 60))
     return gold, ranking
 
@@ -152,7 +152,7 @@ def test_metrics_agree_with_trec_eval(case: str) -> None:
 
 
 def _order(scores: dict[str, float]) -> list[str]:
-    """As trec_eval sorts: by score, and documents of the same score by their id, both downward."""
+    """Sort as trec_eval does: by score, then by id, both descending."""
     return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
 
 

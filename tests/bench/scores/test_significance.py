@@ -25,7 +25,7 @@ from recollect_bench.scores.significance import (
 
 
 def _exact_p(each: list[int]) -> float:
-    """Two-sided p over every way to exchange the two values of each question."""
+    """Return the two-sided p over every way to swap the two values of each question."""
     sums = [
         abs(sum(sign * value for sign, value in zip(signs, each, strict=True)))
         for signs in product((1, -1), repeat=len(each))
@@ -54,7 +54,7 @@ def test_p_value_matches_exhaustive_enumeration(tenths: list[int]) -> None:
 
 
 def test_p_value_is_never_zero() -> None:
-    """Every question won, by far: no exchange of a thousand comes near."""
+    """Every question is won by far: none of a thousand permutations comes near."""
     assert difference([0.0] * 500, [1.0] * 500, seed=1, resamples=999).p == 1 / 1000
 
 
@@ -73,7 +73,7 @@ def test_the_difference_is_of_the_second_over_the_first() -> None:
 
 
 def test_p_value_depends_on_pairs_not_only_means() -> None:
-    """A small gain on every question is certain; the same gain between strangers is not."""
+    """A small gain on every question is significant; between unpaired values it is not."""
     questions = [number / 200 for number in range(200)]
     gained = [value + 0.01 for value in questions]
     paired, shuffled = (
@@ -92,7 +92,7 @@ def test_the_interval_of_a_share_is_the_binomial_one() -> None:
     found = interval([1.0] * 200 + [0.0] * 300, seed=2)
     low, high = stats.binom.ppf([0.025, 0.975], 500, 0.4) / 500
     assert found.value == 0.4
-    # One question in 500 either way: the noise of 10,000 draws.
+    # One question in 500 either way is the noise of 10,000 draws.
     assert [found.low, found.high] == pytest.approx([low, high], abs=1 / 500)
     assert found.count == 500
 
@@ -103,8 +103,8 @@ def test_the_interval_of_a_difference_has_its_level() -> None:
     found = difference(np.zeros(2_000).tolist(), each.tolist(), seed=3)
     error = each.std() / math.sqrt(2_000)
     bounds = [found.low, found.high]
-    wanted = [-1.95996, 1.95996]
-    assert [(bound - each.mean()) / error for bound in bounds] == pytest.approx(wanted, abs=0.08)
+    expected = [-1.95996, 1.95996]
+    assert [(bound - each.mean()) / error for bound in bounds] == pytest.approx(expected, abs=0.08)
 
 
 def test_the_interval_agrees_with_scipys_bootstrap() -> None:
@@ -159,7 +159,7 @@ def test_resampling_draws_every_sample_at_any_chunk_size(at_once: int, most: int
 
 @pytest.mark.parametrize("resamples", [1_000, 70_000])
 def test_no_difference_has_the_p_of_chance(resamples: int) -> None:
-    """Chance is always as large, so p is 1 if every exchange was made, in one chunk or in more."""
+    """Every permutation is as large, so p is 1 if all of them count, in one chunk or in more."""
     each = np.array([0.5, -0.5] * 15)
     assert difference([0.0] * 30, each.tolist(), seed=1, resamples=resamples).p == 1
 
@@ -255,6 +255,6 @@ def test_no_values_and_unpaired_values_are_refused() -> None:
 
 def test_missing_bench_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
-    with pytest.raises(RecollectError, match=r"scipy\.stats") as told:
+    with pytest.raises(RecollectError, match=r"scipy\.stats") as caught:
         smallest_detectable(0.5, 100)
-    assert "make install EXTRAS=bench" in told.value.remedy
+    assert "make install EXTRAS=bench" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""The graph-speed command: graphs that are alike for one seed, and figures for each size."""
+"""The graph-speed command: the same graph for the same seed, and figures for each size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from recollect.ports.embedding import Embedder
 from recollect.settings import load
 from recollect_bench.cli.app import app
 from recollect_bench.speed.corpus import OWNER, Corpus
-from recollect_bench.speed.graph import CONCEPTS_PER_MEMORY, made_up
+from recollect_bench.speed.graph import CONCEPTS_PER_MEMORY, make_graph
 from recollect_bench.speed.graph_rig import time_legs
 from recollect_bench.speed.vectors import Subjects
 
 
 def test_a_made_up_graph_follows_from_its_seed() -> None:
-    one, same, other = made_up(200, 1), made_up(200, 1), made_up(200, 2)
+    one, same, other = make_graph(200, 1), make_graph(200, 1), make_graph(200, 2)
     assert one == same
     assert one != other
     assert len(one.concepts) == 200 * CONCEPTS_PER_MEMORY
@@ -31,8 +31,8 @@ def test_a_made_up_graph_follows_from_its_seed() -> None:
 def test_graph_speed_reports_every_size(tmp_path: Path) -> None:
     file = tmp_path / "speed.json"
     arguments = ["graph-speed", "--memories", "200,400", "--queries", "3", "--no-legs"]
-    told = run_command([*arguments, "--json", str(file)], app)
-    assert told.exit_code == 0, told.output
+    result = run_command([*arguments, "--json", str(file)], app)
+    assert result.exit_code == 0, result.output
     results = json.loads(file.read_text(encoding="utf-8"))["results"]
     assert [timing["memories"] for timing in results] == [200, 400]
     assert all(
@@ -42,7 +42,7 @@ def test_graph_speed_reports_every_size(tmp_path: Path) -> None:
 
 @dataclass
 class Model:
-    """Vectors drawn by the text."""
+    """A model that draws vectors with the text as the seed."""
 
     space: Space = field(default_factory=lambda: Space("test", "1", 8))
     is_hosted: bool = False
@@ -63,7 +63,7 @@ class Model:
 
 @pytest.mark.anyio
 async def test_graph_speed_times_the_graph_and_dense_legs(empty_database_url: str) -> None:
-    """Every query is walked: `time_legs` refuses to time a leg that was not asked."""
+    """Every query reaches the graph: `time_legs` refuses to time a leg that did not run."""
     corpus, settings = Corpus.seeded(3), load(database_url=empty_database_url, owner=OWNER)
     subjects = Subjects.made_up(corpus, 20)
     found = await time_legs(

@@ -1,4 +1,4 @@
-"""The measurements of hooks measure what they say."""
+"""The hook benchmarks measure what they claim."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
     async with open_service(load(home=tmp_path)) as recollect:
         questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
     settings = {"RECOLLECT_HOME": str(tmp_path), "RECOLLECT_HOOK_BUDGET_MS": "60000"}
-    made = time_calls("warm", 3, environment(**settings), questions, quiet)
-    result = summarize("warm", made, 60_000)
+    calls = time_calls("warm", 3, environment(**settings), questions, quiet)
+    result = summarize("warm", calls, 60_000)
     assert (result.calls, result.answered, result.nonzero_exits, result.over_budget) == (3, 3, 0, 0)
     assert 0 < result.p50_ms <= result.p95_ms <= result.max_ms
     with stalling_server() as url:
@@ -46,7 +46,7 @@ async def test_whole_calls_are_timed_and_judged(tmp_path: Path) -> None:
     assert call.exit_code == 0
 
 
-async def test_calls_beside_a_session_are_answered_by_meaning(home_with_model: Path) -> None:
+async def test_calls_during_a_session_are_answered_by_meaning(home_with_model: Path) -> None:
     settings = load(home=home_with_model, worker="inside")
     async with open_service(settings) as recollect:
         questions = await fill(recollect, Corpus.seeded(1), 20, quiet)
@@ -57,8 +57,8 @@ async def test_calls_beside_a_session_are_answered_by_meaning(home_with_model: P
         RECOLLECT_TIMEOUT_FACTOR="60",
     )
     with session(variables):
-        made = time_calls("resident", 3, variables, questions, quiet)
-    result = summarize("resident", made, 60_000)
+        calls = time_calls("resident", 3, variables, questions, quiet)
+    result = summarize("resident", calls, 60_000)
     assert (result.answered, result.by_session, result.nonzero_exits) == (3, 3, 0)
 
 
@@ -78,14 +78,14 @@ def test_every_state_is_measured(
 
 
 def test_the_report_has_the_shape_that_is_documented() -> None:
-    made = [Call(float(ms), 0, answered=ms < 300) for ms in range(100, 401)] + [Call(1.0, 2, True)]
-    result = summarize("cold", made, 300)
+    calls = [Call(float(ms), 0, answered=ms < 300) for ms in range(100, 401)] + [Call(1.0, 2, True)]
+    result = summarize("cold", calls, 300)
     assert (result.nonzero_exits, result.over_budget, result.answered) == (1, 100, 201)
     assert result.p50_ms == pytest.approx(249.5, abs=1)
     document = as_document([result], 300, 10)
-    (told,) = json.loads(json.dumps(document))["results"]
-    wanted = {"state", "calls", "p50_ms", "p95_ms", "nonzero_exits", "over_budget"}
-    assert wanted <= told.keys()
+    (row,) = json.loads(json.dumps(document))["results"]
+    fields = {"state", "calls", "p50_ms", "p95_ms", "nonzero_exits", "over_budget"}
+    assert fields <= row.keys()
     assert summarize("one", [Call(5.0, 0, answered=True)], 300).p95_ms == 5.0
 
 

@@ -1,4 +1,4 @@
-"""The comparison of embedding models measures what it says."""
+"""The comparison of embedding models measures what it claims."""
 
 from __future__ import annotations
 

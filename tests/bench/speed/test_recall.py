@@ -1,4 +1,4 @@
-"""The instrument runs as a newcomer would run it, and measures the same work every time."""
+"""The speed benchmark runs without set-up, and measures the same work every time."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_a_run_reports_every_part_and_its_ratios(
     for row in report["results"]:
         assert row.keys() == {"rows", "part", "query_kind", "p50_ms", "p95_ms"}
         assert 0 < row["p50_ms"] <= row["p95_ms"]
-    _ratios_follow_from_the_timings(report, timings)
-    _all_of_a_small_store_is_found(report["agreement"])
+    _check_ratios(report, timings)
+    _check_agreement(report["agreement"])
     assert report["degraded"] == {}
     assert report["server"]["resident_mb"] > 100, "the model is in memory"
-    assert report["server"]["with_postgres_mb"] > 100, "and Postgres beside it"
+    assert report["server"]["with_postgres_mb"] > 100, "and so is Postgres"
     assert 0 < report["server"]["start_up_s"] <= report["server"]["model_ready_s"]
     assert [row["rows"] for row in report["filling"]] == list(SIZES)
     assert all(row["size_mb"] > 0 for row in report["filling"])
@@ -98,7 +98,7 @@ def _measure_speed(home: Path, folder: Path, *options: str) -> dict[str, Any]:
     return report
 
 
-def _ratios_follow_from_the_timings(
+def _check_ratios(
     report: dict[str, Any], timings: dict[tuple[int, str, str], dict[str, float]]
 ) -> None:
     grown = [(row["part"], row["query_kind"]) for row in report["growth"]]
@@ -137,7 +137,7 @@ def _ratios_follow_from_the_timings(
     assert worst["storing with / without embedding"] == (storing, 1.2, storing <= 1.2)
 
 
-def _all_of_a_small_store_is_found(agreement: list[dict[str, Any]]) -> None:
+def _check_agreement(agreement: list[dict[str, Any]]) -> None:
     measured = [(row["rows"], row["part"], row["query_kind"], row["scope"]) for row in agreement]
     asked = product(SIZES, ("lexical", "dense"), KINDS, ("all", "10%", "1%"))
     assert sorted(measured) == sorted(asked)
@@ -191,8 +191,8 @@ def test_memories_are_distinct_and_their_words_follow_zipf() -> None:
     assert len({memory.id for memory in memories}) == 500
     assert all(SHORTEST <= len(memory.content.split()) <= LONGEST for memory in memories)
     assert {memory.project for memory in memories} == {None, *PROJECTS}
-    told = [word for memory in memories for word in memory.content.split()]
-    first, tenth = told.count(corpus.words[0]), told.count(corpus.words[9])
+    words = [word for memory in memories for word in memory.content.split()]
+    first, tenth = words.count(corpus.words[0]), words.count(corpus.words[9])
     assert 7 < first / tenth < 13
     assert len(set(vocabulary())) == len(corpus.words) == 50_000
 

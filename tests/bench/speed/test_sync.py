@@ -25,8 +25,8 @@ def test_sync_command_runs(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     run = run_command(["sync", "--writes", "250", "--straight", "5", "--json", str(file)], app)
     assert run.exit_code == 0, run.output
-    told = json.loads(file.read_text())
-    assert told["writes"] == 250
+    report = json.loads(file.read_text())
+    assert report["writes"] == 250
     # 250 writes are two pages; pulls and the last look add a few requests.
-    assert told["requests_per_synced_write"] == pytest.approx(8 / 250, abs=4 / 250)
+    assert report["requests_per_synced_write"] == pytest.approx(8 / 250, abs=4 / 250)
     assert "requests per synced write" in run.output

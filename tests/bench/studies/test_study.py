@@ -40,7 +40,7 @@ ORIGIN = provenance(SETS, parse_configs(FUSION.configs), seed=1, embedder="minil
 
 @pytest.fixture(scope="module", autouse=True)
 def without_data() -> Iterator[None]:
-    """Whoever runs the tests may have named a folder."""
+    """Ignore a folder that the environment names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RECOLLECT_BENCH_DATA", raising=False)
         yield
@@ -62,13 +62,13 @@ def _report(configs: tuple[str, ...] = ("rrf", "convex")) -> Report:
     )
 
 
-def _written(folder: Path) -> dict[str, int]:
+def _modification_times(folder: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=[study.slug for study in STUDIES])
 def test_every_study_can_be_run(study: Study) -> None:
-    names = [config.name for config in study.parsed()]
+    names = [config.name for config in study.parse_configs()]
     assert study.baseline in names
     assert set(study.metrics) <= set(METRICS)
     assert study.verdict.endswith(".")
@@ -158,10 +158,12 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     assert again == text.replace(
         "(benchmark/words.md).** Either.", "(benchmark/words.md).** Neither."
     )
-    measured = _written(tmp_path / "home/bench/runs")
+    measured = _modification_times(tmp_path / "home/bench/runs")
     assert len(measured) == 3
     assert write_studies(here, here, None, docs, seed=1) == 2
-    assert _written(tmp_path / "home/bench/runs") == measured, "nothing is measured again"
+    assert _modification_times(tmp_path / "home/bench/runs") == measured, (
+        "nothing is measured again"
+    )
     assert (docs / "benchmark.md").read_text() == text
     assert json.loads((docs / "benchmark/words.json").read_text()) == figures
     with pytest.raises(InvalidInput, match="cannot create"):
@@ -169,7 +171,7 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--only", "everything"), "no study named 'everything'"),
         (("--data", "nowhere"), "no folder nowhere"),
@@ -178,10 +180,10 @@ def test_studies_are_measured_once_and_the_page_can_be_rewritten(
     ],
 )
 def test_study_rejects_invalid_options_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = Cli(tmp_path / "home")("bench", "study", *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert {file.name for file in tmp_path.iterdir()} <= {"home"}

@@ -32,7 +32,7 @@ NOTHING: dict[str, int] = {}
 
 
 def _set(name: str, count: int, strata: Sequence[str] = ("a", "b")) -> EvaluationSet:
-    """Question i is answered by document i; there are as many others."""
+    """Build a set in which document i answers question i, with as many other documents."""
     documents = tuple(Document(f"d{number}", f"text{number}") for number in range(2 * count))
     questions = tuple(
         Question(f"q{number}", f"question{number}", strata[number % len(strata)])
@@ -43,7 +43,7 @@ def _set(name: str, count: int, strata: Sequence[str] = ("a", "b")) -> Evaluatio
 
 
 def _run(data: EvaluationSet, config: str, ranks: Mapping[str, int]) -> Run:
-    """The run in which each question's answer stands on that place, 0 being nowhere."""
+    """Build a run with each question's answer at the given rank; 0 means not found."""
 
     def ranking(number: int, rank: int) -> tuple[str, ...]:
         others = tuple(f"d{len(data.questions) + place}" for place in range(9))
@@ -56,18 +56,21 @@ def _run(data: EvaluationSet, config: str, ranks: Mapping[str, int]) -> Run:
     return Run(data.name, Config(config), answers)
 
 
-def _tuned(data: EvaluationSet, ranks: Mapping[str, Mapping[str, int]], seed: int = 1) -> Tuning:
+def _tune(data: EvaluationSet, ranks: Mapping[str, Mapping[str, int]], seed: int = 1) -> Tuning:
     runs = [_run(data, name, each) for name, each in ranks.items()]
     return tune(score_runs([data], runs), METRIC, seed)
 
 
-def _all(data: EvaluationSet, rank: int) -> dict[str, int]:
+def _rank_all(data: EvaluationSet, rank: int) -> dict[str, int]:
     return {question.id: rank for question in data.questions}
 
 
 def test_tune_recommends_what_is_better_on_both_halves() -> None:
     data = _set("one", 40)
-    tuning = _tuned(data, {CURRENT: _all(data, 4), "worse": _all(data, 5), "better": _all(data, 2)})
+    tuning = _tune(
+        data,
+        {CURRENT: _rank_all(data, 4), "worse": _rank_all(data, 5), "better": _rank_all(data, 2)},
+    )
     assert (tuning.chosen, tuning.recommended) == ("better", True)
     assert tuning.means == pytest.approx({CURRENT: 1 / 4, "worse": 1 / 5, "better": 1 / 2})
     assert tuning.held_out.value == pytest.approx(1 / 2 - 1 / 4)
@@ -79,14 +82,14 @@ def test_tune_recommends_what_is_better_on_both_halves() -> None:
 def test_tune_keeps_current_settings_on_a_tie() -> None:
     data = _set("one", 40)
     for names in (("same", CURRENT), (CURRENT, "same")):
-        tuning = _tuned(data, {name: _all(data, 3) for name in names})
+        tuning = _tune(data, {name: _rank_all(data, 3) for name in names})
         assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
         assert (tuning.held_out.value, tuning.held_out.p) == (0.0, 1.0)
 
 
 def test_tune_rarely_recommends_a_lucky_candidate() -> None:
-    """On the half it was chosen by it looks better nearly always; the other half is not fooled
-    more often than a 95% interval may be, which errs upward once in forty.
+    """On the half it was chosen on, it nearly always looks better. The other half is not misled
+    more often than a 95% interval allows, which errs upward once in forty.
     """
     data = _set("one", 60)
     names = (CURRENT, *(f"tried{number}" for number in range(20)))
@@ -109,7 +112,7 @@ def test_tune_does_not_recommend_a_gain_on_the_choosing_half_only() -> None:
     data = _set("one", 40)
     choosing, confirming = split_halves([data], 1)
     fitted = {**dict.fromkeys(choosing["one"], 1), **dict.fromkeys(confirming["one"], 9)}
-    tuning = _tuned(data, {CURRENT: _all(data, 2), "fitted": fitted})
+    tuning = _tune(data, {CURRENT: _rank_all(data, 2), "fitted": fitted})
     assert (tuning.chosen, tuning.recommended) == ("fitted", False)
     assert tuning.held_out.value == pytest.approx(1 / 9 - 1 / 2)
 
@@ -118,17 +121,17 @@ def test_tune_does_not_choose_a_gain_on_the_confirming_half_only() -> None:
     data = _set("one", 40)
     choosing, confirming = split_halves([data], 1)
     unseen = {**dict.fromkeys(choosing["one"], 3), **dict.fromkeys(confirming["one"], 1)}
-    tuning = _tuned(data, {CURRENT: _all(data, 2), "unseen": unseen})
+    tuning = _tune(data, {CURRENT: _rank_all(data, 2), "unseen": unseen})
     assert (tuning.chosen, tuning.recommended) == (CURRENT, False)
 
 
 def test_each_set_counts_once_however_many_questions_it_has() -> None:
     small, large = _set("small", 20), _set("large", 200)
     runs = [
-        _run(small, CURRENT, _all(small, 2)),
-        _run(small, "tried", _all(small, 1)),
-        _run(large, CURRENT, _all(large, 2)),
-        _run(large, "tried", _all(large, 4)),
+        _run(small, CURRENT, _rank_all(small, 2)),
+        _run(small, "tried", _rank_all(small, 1)),
+        _run(large, CURRENT, _rank_all(large, 2)),
+        _run(large, "tried", _rank_all(large, 4)),
     ]
     tuning = tune(score_runs([small, large], runs), METRIC, 1)
     assert tuning.means == pytest.approx({CURRENT: 1 / 2, "tried": (1 + 1 / 4) / 2})
@@ -202,22 +205,22 @@ def test_default_sweep_uses_only_valid_settings() -> None:
     assert len(tried) > 10
     assert {config.layout for config in tried} == {Layout()}
     for config in tried[1:]:
-        wanted = changes(RecallSettings(), config)
-        typed = dict(command.split()[-2:] for command in commands(wanted))
-        assert wanted
+        settings = changes(RecallSettings(), config)
+        typed = dict(command.split()[-2:] for command in commands(settings))
+        assert settings
         assert RecallSettings().changed(typed) == RecallSettings().changed(config.settings)
 
 
 def test_tuning_as_dict_has_every_field_for_scripts() -> None:
     data = _set("one", 40)
-    tuning = _tuned(data, {CURRENT: _all(data, 2), "better": _all(data, 1)})
-    told = as_dict(tuning, {"depth": 20})
-    assert (told["metric"], told["seed"], told["chosen"]) == (METRIC, 1, "better")
-    assert told["tried"] == [
+    tuning = _tune(data, {CURRENT: _rank_all(data, 2), "better": _rank_all(data, 1)})
+    report = as_dict(tuning, {"depth": 20})
+    assert (report["metric"], report["seed"], report["chosen"]) == (METRIC, 1, "better")
+    assert report["tried"] == [
         {"config": CURRENT, "value": 0.5},
         {"config": "better", "value": 1.0},
     ]
-    assert told["held_out"].keys() == {"value", "low", "high", "p", "queries"}
-    assert told["held_out_by_set"] == {"one": told["held_out"]}
-    assert (told["recommended"], told["changes"]) == (True, {"depth": 20})
-    assert told["commands"] == ["recollect settings set depth 20"]
+    assert report["held_out"].keys() == {"value", "low", "high", "p", "queries"}
+    assert report["held_out_by_set"] == {"one": report["held_out"]}
+    assert (report["recommended"], report["changes"]) == (True, {"depth": 20})
+    assert report["commands"] == ["recollect settings set depth 20"]

@@ -1,4 +1,4 @@
-"""`recollect bench tune` on real stores: what it recommends, and that it changes nothing untold."""
+"""`recollect bench tune` on real stores: what it recommends, and that it alters nothing unasked."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_tune_applies_a_recommended_change_only_with_apply(cli: Cli, data: Path)
     assert outcome["held_out"]["low"] > 0
     assert outcome["changes"]["min_relevance"] == 0
     assert "recollect settings set min_relevance 0" in out.splitlines()
-    assert cli.json("settings")["min_relevance"] == 1, "nothing is changed unless told"
+    assert cli.json("settings")["min_relevance"] == 1, "nothing is changed without --apply"
     out, again = _tune(cli, data, "--configs", SWEEP, "--metric", "RR", "--apply")
     assert again == outcome, "the same seed gives the same figures"
     settings = cli.json("settings")
@@ -74,7 +74,7 @@ def test_tune_applies_nothing_without_a_recommendation(cli: Cli, data: Path) -> 
     assert (outcome["changes"], outcome["commands"]) == ({}, [])
     assert "no change is recommended" in out
     assert "applied" not in out
-    assert not cli.home.joinpath("memories.db").exists(), "a store is not made only to be asked"
+    assert not cli.home.joinpath("memories.db").exists(), "tuning creates no store"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--metric", "luck"), "no metric named 'luck'"),
         (("--configs", "lexical,local-fts"), "more than settings"),
@@ -105,11 +105,11 @@ def test_tune_uses_only_the_named_sets(cli: Cli, data: Path) -> None:
     ],
 )
 def test_tune_rejects_invalid_options_before_measuring(
-    cli: Cli, options: tuple[str, ...], told: str
+    cli: Cli, options: tuple[str, ...], message: str
 ) -> None:
     done = cli("bench", "tune", *options)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.slow

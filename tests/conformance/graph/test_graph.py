@@ -15,11 +15,11 @@ from tests.conformance.graphs import (
     around,
     at,
     concept,
+    list_triples,
     memory,
     read_all,
     read_as,
     stated,
-    told,
 )
 from tests.conformance.places import FullStore, make_due, rows
 from tests.conformance.samples import OWNER, fill, ids
@@ -143,17 +143,17 @@ async def test_an_edited_text_takes_back_what_it_said(store: FullStore) -> None:
     await read_as(store, {1: stated(("Ada", "knows", "Bob"))})
     await store.replace(replace(first, content="other", version=2), based_on=1)
     found = await around(store, "Ada", history=True)
-    assert told(found) == [("Ada", "knows", "Bob")]
+    assert list_triples(found) == [("Ada", "knows", "Bob")]
     assert found.relationships[0].known_until is not None
-    assert told(await around(store, "Ada")) == []
-    assert told(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
+    assert list_triples(await around(store, "Ada")) == []
+    assert list_triples(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
     await read_as(store, {1: stated(("Ada", "knows", "Bob"))})
     (edge,) = (await around(store, "Ada")).relationships
     assert edge.known_until is None
 
 
 @pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
-async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
+async def test_one_relationship_holds_at_a_time_in_whatever_order_they_are_learned(
     store: FullStore, order: tuple[int, ...]
 ) -> None:
     jobs = {
@@ -165,8 +165,8 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
     await read_as(store, {number: jobs[number] for number in order})
     found = await around(store, "Ada", history=True)
     assert [
-        (found.labels[one.target], one.valid_from, one.valid_to)
-        for one in sorted(found.relationships, key=lambda one: one.valid_from)
+        (found.labels[edge.target], edge.valid_from, edge.valid_to)
+        for edge in sorted(found.relationships, key=lambda one: one.valid_from)
     ] == [("Initech", at(1), at(2)), ("Globex", at(2), at(3)), ("Initech", at(3), None)]
     for minutes, employer in ((1, "Initech"), (2, "Globex"), (9, "Initech")):
         (edge,) = (await around(store, "Ada", at(minutes))).relationships
@@ -178,8 +178,8 @@ async def test_one_holds_at_a_time_in_whatever_order_it_is_learned(
 async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
     store: FullStore, order: tuple[int, ...], relation: str
 ) -> None:
-    """The end that a text names holds, whoever says the same without one; it does not outlive its
-    text, and who says it after that end says that it begins again.
+    """The end that a text names applies, whoever says the same without one. It does not outlive its
+    text, and a memory that says it after that end says that it begins again.
     """
     fact = ("Ada", relation, "Bob")
     jobs = {
@@ -194,7 +194,7 @@ async def test_the_dates_of_a_relationship_are_those_of_all_that_say_it(
 
     async def dates() -> list[tuple[datetime, datetime | None]]:
         found = (await around(store, "Ada", history=True)).relationships
-        return sorted((one.valid_from, one.valid_to) for one in found)
+        return sorted((edge.valid_from, edge.valid_to) for edge in found)
 
     assert await dates() == [(at(-5), at(30))]
     await store.erase(OWNER, UUID(int=2))
@@ -212,8 +212,8 @@ async def test_as_of_shows_what_was_said_at_that_moment(store: FullStore) -> Non
     await store.replace(replace(first, content="other", version=2), based_on=1)
     (edge,) = (await around(store, "Ada")).relationships
     assert (edge.valid_from, edge.known_until) == (at(3), None)
-    assert told(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
-    assert told(await around(store, "Ada", at(0))) == []
+    assert list_triples(await around(store, "Ada", at(2))) == [("Ada", "knows", "Bob")]
+    assert list_triples(await around(store, "Ada", at(0))) == []
 
 
 @pytest.mark.parametrize("way", ["erased", "edited", "forgotten", "sensitive"])
@@ -227,7 +227,7 @@ async def test_a_contradiction_that_is_taken_back_ends_nothing(store: FullStore,
             2: stated(("Ada", "lives in", "Oslo")),
         },
     )
-    assert told(await around(store, "Ada")) == [("Ada", "lives in", "Oslo")]
+    assert list_triples(await around(store, "Ada")) == [("Ada", "lives in", "Oslo")]
     changes: dict[str, dict[str, Any]] = {
         "edited": {"content": "another text"},
         "forgotten": {"deleted_at": BEGAN},
@@ -237,7 +237,7 @@ async def test_a_contradiction_that_is_taken_back_ends_nothing(store: FullStore,
         await store.erase(OWNER, UUID(int=2))
     else:
         assert await store.replace(replace(second, version=2, **changes[way]), based_on=1)
-    assert told(await around(store, "Ada")) == [("Ada", "lives in", "Rome")]
+    assert list_triples(await around(store, "Ada")) == [("Ada", "lives in", "Rome")]
     (edge,) = (await around(store, "Ada")).relationships
     assert edge.valid_to is None
 
@@ -246,7 +246,7 @@ async def test_a_better_reader_replaces_what_a_lesser_one_found(store: FullStore
     await fill(store, memory(1))
     await read_as(store, {1: stated(("Ada", "knows", "Bob"), ("Ada", "likes", "Tea"))})
     await read_as(store, {1: stated(("Ada", "likes", "Tea"))}, by=1_000)
-    assert told(await around(store, "Ada")) == [("Ada", "likes", "Tea")]
+    assert list_triples(await around(store, "Ada")) == [("Ada", "likes", "Tea")]
     assert await concept(store, "Bob") is None
     assert await store.graph.claim(1, 10) == []
 
@@ -318,8 +318,8 @@ async def test_a_snapshot_holds_mentions_edges_and_near_synonyms(store: FullStor
 
 
 async def test_reading_and_editing_do_not_wait_crosswise(store: FullStore) -> None:
-    """Readers, editors, and those who make memories sensitive or erase them, all at once: nobody
-    is refused, and what is left is what the memories still say.
+    """Readers, editors, and callers that hide or erase memories, all at once: none is rejected, and
+    what is left is what the memories still say.
     """
     numbers = range(1, 25)
     memories = {number: memory(number) for number in numbers}
@@ -343,18 +343,18 @@ async def test_reading_and_editing_do_not_wait_crosswise(store: FullStore) -> No
     await asyncio.gather(read(), read(), read(), *(change(number) for number in numbers))
     await read()
     (knows,) = [
-        one for one in (await around(store, "Ada")).relationships if one.relation == "knows"
+        edge for edge in (await around(store, "Ada")).relationships if edge.relation == "knows"
     ]
     assert {id.int % 4 for id in knows.evidence} == {2, 3}
     assert len(knows.evidence) == 12
 
 
-async def test_a_snapshot_tells_how_much_a_language_model_has_read(store: FullStore) -> None:
+async def test_a_snapshot_counts_what_a_language_model_has_read(store: FullStore) -> None:
     await fill(store, memory(1), memory(2), memory(3), memory(4, "about Zanzibar", owner="bob"))
     jobs = await store.graph.present(OWNER, [UUID(int=number) for number in (1, 2, 3)])
     readers = {1: BY_MODEL, 2: BY_IMPORT, 3: BY_RULES}
     for job in jobs:
-        said = stated(("Ada", "knows", "Bob"))
-        await store.graph.finish([(job, said)], readers[job.memory_id.int])
+        extraction = stated(("Ada", "knows", "Bob"))
+        await store.graph.finish([(job, extraction)], readers[job.memory_id.int])
     assert (await store.graph.snapshot(OWNER)).by_model == pytest.approx(2 / 3)
     assert (await store.graph.snapshot("bob")).by_model == 0.0

@@ -1,4 +1,4 @@
-"""The worker of the concept graph, on real stores: it reads, compares names, and goes on."""
+"""The worker of the concept graph, on real stores: it reads, compares names, and continues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recollect.usecases.workers.worker import Worker
 
 pytestmark = pytest.mark.anyio
 
-# On a circle: what is near a name is what a test says is near it.
+# On a circle: the angles decide which names are near each other.
 ANGLES = {
     "Mont Blanc": (1.0, 0.0),
     "Mount Blanc": (0.999, 0.045),
@@ -114,7 +114,7 @@ async def test_another_number_is_another_thing_however_near(store: FullStore) ->
 
 
 async def test_names_go_as_many_together_as_the_model_takes(store: FullStore) -> None:
-    """The others are read afresh: meanwhile their memory may have become sensitive."""
+    """The others are read again: meanwhile their memory may have become sensitive."""
     await fill(store, memory(1, "We saw Mont Blanc"), memory(2, "Then came Monte Bianco"))
     await work_off(store, Compass(most=1))
     assert [name for name, _ in (await around(store, "Mont Blanc")).near] == ["Monte Bianco"]

@@ -26,8 +26,8 @@ FAR_AWAY = datetime(2999, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def context(place: Place) -> AsyncIterator[Context]:
-    """One memory about Verena, who works with Nadia, and three about Nadia, of which one expired
-    and one is not valid yet.
+    """One memory about Verena, who works with Nadia, and three about Nadia, of which one has
+    expired and one is not valid yet.
     """
     async with open_store(place) as store:
         await fill(
@@ -43,8 +43,8 @@ async def context(place: Place) -> AsyncIterator[Context]:
             yield with_walker(build_context(store, load(timeout_factor=30.0)), pagerank)
 
 
-async def reached(context: Context, **asked: object) -> dict[UUID, tuple[str, ...]]:
-    """What a recall finds, each with the concepts that led to it."""
+async def find_reached(context: Context, **asked: object) -> dict[UUID, tuple[str, ...]]:
+    """Return what a recall finds, each memory with the concept that led to it."""
     request = RecallRequest("what about Verena?", **asked)  # type: ignore[arg-type]  # any field
     found = await recall(context, OWNER, request)
     assert found.legs["graph"].status == "ran"
@@ -52,9 +52,9 @@ async def reached(context: Context, **asked: object) -> dict[UUID, tuple[str, ..
 
 
 async def test_the_graph_leads_to_no_memory_outside_its_lifetime(context: Context) -> None:
-    assert await reached(context) == {UUID(int=1): (), UUID(int=2): ("Nadia",)}
+    assert await find_reached(context) == {UUID(int=1): (), UUID(int=2): ("Nadia",)}
 
 
 async def test_the_graph_leads_to_what_was_valid_then(context: Context) -> None:
-    assert UUID(int=3) in await reached(context, as_of=at(30))
-    assert UUID(int=3) not in await reached(context, as_of=at(90))
+    assert UUID(int=3) in await find_reached(context, as_of=at(30))
+    assert UUID(int=3) not in await find_reached(context, as_of=at(90))

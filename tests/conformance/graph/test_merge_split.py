@@ -1,4 +1,4 @@
-"""Concepts made one and made two, by hand: edges follow the names that their memories used."""
+"""Concepts merged and split by hand: edges follow the names that their memories used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from tests.conformance.graphs import BEGAN, around, at, concept, memory, read_as, stated, told
+from tests.conformance.graphs import (
+    BEGAN,
+    around,
+    at,
+    concept,
+    list_triples,
+    memory,
+    read_as,
+    stated,
+)
 from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER, fill, ids
 
@@ -33,11 +42,11 @@ async def test_merged_concepts_share_what_was_said_of_either(store: FullStore) -
     merged = await LocalGraph(store.graph, OWNER).merge("PostgreSQL", "Postgres")
     assert (merged.name, merged.aliases, merged.mentions) == ("PostgreSQL", ("Postgres",), 3)
     found = await around(store, "Postgres")
-    assert sorted(told(found)) == [
+    assert sorted(list_triples(found)) == [
         ("Ada", "likes", "PostgreSQL"),
         ("PostgreSQL", "written in", "C"),
     ]
-    (written,) = [one for one in found.relationships if one.relation == "written in"]
+    (written,) = [edge for edge in found.relationships if edge.relation == "written in"]
     assert written.evidence == tuple(ids(1, 2))
     assert await store.graph.version(OWNER) > before
     snapshot = await store.graph.snapshot(OWNER)
@@ -48,7 +57,7 @@ async def test_merged_concepts_share_what_was_said_of_either(store: FullStore) -
 async def test_what_a_merge_makes_a_loop_of_ends_nothing(
     store: FullStore, is_read_first: bool
 ) -> None:
-    """Read before the merge or after it: the same."""
+    """Whether read before the merge or after it, the result is the same."""
     jobs = {
         1: stated(("Ada", "works at", "Initech")),
         2: stated(("Ada", "works at", "Countess")),
@@ -67,11 +76,11 @@ async def test_what_a_merge_makes_a_loop_of_ends_nothing(
     await graph.merge("Ada", "Countess")
     await read(*(() if is_read_first else (2, 3)))
     found = await around(store, "Ada", history=True)
-    employed = [one for one in found.relationships if one.relation == "works at"]
-    assert [(one.valid_from, one.valid_to) for one in employed] == [(at(1), None)]
+    employed = [edge for edge in found.relationships if edge.relation == "works at"]
+    assert [(edge.valid_from, edge.valid_to) for edge in employed] == [(at(1), None)]
     assert employed[0].evidence == tuple(ids(1, 3))
     await graph.split("Ada", "Countess")
-    assert told(await around(store, "Ada", history=True)) == [
+    assert list_triples(await around(store, "Ada", history=True)) == [
         ("Ada", "works at", "Initech"),
         ("Ada", "works at", "Countess"),
         ("Ada", "works at", "Initech"),
@@ -91,7 +100,7 @@ async def test_merged_employees_have_one_employer_at_a_time(store: FullStore) ->
     graph = LocalGraph(store.graph, OWNER)
     await graph.merge("Ada", "Countess")
     found = await around(store, "Ada", history=True)
-    assert sorted((one.valid_from, one.valid_to or at(99)) for one in found.relationships) == [
+    assert sorted((edge.valid_from, edge.valid_to or at(99)) for edge in found.relationships) == [
         (at(1), at(2)),
         (at(2), at(3)),
         (at(3), at(99)),
@@ -114,13 +123,13 @@ async def test_a_split_gives_each_name_what_was_said_of_it(store: FullStore) -> 
     )
     await graph.merge("Mercury", "Quicksilver")
     assert len((await around(store, "Mercury")).relationships) == 2
-    made = await graph.split("Mercury", "Quicksilver")
-    assert (made.name, made.mentions) == ("Quicksilver", 2)
-    assert sorted(told(await around(store, "Mercury"))) == [
+    part = await graph.split("Mercury", "Quicksilver")
+    assert (part.name, part.mentions) == ("Quicksilver", 2)
+    assert sorted(list_triples(await around(store, "Mercury"))) == [
         ("Mercury", "orbits", "Sun"),
         ("Mercury", "same as", "Quicksilver"),
     ]
-    assert ("Quicksilver", "is", "Metal") in told(await around(store, "Quicksilver"))
+    assert ("Quicksilver", "is", "Metal") in list_triples(await around(store, "Quicksilver"))
 
 
 async def test_the_name_a_concept_is_called_by_can_be_split_off(store: FullStore) -> None:
@@ -131,7 +140,7 @@ async def test_the_name_a_concept_is_called_by_can_be_split_off(store: FullStore
     await graph.split("Bb", "Aa")
     assert (await around(store, "Bb")).concept.name == "Bb"
     assert (await around(store, "Aa")).concept.name == "Aa"
-    assert told(await around(store, "Aa")) == [("Aa", "r", "Xx")]
+    assert list_triples(await around(store, "Aa")) == [("Aa", "r", "Xx")]
 
 
 async def test_a_merge_is_remembered_when_its_memories_are_forgotten(store: FullStore) -> None:
@@ -205,11 +214,11 @@ async def test_ready_made_facts_are_imported_once_however_often(store: FullStore
     first = await import_facts(store.graph, OWNER, LINES, ids=known)
     assert replace(tried) == first
     assert (first.lines, first.memories, first.facts) == (4, 2, 2)
-    assert [one.line for one in first.errors] == [5, 6, 7, 8, 9]
-    assert await concept(store, "Old") is None  # in its place
+    assert [error.line for error in first.errors] == [5, 6, 7, 8, 9]
+    assert await concept(store, "Old") is None  # replaces the former extraction
     assert await concept(store, "Lady Lovelace") == await concept(store, "Ada")
     found = await around(store, "Ada", history=True)
-    assert told(found) == [("Ada", "works at", "Initech"), ("Ada", "works at", "Globex")]
+    assert list_triples(found) == [("Ada", "works at", "Initech"), ("Ada", "works at", "Globex")]
     numbers = await store.graph.stats(OWNER)
     again = await import_facts(store.graph, OWNER, LINES, ids=known)
     assert again == first
@@ -225,14 +234,14 @@ async def test_import_reports_the_facts_it_skips(store: FullStore) -> None:
     ]
     lines[0] = lines[0].replace("[[", '[["Ada", "is", "the Ada"], [')
     lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows " * 20, "n1"]]}))
-    # A letter that is written out: 200 of it are a name of 600.
+    # A letter that expands when normalized: 200 of it are a name of 600.
     lines.append(json.dumps({"memory": "d1", "triples": [["Ada", "knows", "\ufb03" * 200]]}))
     known = {"d1": UUID(int=1)}
     tried = await import_facts(store.graph, OWNER, lines, ids=known, dry_run=True)
     done = await import_facts(store.graph, OWNER, lines, ids=known)
     assert tried == done
     assert (done.facts, done.left_out) == (MAX_FACTS, 6)
-    assert [(one.line, one.reason) for one in done.errors] == [
+    assert [(error.line, error.reason) for error in done.errors] == [
         (1, "1 fact is left out: both ends are one and the same name"),
         (3, "3 facts are left out: a memory states at most 500 facts"),
         (4, "1 fact is left out: a relation has at most 100 characters"),

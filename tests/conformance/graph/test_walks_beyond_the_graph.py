@@ -1,4 +1,4 @@
-"""Memories that the concept graph does not know: a walk does not come to them, and they keep the
+"""Memories that the concept graph does not contain: a walk does not reach them, and they keep the
 place that the other legs gave them.
 """
 
@@ -42,8 +42,12 @@ def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
         array("f", [1.0, 1.0]),
     )
     found = walk(build(graph), WalkStart({known: 1.0, unknown: 2.5}, [ANNA], 0.5, 100, 10))
-    assert [(one.id.int, one.is_known) for one in found] == [(2, False), (1, True), (3, True)]
-    # In all 4 began: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
+    assert [(candidate.id.int, candidate.is_known) for candidate in found] == [
+        (2, False),
+        (1, True),
+        (3, True),
+    ]
+    # 4 began in all: 1 and 2.5 on the memories and 1/2 on the concept that two memories mention.
     assert found[0].score == pytest.approx(0.5 * 2.5 / 4)
     assert (found[0].path, found[2].path) == ((), ("Anna",))
 
@@ -52,7 +56,7 @@ def test_walk_keeps_the_mass_of_an_unknown_memory() -> None:
 async def context(
     place: Place,
 ) -> AsyncIterator[tuple[Context, PageRank, FullStore]]:
-    """What answers the query best is a memory that names nothing, or one that is sensitive."""
+    """The best answer to the query is a memory that names nothing, or one that is sensitive."""
     async with open_store(place) as store:
         await fill(
             store,
@@ -81,9 +85,9 @@ async def test_recall_keeps_the_best_answer_first_when_the_graph_does_not_know_i
     assert answer.legs["graph"].status == "ran"
     assert answer.hits[0].memory.id == UUID(int=best)
     for hit in answer.hits:
-        assert hit.fused == pytest.approx(sum(one.contribution for one in hit.legs.values()))
-    told = await why(context[0], OWNER, str(UUID(int=best)), RecallRequest(query))
-    assert (told.recalled, told.place, told.score) == (True, 1, answer.hits[0].score)
+        assert hit.fused == pytest.approx(sum(leg.contribution for leg in hit.legs.values()))
+    report = await why(context[0], OWNER, str(UUID(int=best)), RecallRequest(query))
+    assert (report.recalled, report.place, report.score) == (True, 1, answer.hits[0].score)
 
 
 async def test_recall_finds_a_memory_that_is_not_read_yet(

@@ -1,4 +1,4 @@
-"""Turns embedded with those before them: whose words a vector holds, and that they go in time."""
+"""Turns embedded with those before them: whose words a vector holds, and when it is removed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def turn(number: int, content: str, **fields: Any) -> Memory:
 
 
 @pytest.mark.parametrize(
-    ("said", "before", "kept"),
+    ("text", "before", "kept"),
     [
         ("d", [], []),
         ("d", ["c"], ["c"]),
@@ -48,23 +48,23 @@ def turn(number: int, content: str, **fields: Any) -> Memory:
     ],
 )
 def test_the_short_ones_just_before_a_short_one_count(
-    said: str, before: list[str], kept: list[str]
+    text: str, before: list[str], kept: list[str]
 ) -> None:
-    assert list(context_of(said, before)) == kept
+    assert list(context_of(text, before)) == kept
 
 
 Talk = Callable[[Any, Any, StoredSpace], Awaitable[None]]
 
 
-async def talking(place: Place, turns: list[Memory], then: Talk) -> None:
+async def store_turns(place: Place, turns: list[Memory], then: Talk) -> None:
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
-        for said in turns:
-            await store.add(said)
+        for each in turns:
+            await store.add(each)
         await then(store, vectors, space)
 
 
-async def claimed(vectors: Vectors, space: StoredSpace) -> dict[int, EmbeddingJob]:
+async def claim_by_number(vectors: Vectors, space: StoredSpace) -> dict[int, EmbeddingJob]:
     return {job.memory_id.int: job for job in await vectors.claim(space, 100)}
 
 
@@ -82,7 +82,7 @@ async def test_a_turn_is_read_with_the_two_before_it(place: Place) -> None:
     ]
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
-        jobs = await claimed(vectors, space)
+        jobs = await claim_by_number(vectors, space)
         assert {number: job.text for number, job in jobs.items()} == {
             1: "which port?",
             2: "elsewhere",
@@ -95,7 +95,7 @@ async def test_a_turn_is_read_with_the_two_before_it(place: Place) -> None:
         }
         assert len(await held(store)) == 2
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 CHANGES: dict[str, LiteralString] = {
@@ -118,27 +118,27 @@ async def test_words_that_are_changed_leave_every_vector_at_once(place: Place, c
         await rows(store, CHANGES[change], ids(2)[0])
         assert await embedded(store) == {1}, "the two after it held its words"
         assert 2 not in {before for _, before in await held(store)}
-        jobs = await claimed(vectors, space)
+        jobs = await claim_by_number(vectors, space)
         assert {3, 4} <= jobs.keys()
         assert all("7443" not in job.text for number, job in jobs.items() if number > 2)
         await vectors.finish(space, [(job, NORTH) for job in jobs.values()])
         assert await vectors.claim(space, 100) == []
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_finish_drops_a_vector_of_changed_context(place: Place, change: str) -> None:
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
-        jobs = await claimed(vectors, space)
+        jobs = await claim_by_number(vectors, space)
         assert jobs[2].text == "7443\nwhich port?"
         await rows(store, CHANGES[change], ids(1)[0])
         assert await vectors.finish(space, [(jobs[2], NORTH)]) == 0
-        again = await claimed(vectors, space)
+        again = await claim_by_number(vectors, space)
         assert "which port?" not in again[2].text
         assert await vectors.finish(space, [(again[2], NORTH)]) == 1
 
-    await talking(place, [turn(1, "which port?"), turn(2, "7443")], then)
+    await store_turns(place, [turn(1, "which port?"), turn(2, "7443")], then)
 
 
 async def test_a_whole_conversation_can_be_erased(place: Place) -> None:
@@ -148,11 +148,11 @@ async def test_a_whole_conversation_can_be_erased(place: Place) -> None:
         assert await held(store) == []
         assert await embedded(store) == set()
 
-    await talking(place, [turn(n, f"turn {n}") for n in range(1, 9)], then)
+    await store_turns(place, [turn(n, f"turn {n}") for n in range(1, 9)], then)
 
 
 async def test_edits_and_claims_do_not_deadlock(place: Place) -> None:
-    """Turns are edited and moved while workers claim and finish them: nobody is refused."""
+    """Turns are edited and moved while workers claim and finish them: no operation is rejected."""
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
         async def edit(number: int) -> None:
@@ -180,4 +180,4 @@ async def test_edits_and_claims_do_not_deadlock(place: Place) -> None:
         await embed_all(vectors, space)
         assert len(await embedded(store)) == 8
 
-    await talking(place, [turn(n, f"turn {n}") for n in range(1, 9)], then)
+    await store_turns(place, [turn(n, f"turn {n}") for n in range(1, 9)], then)

@@ -1,4 +1,4 @@
-"""Two projects may have a session of one name: no turn of the one is in a vector of the other."""
+"""Two projects may have a session of the same name: no vector holds turns of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import LiteralString
 import pytest
 from tests.conformance.places import NORTH, FullStore, Place, Vectors, embed_all, rows, waiting
 from tests.conformance.samples import OWNER, ids
-from tests.conformance.vectors.test_context import LONG, claimed, talking, turn
+from tests.conformance.vectors.test_context import LONG, claim_by_number, store_turns, turn
 from tests.strategies import MOMENT
 
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
@@ -19,7 +19,7 @@ _MOVE: LiteralString = "update memories set project = %s where id = %s"
 _SHORT = "x" * 300
 
 
-def said(jobs: dict[int, EmbeddingJob]) -> dict[int, str]:
+def get_texts(jobs: dict[int, EmbeddingJob]) -> dict[int, str]:
     return {number: job.text for number, job in jobs.items()}
 
 
@@ -38,7 +38,7 @@ async def test_only_turns_of_the_same_project_are_read_with_a_turn(
     ]
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
-        assert said(await claimed(vectors, space)) == {
+        assert get_texts(await claim_by_number(vectors, space)) == {
             1: "which port?",
             2: "which host?",
             3: "which colour?",
@@ -49,10 +49,10 @@ async def test_only_turns_of_the_same_project_are_read_with_a_turn(
             8: "ok\nwhich colour?\ngreen",
         }
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
-# Who goes over, and to where; who waits for a new vector then, and what is embedded.
+# Which turn moves, and to which project; which turns then wait for a new vector, and their texts.
 MOVES: dict[str, tuple[int, str | None, dict[int, str]]] = {
     "the first of all": (1, "red", {1: "a", 3: "c", 5: "e\nc", 2: "b\na", 4: "d\na\nb"}),
     "one between others": (3, "red", {3: "c\nb", 5: "e\na", 4: "d\nb\nc", 6: "f\nc\nd"}),
@@ -85,17 +85,17 @@ async def test_a_moved_turn_is_embedded_again_with_its_neighbours_in_both_projec
         moved = replace(one, project=project, version=one.version + 1)
         assert await store.replace(moved, based_on=one.version)
         assert await waiting(store) == anew.keys()
-        jobs = await claimed(vectors, space)
-        assert said(jobs) == anew
+        jobs = await claim_by_number(vectors, space)
+        assert get_texts(jobs) == anew
         assert await vectors.finish(space, [(job, NORTH) for job in jobs.values()]) == len(anew)
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 async def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
     place: Place,
 ) -> None:
-    """The database decides who is short on its own: it must agree with `context_of`."""
+    """The database decides on its own which turns are short: it must agree with `context_of`."""
     turns = [
         turn(1, "before", project="red"),
         turn(2, _SHORT, project="blue"),
@@ -107,13 +107,13 @@ async def test_a_turn_as_long_as_a_short_one_may_be_counts_where_it_moves(
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
         assert await embed_all(vectors, space) == 5
         await rows(store, _MOVE, "red", ids(2)[0])
-        assert said(await claimed(vectors, space)) == {
+        assert get_texts(await claim_by_number(vectors, space)) == {
             2: f"{_SHORT}\nbefore",
             3: f"{_SHORT}\nbefore\n{_SHORT}",
             4: f"after\n{_SHORT}\n{_SHORT}",
         }
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 async def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_to(
@@ -124,28 +124,28 @@ async def test_a_turn_that_moves_to_another_session_is_read_with_those_it_comes_
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
         assert await embed_all(vectors, space) == 3
         await rows(store, "update memories set session = 'other' where id = %s", ids(2)[0])
-        assert said(await claimed(vectors, space)) == {2: "b\na", 3: "c\na\nb"}
+        assert get_texts(await claim_by_number(vectors, space)) == {2: "b\na", 3: "c\na\nb"}
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 async def test_finish_drops_a_vector_of_a_turn_that_moved_meanwhile(
     place: Place,
 ) -> None:
-    """Also where a turn was alone, so that nothing but its place has changed."""
+    """Even where a turn was alone, so that nothing but its place has changed."""
     turns = [turn(1, "a", project="red"), turn(2, "b"), turn(3, "c", project="blue")]
 
     async def then(store: FullStore, vectors: Vectors, space: StoredSpace) -> None:
-        jobs = await claimed(vectors, space)
-        assert said(jobs) == {1: "a", 2: "b", 3: "c"}
+        jobs = await claim_by_number(vectors, space)
+        assert get_texts(jobs) == {1: "a", 2: "b", 3: "c"}
         await rows(store, _MOVE, "red", ids(2)[0])
         await rows(store, _MOVE, "red", ids(3)[0])
         assert await vectors.finish(space, [(job, NORTH) for job in jobs.values()]) == 1
-        again = await claimed(vectors, space)
-        assert said(again) == {2: "b\na", 3: "c\na\nb"}
+        again = await claim_by_number(vectors, space)
+        assert get_texts(again) == {2: "b\na", 3: "c\na\nb"}
         assert await vectors.finish(space, [(job, NORTH) for job in again.values()]) == 2
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)
 
 
 async def test_a_hidden_or_forgotten_turn_that_moves_leaves_the_others_alone(
@@ -164,4 +164,4 @@ async def test_a_hidden_or_forgotten_turn_that_moves_leaves_the_others_alone(
             await rows(store, _MOVE, "red", ids(number)[0])
         assert await waiting(store) == set()
 
-    await talking(place, turns, then)
+    await store_turns(place, turns, then)

@@ -1,4 +1,4 @@
-"""The former space: at most one, and what a switch keeps and removes."""
+"""The former space: at most one, and what a switch retains and removes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_switch_makes_the_active_space_the_former_one_and_gives_up_that_
         (c,) = await open_all(vectors, C)
         await vectors.activate(c)
         assert await states(vectors) == {"a": "retired", "b": "former", "c": "active"}
-        assert [one.is_given_up for one in await vectors.spaces()] == [True, False, False]
+        assert [space.is_given_up for space in await vectors.spaces()] == [True, False, False]
         (a,) = await open_all(vectors, A)
         assert not a.is_former
         await vectors.activate(a)
@@ -42,9 +42,9 @@ async def test_the_former_space_stays_that_while_it_is_filled_again(
         await vectors.retire(back)
         assert await states(vectors) == {"a": "former", "b": "active"}
         (c,) = await open_all(vectors, C)
-        await vectors.retire(c)  # no way back leads there
+        await vectors.retire(c)  # a rollback does not lead there
         await vectors.retire(b)
-        assert [one.state for one in await vectors.spaces()] == ["retired", "active", "filling"]
+        assert [space.state for space in await vectors.spaces()] == ["retired", "active", "filling"]
         (back,) = await open_all(vectors, A)
         await vectors.activate(back)
         assert await states(vectors) == {"a": "active", "b": "former", "c": "filling"}

@@ -1,4 +1,4 @@
-"""The dense leg: order, scope, staleness, and every row that exists."""
+"""The dense leg: order, scope, outdated vectors, and every row that exists."""
 
 from __future__ import annotations
 

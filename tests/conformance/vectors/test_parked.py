@@ -1,4 +1,4 @@
-"""Whether one memory's text is parked, and with what it failed."""
+"""Whether one memory's text is parked, and with which error."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ async def test_parked_reports_the_error_to_the_owner_alone(place: Place) -> None
             await make_due(store)
         assert await vectors.parked(OWNER, poison.id) == "the model choked"
         assert await vectors.parked("somebody else", poison.id) is None
-        # Parked in a space that nobody asks, it is not kept from anything.
+        # Parked in a space that recall does not search, it is not held up.
         await rows(store, "update spaces set state = 'retired'")
         assert await vectors.parked(OWNER, poison.id) is None

@@ -33,14 +33,14 @@ from recollect.ports.recall import VectorQuery
 pytestmark = pytest.mark.anyio
 
 WEST = [0.0, -1.0]
-# Not as near as NORTH: among equally near passages an index may return any.
+# Less near than NORTH: among equally near passages an index may return any.
 NEARLY_NORTH = [0.96, 0.28]
 
 
 async def embed_long(
     vectors: Vectors, space: StoredSpace, directions: Sequence[Sequence[float]]
 ) -> None:
-    """Do every job; each text has a passage of ten characters for each direction."""
+    """Do every job; each text gets a passage of ten characters for each direction."""
     parts = [
         PassageVector(Span(10 * number, 10 * number + 10), vector)
         for number, vector in enumerate(directions)

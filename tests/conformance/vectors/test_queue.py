@@ -1,4 +1,4 @@
-"""The queue is the data: what is claimed, kept, failed, given back, parked and swept."""
+"""The queue is the data: what is claimed, stored, failed, given back, parked and swept."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_wait_for_work_returns_on_a_write_and_not_without_one(
         opened(place) as (_, worker),
     ):
         await vectors.open_space("compass", SPACE)
-        await worker.wait_for_work(60)  # begins to listen, and says that there may be work
+        await worker.wait_for_work(60)  # begins to listen, and reports that there may be work
         waiting = asyncio.create_task(worker.wait_for_work(600))
         await worker.wait_for_work(0.05)
         assert not waiting.done()

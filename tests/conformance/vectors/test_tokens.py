@@ -1,4 +1,4 @@
-"""Token vectors are there exactly as long as the vector beside them, on every store."""
+"""Token vectors exist exactly as long as the vector they belong to, on every store."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SPANS = Span(0, 10), Span(10, 20)
 
 
 def whole(*numbers: int) -> dict[UUID, Span | None]:
-    """These memories, each of one passage."""
+    """The passages of these memories: each is read as one passage."""
     return dict.fromkeys(ids(*numbers))
 
 
 async def embed(vectors: Vectors, space: StoredSpace, blocks: Sequence[bytes] = (FIRST,)) -> int:
-    """Do every job; each text has a passage for each block."""
+    """Do every job; each text gets a passage for each block."""
     parts = [PassageVector(span, NORTH) for span in SPANS]
     kept = 0
     while jobs := await vectors.claim(space, 100):
@@ -130,8 +130,8 @@ async def test_tokens_go_when_a_turn_that_was_read_with_them_changes(place: Plac
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         turns = [
-            memory(number, said, category=EPISODE, session="chat")
-            for number, said in enumerate(("which port?", "7443", "bye"), start=1)
+            memory(number, text, category=EPISODE, session="chat")
+            for number, text in enumerate(("which port?", "7443", "bye"), start=1)
         ]
         await fill(store, *turns)
         await embed(vectors, space)
@@ -153,7 +153,7 @@ async def test_tokens_of_an_older_text_are_refused_with_its_vector(place: Place)
 
 
 async def test_the_database_refuses_tokens_of_a_sensitive_memory(place: Place) -> None:
-    """They need the row of a vector, and that row cannot be."""
+    """They need the row of a vector, and that row cannot exist."""
     async with opened(place) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await fill(store, memory(1, is_sensitive=True))

@@ -1,4 +1,4 @@
-"""Who runs, who waits, and who is refused: with a clock that the test moves."""
+"""Who runs, who waits, and who is refused, with a clock that the test controls."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ WHOLE = Distribution("13.0", nodes=3, distributed=22, reference=8)
 
 
 @pytest.mark.parametrize(
-    ("found", "status", "said"),
+    ("found", "status", "detail"),
     [
         (WHOLE, "ok", "Citus 13.0, 3 nodes with shards, 22 distributed tables, 8 reference"),
         (Distribution("13.0", 3, 0, 0, local=("keys", "memories")), "warn", "keys, memories"),
@@ -18,10 +18,10 @@ WHOLE = Distribution("13.0", nodes=3, distributed=22, reference=8)
         (Distribution("13.0", 3, 22, 8, is_superuser=True), "warn", "bypasses row-level security"),
     ],
 )
-def test_each_state_is_reported(found: Distribution, status: str, said: str) -> None:
+def test_each_state_is_reported(found: Distribution, status: str, detail: str) -> None:
     check = found.check()
     assert check.status == status
-    assert said in check.detail
+    assert detail in check.detail
     assert bool(check.remedy) == (status != "ok")
 
 

@@ -1,4 +1,4 @@
-"""Whether people learn that the embedding model does not cover their languages."""
+"""Whether users learn that the embedding model does not cover their languages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_to_do_depends_on_the_model() -> None:
     "known",
     [
         stats({"en": 60, "de": 40}, "de", "en"),
-        stats({"en": 60, "de": 40}),  # nothing is known of the model
+        stats({"en": 60, "de": 40}),  # nothing is known about the model
         stats({"en": 98, "de": 1, "fr": 1}, "en"),  # two may be wrong guesses
         Stats(
             2, 0, 0, by_language={"de": 2}, embedding=EmbeddingStats("m", 0, 0, 0, None, ("en",))
@@ -44,7 +44,7 @@ def test_what_to_do_depends_on_the_model() -> None:
         Stats(40, 0, 0, by_language={"de": 40}),  # there is no model
     ],
 )
-def test_nothing_is_said_where_nothing_is_missing(known: Stats) -> None:
+def test_nothing_is_reported_when_every_language_is_covered(known: Stats) -> None:
     assert describe_uncovered_languages(known) is None
 
 

@@ -1,4 +1,4 @@
-"""Prompts with pasted parts and prompts without, and all that is to be captured of each."""
+"""Prompts with and without pasted parts, and what must be captured of each."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ PASTED: Final[list[tuple[str, list[str]]]] = [
         [],
     ),
 ]
-SAID: Final[list[tuple[str, list[str]]]] = [
+STATED: Final[list[tuple[str, list[str]]]] = [
     (
         (
             "My rules:\n- Python\n    - Always use type hints.\n"

@@ -7,12 +7,12 @@ import json
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.agents.capture import refines, says_no_more, statements
+from recollect.core.agents.capture import adds_nothing, refines, statements
 from recollect.core.agents.capture_answers import material, parse_statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.agents.transcript import own_words
 
-KEPT = {
+CAPTURED = {
     "Remember that the staging database is read-only on Fridays.": (
         "The staging database is read-only on Fridays.",
         "fact",
@@ -46,7 +46,7 @@ KEPT = {
     ),
     "let's go with FastAPI for the gateway": ("Let's go with FastAPI for the gateway", "decision"),
 }
-LEFT = [
+NOT_CAPTURED = [
     "fix the failing test",
     "Can you remember that the database is down?",
     "remember to fix this",
@@ -131,30 +131,32 @@ REQUESTS = (
 )
 
 
-@pytest.mark.parametrize(("said", "kept"), CORRECTIONS.items())
-def test_a_correction_is_kept(said: str, kept: str) -> None:
-    assert [(one.content, one.category) for one in statements(said)] == [(kept, "lesson")]
+@pytest.mark.parametrize(("message", "captured"), CORRECTIONS.items())
+def test_a_correction_is_kept(message: str, captured: str) -> None:
+    assert [(each.content, each.category) for each in statements(message)] == [(captured, "lesson")]
 
 
-@pytest.mark.parametrize("said", PREFERENCES)
-def test_likes_and_dislikes_are_kept(said: str) -> None:
-    assert [(one.content, one.category) for one in statements(said)] == [(said, "preference")]
+@pytest.mark.parametrize("message", PREFERENCES)
+def test_likes_and_dislikes_are_kept(message: str) -> None:
+    assert [(each.content, each.category) for each in statements(message)] == [
+        (message, "preference")
+    ]
 
 
-@pytest.mark.parametrize("said", REQUESTS)
-def test_a_request_is_not_kept(said: str) -> None:
-    assert statements(said) == []
+@pytest.mark.parametrize("message", REQUESTS)
+def test_a_request_is_not_kept(message: str) -> None:
+    assert statements(message) == []
 
 
-@pytest.mark.parametrize(("said", "kept"), KEPT.items())
-def test_what_lasts_is_kept(said: str, kept: tuple[str, str]) -> None:
-    (found,) = statements(f"Thanks. {said[0].upper()}{said[1:]}\nWhat now?")
-    assert (found.content, found.category) == kept
+@pytest.mark.parametrize(("message", "captured"), CAPTURED.items())
+def test_what_lasts_is_kept(message: str, captured: tuple[str, str]) -> None:
+    (found,) = statements(f"Thanks. {message[0].upper()}{message[1:]}\nWhat now?")
+    assert (found.content, found.category) == captured
 
 
-@pytest.mark.parametrize("said", LEFT)
-def test_what_does_not_last_or_stand_alone_is_not(said: str) -> None:
-    assert statements(said) == []
+@pytest.mark.parametrize("message", NOT_CAPTURED)
+def test_what_does_not_last_or_stand_alone_is_not(message: str) -> None:
+    assert statements(message) == []
 
 
 def test_one_message_gives_a_few_statements_at_most() -> None:
@@ -163,15 +165,15 @@ def test_one_message_gives_a_few_statements_at_most() -> None:
 
 
 def test_what_was_injected_is_never_kept() -> None:
-    told = block(RECALL_SENTENCE, [memory(1, "Remember that the moon is made of cheese.")])
-    assert statements(f"What about this?\n{told}\n") == []
+    injected = block(RECALL_SENTENCE, [memory(1, "Remember that the moon is made of cheese.")])
+    assert statements(f"What about this?\n{injected}\n") == []
 
 
 def test_the_same_is_the_same_in_any_order_and_form() -> None:
     old = "The staging database is read-only on Fridays."
-    assert says_no_more("On Friday, the staging databases are read-only", old)
-    assert not says_no_more("The staging database is not read-only on Fridays.", old)
-    assert not says_no_more("The staging database is read-only on Mondays.", old)
+    assert adds_nothing("On Friday, the staging databases are read-only", old)
+    assert not adds_nothing("The staging database is not read-only on Fridays.", old)
+    assert not adds_nothing("The staging database is read-only on Mondays.", old)
     more = "The staging database is read-only on Fridays after noon."
     assert refines(more, old)
     assert not refines(old, more)
@@ -185,13 +187,13 @@ def line(role: str, content: object, **fields: object) -> bytes:
 
 
 def test_only_a_person_s_own_words_are_read_from_a_transcript() -> None:
-    told = block(RECALL_SENTENCE, [memory(1, "Remember that the moon is made of cheese.")])
+    injected = block(RECALL_SENTENCE, [memory(1, "Remember that the moon is made of cheese.")])
     lines = [
         line("user", "first"),
         line("assistant", [{"type": "text", "text": "Remember that I am the agent here."}]),
         line("user", [{"type": "tool_result", "content": "Remember that tools are no people."}]),
         line("user", [{"type": "text", "text": "second"}, {"type": "image"}]),
-        line("user", f"third\n<system-reminder>{told}</system-reminder>\n{told}"),
+        line("user", f"third\n<system-reminder>{injected}</system-reminder>\n{injected}"),
         line("user", "Caveat: Remember that meta entries do not count.", isMeta=True),
         line("user", "summary of all", isCompactSummary=True),
         line("user", "a subagent", isSidechain=True),
@@ -210,11 +212,11 @@ def test_only_a_person_s_own_words_are_read_from_a_transcript() -> None:
     ]
 
 
-SAID = ["we keep the invoices in the eu-west bucket since the audit"]
+MESSAGES = ["we keep the invoices in the eu-west bucket since the audit"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "kept"),
+    ("answer", "captured"),
     [
         (
             (
@@ -251,8 +253,10 @@ SAID = ["we keep the invoices in the eu-west bucket since the audit"]
         ),
     ],
 )
-def test_a_model_is_believed_as_far_as_it_was_said(answer: str, kept: list[str]) -> None:
-    assert [one.content for one in parse_statements(answer, SAID)] == kept
+def test_a_models_statement_counts_only_if_the_text_contains_it(
+    answer: str, captured: list[str]
+) -> None:
+    assert [statement.content for statement in parse_statements(answer, MESSAGES)] == captured
 
 
 def test_a_model_reads_data_between_fences() -> None:
@@ -292,7 +296,7 @@ OTHER_LANGUAGES = [
         "フロントエンドではpnpmを使ってください。",
         "preference",
     ),
-    # As one speaks to a stranger, in traditional characters, and with a typographic apostrophe.
+    # Formal speech, traditional characters, and a typographic apostrophe.
     ("Bitte merken Sie sich: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
     ("N’oubliez pas que les tests tournent la nuit.", "Les tests tournent la nuit.", "fact"),
     ("Recuerde que el servidor está en Madrid.", "El servidor está en Madrid.", "fact"),
@@ -300,7 +304,7 @@ OTHER_LANGUAGES = [
     ("請記住，部署使用 make release。", "部署使用 make release。", "fact"),
     ("以后请用 pnpm 安装依赖。", "请用 pnpm 安装依赖。", "preference"),
     ("Don’t forget that builds run at night.", "Builds run at night.", "fact"),
-    # As people speak.
+    # Colloquial speech.
     ("Denk dran, dass der Chef Müller heißt.", "Der Chef Müller heißt.", "fact"),
     ("Denk mal dran: der Chef heißt Müller.", "Der Chef heißt Müller.", "fact"),
     ("Nicht vergessen: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
@@ -325,14 +329,14 @@ OTHER_LANGUAGES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "kept", "category"), OTHER_LANGUAGES)
-def test_statements_in_other_languages(said: str, kept: str, category: str) -> None:
-    found = statements(said)
-    assert [(one.content, one.category) for one in found] == [(kept, category)]
+@pytest.mark.parametrize(("message", "captured", "category"), OTHER_LANGUAGES)
+def test_statements_in_other_languages(message: str, captured: str, category: str) -> None:
+    found = statements(message)
+    assert [(each.content, each.category) for each in found] == [(captured, category)]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "Wo läuft die Datenbank?",
         "数据库在哪个端口运行？",
@@ -354,5 +358,5 @@ def test_statements_in_other_languages(said: str, kept: str, category: str) -> N
         "彼はデータベースのことを覚えていた。",
     ],
 )
-def test_questions_and_requests_in_other_languages_are_not_kept(said: str) -> None:
-    assert statements(said) == []
+def test_questions_and_requests_in_other_languages_are_not_kept(message: str) -> None:
+    assert statements(message) == []

@@ -1,4 +1,4 @@
-"""Whatever a memory holds, the block around it stays a block of data."""
+"""Whatever a memory holds, the block around it remains a block of data."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from recollect.core.agents.injection import (
     entry,
     fitting,
     label,
-    neutral,
+    neutralize,
+    remove_injections,
     tokens,
-    without_injections,
 )
 from recollect.core.agents.transcript import own_words
 from recollect.core.text.analysis import INVISIBLE
@@ -50,12 +50,12 @@ HOSTILE = [
 ]
 
 
-def told(text: str, **fields: object) -> str:
+def make_block(text: str, **fields: object) -> str:
     return block(RECALL_SENTENCE, [memory(1, text, **fields)])
 
 
-def check(text: str, said: str) -> None:
-    """One opening and one closing fence with one mark; every line of a memory is marked as such."""
+def check(text: str, label: str) -> None:
+    """Check for one fence around it with one mark, and that every line of a memory is marked."""
     fences = FENCE.findall(text)
     assert len(fences) == 2
     assert fences[1] == fences[0].replace("<", "</")
@@ -65,30 +65,32 @@ def check(text: str, said: str) -> None:
     assert lines[3].startswith("[memory 00000000-0000 · ")
     assert lines[3].endswith("]")
     body = lines[4:-1]
-    assert all(line.startswith("  | ") for line in body), said
+    assert all(line.startswith("  | ") for line in body), label
     for line in body:
         assert not re.search(r"<[A-Za-z/!?|]|`{3}|~{3}", line)
         assert (
             not re.match(r"  \| \W*(system|human|assistant)\W*:", line, re.IGNORECASE)
             or "(" in line
         )
-        assert not any(unicodedata.category(one).startswith("C") for one in line)
+        assert not any(unicodedata.category(character).startswith("C") for character in line)
         assert not INVISIBLE.search(line)
-        assert not any(unicodedata.category(one) == "Zs" and one != " " for one in line)
+        assert not any(
+            unicodedata.category(character) == "Zs" and character != " " for character in line
+        )
         assert not re.search(r"\[/?INST\]|^  \| #+\s*instruction\s*:", line, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_inside_the_fence(text: str) -> None:
-    check(told(text), text)
-    check(told("fine", project=text, session=text, category=text), text)
+    check(make_block(text), text)
+    check(make_block("fine", project=text, session=text, category=text), text)
 
 
 @given(st.lists(st.one_of(st.text(), st.sampled_from([*HOSTILE, "\n", "<", "/", "`", TAG]))))
 def test_no_text_can_leave_the_fence(parts: list[str]) -> None:
     text = "".join(parts)
-    check(told(text), text)
-    check(told("fine", project=text, session=text), text)
+    check(make_block(text), text)
+    check(make_block("fine", project=text, session=text), text)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +107,8 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
     text = f"<{TAG}>" + part * (60_000 // len(part))
     line = json.dumps({"type": "user", "message": {"role": "user", "content": text}})
     began = time.process_time()
-    neutral(text)
-    without_injections(text)
+    neutralize(text)
+    remove_injections(text)
     own_words([line.encode()])
     statements(part * (60_000 // len(part)))
     assert time.process_time() - began < 30
@@ -114,13 +116,15 @@ def test_no_text_takes_longer_than_its_length(part: str) -> None:
 
 @given(st.text())
 def test_neutral_is_idempotent_on_neutral_text(text: str) -> None:
-    once = neutral(text)
-    assert neutral(once) == once or "(" in once  # a role is put in brackets, also of a bracket
+    once = neutralize(text)
+    assert (
+        neutralize(once) == once or "(" in once
+    )  # a role is put in brackets, even inside brackets
 
 
 def test_ordinary_text_is_not_touched() -> None:
     text = "Use `x < y` and a <= b; 5 > 3.\nKeep café, 日本語 and 🙂."
-    assert neutral(text) == text
+    assert neutralize(text) == text
 
 
 def test_each_memory_has_its_origin_kind_importance_date_and_id() -> None:
@@ -164,17 +168,17 @@ def test_without_a_memory_there_is_no_block() -> None:
 
 @given(st.text(), st.text())
 def test_a_block_can_be_taken_out_again(before: str, text: str) -> None:
-    quoted = f"say {len(before)}\n{told(text)}\nand {len(text)}"
-    assert without_injections(quoted).split() == f"say {len(before)} and {len(text)}".split()
+    quoted = f"say {len(before)}\n{make_block(text)}\nand {len(text)}"
+    assert remove_injections(quoted).split() == f"say {len(before)} and {len(text)}".split()
 
 
 def test_also_a_broken_block_and_single_entries_are_taken_out() -> None:
-    whole = told("The database is read-only.\nOn Fridays.")
-    assert without_injections(whole[: len(whole) // 2]).strip() == ""
+    whole = make_block("The database is read-only.\nOn Fridays.")
+    assert remove_injections(whole[: len(whole) // 2]).strip() == ""
     alone = "You said:\n" + entry(memory(1, "Remember that cats purr.")) + "\nIs that so?"
-    assert without_injections(alone) == "You said:\nIs that so?"
+    assert remove_injections(alone) == "You said:\nIs that so?"
     quoted = "> [memory 01a1de4c-f097 · global · fact · importance 0.5 · 2026-01-01]\nNo."
-    assert without_injections(quoted) == "No."
+    assert remove_injections(quoted) == "No."
 
 
 def test_a_label_is_one_short_line() -> None:

@@ -1,4 +1,4 @@
-"""Paths that may be named, and the texts that the tool's documentation gives."""
+"""Paths that may be named, and the messages that the tool's documentation specifies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTES = FilePath("/memories/notes.txt")
     ],
 )
 def test_allowed(text: str, meant: str) -> None:
-    if "…" in text:  # an ellipsis is three dots to other programs
+    if "…" in text:  # to other programs an ellipsis is three dots
         with pytest.raises(Refused):
             file_path(text)
     else:
@@ -88,10 +88,10 @@ def test_allowed(text: str, meant: str) -> None:
 def test_refused(text: object) -> None:
     with pytest.raises(Refused) as refused:
         file_path(text)
-    told = str(refused.value)
-    assert told.startswith("Error: The path")
-    assert told.isprintable()
-    assert len(told) < 400
+    message = str(refused.value)
+    assert message.startswith("Error: The path")
+    assert message.isprintable()
+    assert len(message) < 400
 
 
 def test_a_file_is_shown_with_numbers_six_wide() -> None:
@@ -145,9 +145,9 @@ def test_a_directory_two_levels_deep_with_sizes() -> None:
 
 def test_replacing_shows_the_lines_around() -> None:
     content = "\n".join(f"line {number}" for number in range(1, 21))
-    changed, told = replace_text(NOTES, content, "line 10\nline 11", "ten")
+    changed, message = replace_text(NOTES, content, "line 10\nline 11", "ten")
     assert "line 9\nten\nline 12" in changed
-    first, *lines = told.split("\n")
+    first, *lines = message.split("\n")
     assert first == "The memory file has been edited."
     assert (lines[0], lines[-1]) == ("     6\tline 6", "    14\tline 15")
 

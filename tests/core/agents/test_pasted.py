@@ -1,4 +1,4 @@
-"""What was pasted into a prompt is not what its user says."""
+"""What was pasted into a prompt is not its user's own statement."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 import time
 
 import pytest
-from tests.core.agents.prompts import PASTED, SAID
+from tests.core.agents.prompts import PASTED, STATED
 
 from recollect.core.agents.capture import statements
-from recollect.core.agents.pasted import without_pasted
+from recollect.core.agents.pasted import remove_pasted
 from recollect.core.agents.transcript import own_words
 
 
-@pytest.mark.parametrize(("prompt", "said"), PASTED)
-def test_what_was_pasted_is_not_captured(prompt: str, said: list[str]) -> None:
-    assert [one.content for one in statements(prompt)] == said
+@pytest.mark.parametrize(("prompt", "captured"), PASTED)
+def test_what_was_pasted_is_not_captured(prompt: str, captured: list[str]) -> None:
+    assert [statement.content for statement in statements(prompt)] == captured
 
 
-@pytest.mark.parametrize(("prompt", "said"), SAID)
-def test_what_was_said_is_captured(prompt: str, said: list[str]) -> None:
-    assert [one.content for one in statements(prompt)] == said
+@pytest.mark.parametrize(("prompt", "captured"), STATED)
+def test_what_was_said_is_captured(prompt: str, captured: list[str]) -> None:
+    assert [statement.content for statement in statements(prompt)] == captured
 
 
 def test_a_tab_after_a_bullet_makes_no_table() -> None:
@@ -39,10 +39,10 @@ def test_a_mail_ends_at_a_ruler_or_never() -> None:
     assert len(statements(f"{mail}\n---\nI prefer short calls.")) == 1
 
 
-@pytest.mark.parametrize(("prompt", "said"), PASTED)
-def test_line_ends_of_other_systems_change_nothing(prompt: str, said: list[str]) -> None:
+@pytest.mark.parametrize(("prompt", "captured"), PASTED)
+def test_line_ends_of_other_systems_change_nothing(prompt: str, captured: list[str]) -> None:
     crossed = prompt.replace("\r\n", "\n").replace("\n", "\r\n")
-    assert [one.content for one in statements(crossed)] == said
+    assert [statement.content for statement in statements(crossed)] == captured
 
 
 def test_what_is_said_after_a_long_document_is_captured() -> None:
@@ -74,11 +74,11 @@ def test_a_prompt_that_starts_indented_keeps_its_first_line_s_indentation() -> N
     ],
 )
 def test_text_without_a_pasted_part_stays_as_it_is(text: str) -> None:
-    assert without_pasted(text).strip() == text.strip()
+    assert remove_pasted(text).strip() == text.strip()
 
 
 @pytest.mark.parametrize(("start", "end"), [("{\n", "}\n"), ("<a>", "</a>"), ("<a>\n", "</b>\n")])
 def test_deep_nesting_takes_no_longer_than_its_length(start: str, end: str) -> None:
     began = time.process_time()
-    without_pasted(start * 50_000 + end * 50_000)
+    remove_pasted(start * 50_000 + end * 50_000)
     assert time.process_time() - began < 30

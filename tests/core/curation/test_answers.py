@@ -1,4 +1,4 @@
-"""What is trusted of a language model's answer about a pair."""
+"""How far a language model's answer about a pair is trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule on what it must find, and on what it must leave alone."""
+"""What each rule must find, and what it must leave alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from recollect.core.curation.audit import Pair
 NOW = MOMENT + timedelta(days=400)
 
 
-def judged(old: str, new: str, **fields: object) -> str | None:
+def compare(old: str, new: str, **fields: object) -> str | None:
     one, other = memory(1, old), memory(2, new)
-    pairs = list(rules.word_pairs([one, other]))
+    pairs = list(rules.find_word_pairs([one, other]))
     findings = [finding for pair in pairs if (finding := rules.compare_pair(pair)) is not None]
     assert len(findings) <= 1
     return findings[0].kind if findings else None
@@ -42,7 +42,7 @@ def judged(old: str, new: str, **fields: object) -> str | None:
     ],
 )  # fmt: skip
 def test_pairs(old: str, new: str, kind: str | None) -> None:
-    assert judged(old, new) == kind
+    assert compare(old, new) == kind
 
 
 def test_what_changed_supersedes_what_was() -> None:
@@ -65,7 +65,7 @@ def test_exact_duplicates_keep_the_most_important() -> None:
     same = [memory(1, "The door  is blue."), memory(2, "the door is blue", importance=0.9)]
     elsewhere = memory(3, "The door is blue", project="other")
     turn = memory(4, "The door is blue", category="episode", session="s")
-    (finding,) = rules.exact_duplicates([*same, elsewhere, turn])
+    (finding,) = rules.find_exact_duplicates([*same, elsewhere, turn])
     assert finding.ids == (same[1].id, same[0].id)
     assert finding.command == f"recollect forget {same[0].id}"
 
@@ -106,5 +106,5 @@ def test_secrets_by_their_look() -> None:
 )
 def test_never_recalled(days_kept: int, *, is_recalled: bool, is_found: bool) -> None:
     since = NOW - timedelta(days=days_kept)
-    found = rules.never_recalled(memory(1), since, NOW, is_recalled=is_recalled)
+    found = rules.find_never_recalled(memory(1), since, NOW, is_recalled=is_recalled)
     assert (found is not None) == is_found

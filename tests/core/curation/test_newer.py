@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.curation.newer import LOOKED_AT, put_newer_first
+from recollect.core.curation.newer import MAX_COMPARED, put_newer_first
 from recollect.core.recall.request import Hit, NewerThan
 
 OLD = "The billing API runs on port 8000."
@@ -24,7 +24,7 @@ def contents(hits: list[Hit]) -> list[str]:
     return [each.memory.content for each in hits]
 
 
-def test_an_update_stands_before_what_it_updates_and_says_why() -> None:
+def test_an_update_ranks_before_what_it_updates_and_says_why() -> None:
     other = hit(2, "Ada prefers tea.", 3)
     found = put_newer_first([hit(1, OLD), other, hit(3, NEW, 9)])
     assert contents(found) == [NEW, OLD, other.memory.content]
@@ -58,6 +58,6 @@ def test_a_chain_of_updates_is_in_order() -> None:
 
 
 def test_only_the_first_hits_are_compared() -> None:
-    others = [hit(10 + number, f"Note about topic {number}", 1) for number in range(LOOKED_AT)]
+    others = [hit(10 + number, f"Note about topic {number}", 1) for number in range(MAX_COMPARED)]
     hits = [hit(1, OLD), *others, hit(2, NEW, 9)]
     assert put_newer_first(hits) == hits

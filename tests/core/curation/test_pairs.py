@@ -1,4 +1,4 @@
-"""What one memory is to another one, by rules."""
+"""How one memory relates to another, by rules."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHANGES = [
 
 
 SHORT_CHANGES = [
-    # newer, older, what is said of it
+    # newer, older, what is said about it
     ("The API moved to 9000", "The API runs on port 8000", "it says 'moved to'"),
     ("The API runs on port 9000", "The API runs on port 8000", "8000 became 9000"),
     ("The database uses Postgres 16", "The database uses Postgres 15", "15 became 16"),
@@ -170,11 +170,11 @@ def test_a_negation_contradicts() -> None:
         ("The cache holds 500 entries.", "The cache is cleared after 20 minutes."),
         ("I ordered two pizzas on Friday.", "My flight leaves at 7:30 am."),
         ("Never push to main.", "The museum is closed on Mondays."),
-        # Documents with a title are not one statement.
+        # Documents with a title are more than one statement.
         ("Samoa\nIt has 200,000 inhabitants now.", "Samoa\nIt has 190,000 inhabitants."),
     ],
 )
-def test_other_statements_are_kept_beside_each_other(newer: str, older: str) -> None:
+def test_unrelated_statements_are_both_retained(newer: str, older: str) -> None:
     assert compare(newer, older) is None
 
 

@@ -1,4 +1,4 @@
-"""Concepts found without a language model: what each rule takes, and what it leaves."""
+"""Concepts found without a language model: what each rule finds, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recollect.core.graph.concepts import Relation, concept_key, mentions, relations
 
 
-def found(content: str, kind: str) -> list[str]:
+def find_labels(content: str, kind: str) -> list[str]:
     return [mention.label for mention in mentions(content) if mention.kind == kind]
 
 
@@ -34,7 +34,7 @@ def found(content: str, kind: str) -> list[str]:
     ],
 )
 def test_names_are_runs_of_capitalised_words_and_titles(content: str, names: list[str]) -> None:
-    assert found(content, "name") == names
+    assert find_labels(content, "name") == names
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_names_are_runs_of_capitalised_words_and_titles(content: str, names: lis
 )
 def test_plain_words_of_other_languages_are_no_names(content: str, labels: list[str]) -> None:
     assert [mention.label for mention in mentions(content) if mention.kind == "name"] == labels
-    assert not {"gestern mit", "über das"}.intersection(found(content, "phrase"))
+    assert not {"gestern mit", "über das"}.intersection(find_labels(content, "phrase"))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_plain_words_of_other_languages_are_no_names(content: str, labels: list[
     ],
 )
 def test_phrases_are_words_in_a_row_without_a_filler(content: str, phrases: list[str]) -> None:
-    assert sorted(found(content, "phrase")) == sorted(phrases)
+    assert sorted(find_labels(content, "phrase")) == sorted(phrases)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,19 @@ def test_phrases_are_words_in_a_row_without_a_filler(content: str, phrases: list
     ],
 )
 def test_what_shows_by_its_shape(content: str, kind: str, labels: list[str]) -> None:
-    assert found(content, kind) == labels
+    assert find_labels(content, kind) == labels
 
 
 def test_a_writers_own_words_are_concepts_too() -> None:
-    said = mentions("ok", tags=("work",), expanded_keywords=("maintenance window", "work"))
-    assert [(mention.label, mention.kind) for mention in said] == [
+    found = mentions("ok", tags=("work",), expanded_keywords=("maintenance window", "work"))
+    assert [(mention.label, mention.kind) for mention in found] == [
         ("work", "tag"),
         ("maintenance window", "keyword"),
     ]
 
 
-def test_a_concept_is_told_once_as_it_is_first_written() -> None:
-    assert found("we like Postgres. The Postgres of today, POSTGRES!", "name") == ["Postgres"]
+def test_a_concept_is_listed_once_as_first_written() -> None:
+    assert find_labels("we like Postgres. The Postgres of today, POSTGRES!", "name") == ["Postgres"]
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ def test_relations_are_those_plainly_stated(
 
 @given(st.text(max_size=300))
 def test_any_text_has_concepts_that_can_be_kept(content: str) -> None:
-    said = mentions(content)
-    assert len({mention.key for mention in said}) == len(said)
-    assert all(mention.key == concept_key(mention.label) and mention.label for mention in said)
+    found = mentions(content)
+    assert len({mention.key for mention in found}) == len(found)
+    assert all(mention.key == concept_key(mention.label) and mention.label for mention in found)
     keys = {relation.source for relation in relations(content)}
     assert all(keys)
 
 
 def test_a_long_text_costs_no_more_than_its_length() -> None:
-    """Every rule is linear: what would take minutes if one were not ends at once."""
+    """Every rule is linear: a quadratic one would take minutes here."""
     latin = ("A ", "a.", "x_", "/a", "A of ", "v1.", "( ", "`", "www.", "a-", "Aa of the ", "l'")
     for piece in (*latin, "王", "คุณ", "가는", "“", "श्री "):
         mentions(piece * 20_000)

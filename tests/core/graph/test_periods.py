@@ -1,4 +1,4 @@
-"""Which statements make a period, whatever the order in which they became known."""
+"""Which statements form a period, whatever the order in which they became known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def year(number: int) -> datetime:
     return datetime(number, 1, 1, tzinfo=UTC)
 
 
-def said(target: UUID, start: int, end: int | None = None, edge: int | None = None) -> Statement:
+def make_statement(
+    target: UUID, start: int, end: int | None = None, edge: int | None = None
+) -> Statement:
     until, kept = None if end is None else year(end), None if edge is None else UUID(int=edge)
     return Statement(target, year(start), until, year(start), (str(target),), kept)
 
@@ -38,14 +40,18 @@ Row = tuple[UUID, int, int | None]
 )
 def test_the_periods_in_any_order(statements: list[Row], starts: list[list[int]]) -> None:
     for order in permutations(statements):
-        found = periods(said(*one) for one in order)
-        assert [[one.start.year for one in period] for period in found] == starts
+        found = periods(make_statement(*row) for row in order)
+        assert [[statement.start.year for statement in period] for period in found] == starts
 
 
 def test_an_edge_stays_for_the_period_that_most_of_its_statements_are_in() -> None:
     found = [
-        [said(ROME, 2000, edge=7)],
-        [said(OSLO, 2005)],
-        [said(ROME, 2010, edge=7), said(ROME, 2011, edge=8), said(ROME, 2012, edge=8)],
+        [make_statement(ROME, 2000, edge=7)],
+        [make_statement(OSLO, 2005)],
+        [
+            make_statement(ROME, 2010, edge=7),
+            make_statement(ROME, 2011, edge=8),
+            make_statement(ROME, 2012, edge=8),
+        ],
     ]
     assert edges_of(found) == [UUID(int=7), None, UUID(int=8)]

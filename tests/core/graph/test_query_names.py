@@ -1,10 +1,10 @@
-"""Which names a query holds when its capitals tell nothing."""
+"""Which names a query holds when its capitals do not show them."""
 
 from __future__ import annotations
 
 import pytest
 
-from recollect.core.graph.query_names import LONGEST_NAME, MAX_WORDS, runs, select_names
+from recollect.core.graph.query_names import MAX_NAME_WORDS, MAX_WORDS, runs, select_names
 
 KNOWN = {
     "john lennon": "John Lennon",
@@ -30,11 +30,11 @@ KNOWN = {
         ("was john lennon's brother in new york?", ["john lennon", "new york"]),
         ("where is the bank of england", ["bank of england"]),
         ("JOHN LENNON AND ADA LOVELACE", ["john lennon", "ada lovelace"]),
-        ("did john, lennon and ada; lovelace meet", []),  # no name runs on behind a comma
-        ("what is the band that john plays in", []),  # one word alone is no name
+        ("did john, lennon and ada; lovelace meet", []),  # no name continues after a comma
+        ("what is the band that john plays in", []),  # a single word is not a name
         ("does gene expression depend on vitamin d in type 1", []),
         ("john lennon or john lennon", ["john lennon"]),
-        ("Did john lennon play?", []),  # who writes one capital writes those of names
+        ("Did john lennon play?", []),  # who capitalizes one word capitalizes names
         ("", []),
     ],
 )
@@ -44,6 +44,6 @@ def test_named_among_finds_names_in_any_case(query: str, keys: list[str]) -> Non
 
 def test_runs_of_a_query_are_bounded() -> None:
     found = runs("lorem ipsum, dolor " * 10_000)
-    assert len(found) < MAX_WORDS * LONGEST_NAME
-    assert len(found[0].key.split()) <= LONGEST_NAME
+    assert len(found) < MAX_WORDS * MAX_NAME_WORDS
+    assert len(found[0].key.split()) <= MAX_NAME_WORDS
     assert max(run.after for run in found) <= MAX_WORDS

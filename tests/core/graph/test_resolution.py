@@ -1,4 +1,4 @@
-"""Which names may be one, and what becomes of a new one."""
+"""Which names may be the same, and how a new one is resolved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.graph.resolution import MERGE_FROM, Neighbour, is_compared, may_mean, resolve
+from recollect.core.graph.resolution import (
+    MIN_MERGE_SIMILARITY,
+    Neighbour,
+    is_compared,
+    may_mean,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +29,7 @@ from recollect.core.graph.resolution import MERGE_FROM, Neighbour, is_compared, 
         ("Pocahontas Mound A", "Pocahontas Mound B", False),
         ("Korea", "South Korea", False),
         ("Middle Ages", "Late Middle Ages", False),
-        ("Civil War", "Civil War", True),  # "civil" is made of Roman letters, and is no number
+        ("Civil War", "Civil War", True),  # "civil" has only Roman digits, but is no number
     ],
 )
 def test_what_speaks_against_two_names_being_one(one: str, other: str, may: bool) -> None:
@@ -43,8 +49,8 @@ def test_the_nearest_that_may_be_it_is_it() -> None:
 @pytest.mark.parametrize(
     ("similarity", "is_same", "is_near"),
     [
-        (MERGE_FROM, True, False),
-        (MERGE_FROM - 0.001, False, True),
+        (MIN_MERGE_SIMILARITY, True, False),
+        (MIN_MERGE_SIMILARITY - 0.001, False, True),
         (0.85, False, True),
         (0.849, False, False),
     ],

@@ -1,4 +1,4 @@
-"""What a language model says is taken only where the text itself speaks of it."""
+"""A language model's statement is used only where the text itself mentions its terms."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def triple(subject: object, relation: object, object_: object, **dates: object) 
 
 def facts(*triples: object) -> list[tuple[str, str, str]]:
     read = extraction_of(JOB, list(triples)).facts
-    by_rules = {(one.source, one.relation, one.target) for one in extraction_of(JOB, []).facts}
-    found = [(one.source, one.relation, one.target) for one in read]
-    return [one for one in found if one not in by_rules]
+    by_rules = {(fact.source, fact.relation, fact.target) for fact in extraction_of(JOB, []).facts}
+    found = [(fact.source, fact.relation, fact.target) for fact in read]
+    return [fact for fact in found if fact not in by_rules]
 
 
 def test_a_stated_triple_is_taken_in_one_spelling() -> None:
@@ -36,7 +36,7 @@ def test_a_stated_triple_is_taken_in_one_spelling() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        triple("Ada", "knows", "Mallory"),  # of whom the text says nothing
+        triple("Ada", "knows", "Mallory"),  # the text does not mention them
         triple("Mallory", "knows", "Ada"),
         triple("Ada", "", "Rome"),
         triple("Ada", "x" * 101, "Rome"),
@@ -52,12 +52,12 @@ def test_anything_else_is_not(odd: object) -> None:
     assert facts(odd) == []
 
 
-def test_whatever_is_no_list_says_nothing() -> None:
+def test_an_answer_that_is_not_a_list_gives_nothing() -> None:
     assert extraction_of(JOB, {"subject": "Ada"}) == extraction_of(JOB, [])
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("date", "meant"),
     [
         ("2019", datetime(2019, 1, 1, tzinfo=UTC)),
         ("2019-07", datetime(2019, 7, 1, tzinfo=UTC)),
@@ -69,7 +69,7 @@ def test_whatever_is_no_list_says_nothing() -> None:
         (None, None),
     ],
 )
-def test_dates_are_taken_where_they_are_dates(said: object, meant: datetime | None) -> None:
-    read = extraction_of(JOB, [triple("Ada Lovelace", "employed by", "Initech", since=said)])
-    (fact,) = [one for one in read.facts if one.relation == "employed by"]
+def test_dates_are_taken_where_they_are_dates(date: object, meant: datetime | None) -> None:
+    read = extraction_of(JOB, [triple("Ada Lovelace", "employed by", "Initech", since=date)])
+    (fact,) = [fact for fact in read.facts if fact.relation == "employed by"]
     assert (fact.valid_from, fact.valid_to) == (meant, None)

@@ -1,4 +1,4 @@
-"""Where a walk over the graph begins, when the graph speaks, and what becomes of the order."""
+"""Where a walk over the graph begins, when the graph is consulted, and how it changes the order."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from recollect.core.imports.found import Found, ImportProblem
 from recollect.core.imports.notes import document
 
 
-def found(path: Path, format: Format | None = None, most: int = 8_000) -> list[Found]:
+def read_items(path: Path, format: Format | None = None, most: int = 8_000) -> list[Found]:
     items = [
         item for item in items_of(path, format, "ada", most) if not isinstance(item, Recognised)
     ]
@@ -23,7 +23,7 @@ def found(path: Path, format: Format | None = None, most: int = 8_000) -> list[F
 
 
 def pdf(text: str) -> bytes:
-    """The smallest PDF with a line of text."""
+    """Return the smallest PDF with a line of text."""
     page = zlib.compress(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode())
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -47,7 +47,7 @@ def pdf(text: str) -> bytes:
 def test_a_markdown_document_is_one_memory_under_its_title(tmp_path: Path) -> None:
     file = tmp_path / "handbook.md"
     file.write_text("---\ntags: [ferry]\n---\n# The handbook #\n\nOne.\n\n## Two\n\n- three\n")
-    (item,) = found(file, "document")
+    (item,) = read_items(file, "document")
     assert item.content == "The handbook\n\nOne.\n\n## Two\n\n- three"
     assert (item.category, item.tags) == ("reference", ("document", "ferry"))
 
@@ -55,7 +55,7 @@ def test_a_markdown_document_is_one_memory_under_its_title(tmp_path: Path) -> No
 def test_a_text_without_a_heading_is_titled_by_its_file(tmp_path: Path) -> None:
     file = tmp_path / "ferry times.txt"
     file.write_text("It leaves at nine.\nIt returns at ten.\n")
-    (item,) = found(file, "document")
+    (item,) = read_items(file, "document")
     assert item.content == "ferry times\n\nIt leaves at nine.\nIt returns at ten."
 
 

@@ -1,4 +1,4 @@
-"""Every importer on a file like those its program writes, read the way the command reads it."""
+"""Every importer on a file like those its program writes, read as the command reads it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_mem0() -> None:
     assert found[0].created_at is not None
     assert found[0].created_at.isoformat() == "2025-03-02T16:14:27.513421+00:00"
     assert found[1].session == "run-17"
-    assert [one.place for one in troubles] == ["item 3"]
+    assert [trouble.place for trouble in troubles] == ["item 3"]
 
 
 def test_mem0_one_a_line_and_as_a_plain_list(tmp_path: Path) -> None:
@@ -81,6 +81,55 @@ def test_mem0_one_a_line_and_as_a_plain_list(tmp_path: Path) -> None:
     plain = tmp_path / "list.json"
     plain.write_text(json.dumps(rows))
     assert contents(lines) == contents(plain) == [row["memory"] for row in rows]
+
+
+def test_mcp_memory_service() -> None:
+    found, troubles = read(FILES / "mcp-memories-export.json")
+    assert troubles == []
+    assert [(item.content, item.category, item.tags) for item in found] == [
+        (
+            "The harbour API allows 20 requests a minute.",
+            "fact",
+            ("mcp-memory-service", "harbour", "limits", "learning"),
+        ),
+        ("We store berths in Postgres.", "decision", ("mcp-memory-service",)),
+    ]
+    assert found[0].created_at is not None
+    assert found[0].created_at.isoformat() == "2025-03-03T11:06:40.500000+00:00"
+
+
+def test_the_export_of_the_dashboard_of_mcp_memory_service(tmp_path: Path) -> None:
+    memories = json.loads((FILES / "mcp-memories-export.json").read_text())["memories"]
+    path = tmp_path / "mcp-memories-export-2025-11-04.json"
+    path.write_text(json.dumps({"export_date": "2025-11-04T08:15:00Z", "memories": memories}))
+    assert read(path) == read(FILES / "mcp-memories-export.json")
+
+
+def test_a_note_of_basic_memory() -> None:
+    found, troubles = read(FILES / "berth-planning.md")
+    assert troubles == []
+    both = ("basic-memory", "harbour", "planning")
+    assert [(item.content, item.category, item.tags) for item in found] == [
+        ("Berth Planning: Ships announce themselves a day ahead.", "note", both),
+        (
+            "Berth Planning: Big ships get the outer North Quay (since the storm)",
+            "decision",
+            (*both, "quay", "safety"),
+        ),
+        (
+            "Berth Planning: Plans are drawn at #low-tide, never later",
+            "fact",
+            (*both, "technique", "low-tide"),
+        ),
+        ("Berth Planning: [00:12] A line of a transcript", "note", both),
+        ("Berth Planning: A berth without a category", "note", (*both, "backlog")),
+        ("Berth Planning depends on Tide Tables.", "fact", both),
+        ("Berth Planning is drawn by Ada Marsh (in spring).", "fact", both),
+        ("Berth Planning, Winter: The outer quay is closed in January.", "note", both),
+    ]
+    assert found[5].expanded_keywords == ("Berth Planning", "Tide Tables")
+    assert found[0].place == "line 13"
+    assert {item.created_at and item.created_at.day for item in found} == {2}
 
 
 def test_chatgpt_conversations() -> None:
@@ -93,7 +142,7 @@ def test_chatgpt_conversations() -> None:
     assert {item.category for item in found} == {"episode"}
     assert {item.session for item in found} == {"chatgpt:67c5a1f0-1111-8001-9c1e-aaaaaaaaaaaa"}
     assert found[0].expanded_keywords == ("Trip to Aarhus",)
-    assert [one.place for one in troubles] == ["conversation 2"]
+    assert [trouble.place for trouble in troubles] == ["conversation 2"]
 
 
 def test_the_archive_that_chatgpt_sends(tmp_path: Path) -> None:
@@ -159,6 +208,56 @@ def test_a_claude_file() -> None:
     assert {item.category for item in found} == {"procedure"}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "See @docs/style.md",
+        "Read @docs/style.md.",
+        "Git workflow: @docs/git.md",
+        "@~/.claude/mine.md",
+        "See @README for an overview and @package.json for the commands.",
+    ],
+)
+def test_a_line_that_only_includes_another_file_is_no_memory(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "CLAUDE.md"
+    path.write_text(f"# Style\n\n{line}\n\n- {line}\n- Write plain sentences.\n")
+    assert contents(path) == ["Style: Write plain sentences."]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Read @docs/deploy.md before you deploy.",
+        "Never edit @src/generated/api.ts",
+        "Reviews: @ada",
+        "Buttons come from @harbour/buttons",
+        "Never deploy on Fridays, see @docs/deploy.md",
+    ],
+)
+def test_a_rule_that_names_a_file_or_a_person_is_kept(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "CLAUDE.md"
+    path.write_text(f"{line}\n")
+    assert contents(path) == [line]
+
+
+def test_lines_in_bold_or_italics_are_headings(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(
+        "**Work**\n\nAda leads payments.\n\n**History**\n\n*Recent months*\n\nShe moved.\n\n"
+        "_Before that:_\n\n- She sailed.\n\n**Never deploy on Fridays**\n\n# Tests\n\n"
+        "**They are slow.**\n\n**a** and **b**\n\n__Last__\n"
+    )
+    assert contents(path) == [
+        "Work: Ada leads payments.",
+        "History, Recent months: She moved.",
+        "History, Before that: She sailed.",
+        "**Never deploy on Fridays**",
+        "Tests: **They are slow.**",
+        "Tests: **a** and **b**",
+        "Tests: __Last__",
+    ]
+
+
 def test_a_claude_memory_folder() -> None:
     found, _ = read(FILES / "claude-home")
     assert [(item.content, item.category) for item in found] == [
@@ -191,7 +290,7 @@ def test_a_line_that_cannot_be_read_does_not_stop_the_rest(
     path.write_bytes(data)
     found, troubles = read(path)
     assert len(found) == 1
-    assert [one.place for one in troubles] == [place]
+    assert [trouble.place for trouble in troubles] == [place]
 
 
 def test_a_line_without_end(tmp_path: Path) -> None:
@@ -200,7 +299,7 @@ def test_a_line_without_end(tmp_path: Path) -> None:
     path.write_bytes(whole + b'{"x":"' + b"y" * 17_000_000 + b'"}\n' + whole)
     found, troubles = read(path)
     assert len(found) == 2
-    assert [one.place for one in troubles] == ["line 2"]
+    assert [trouble.place for trouble in troubles] == ["line 2"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -214,7 +313,7 @@ def test_no_bytes_make_a_reader_raise(tmp_path: Path, format: Format, data: byte
 
 
 @pytest.mark.parametrize(
-    ("heading", "told"),
+    ("heading", "content"),
     [
         ("## Tests ##", "Tests: run them nightly"),
         ("# C#", "C#: run them nightly"),
@@ -222,10 +321,10 @@ def test_no_bytes_make_a_reader_raise(tmp_path: Path, format: Format, data: byte
         ("# #", "run them nightly"),
     ],
 )
-def test_headings_may_be_closed(tmp_path: Path, heading: str, told: str) -> None:
+def test_headings_may_be_closed(tmp_path: Path, heading: str, content: str) -> None:
     path = tmp_path / "notes.md"
     path.write_text(f"{heading}\n\nrun them nightly\n")
-    assert contents(path, "markdown") == [told]
+    assert contents(path, "markdown") == [content]
 
 
 @pytest.mark.parametrize("part", ["<!--", "# ", " ", "- ", "[", "[a](", "#"])

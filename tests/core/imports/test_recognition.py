@@ -26,7 +26,7 @@ RECORD = {
 }
 
 
-def recognised(path: Path) -> tuple[str, str]:
+def recognise(path: Path) -> tuple[str, str]:
     (first,) = [
         item
         for file, is_read in files_in(path)
@@ -38,7 +38,7 @@ def recognised(path: Path) -> tuple[str, str]:
     return first.format, first.confidence
 
 
-def written(path: Path, *values: object) -> Path:
+def write(path: Path, *values: object) -> Path:
     path.write_text(
         "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in values)
     )
@@ -46,8 +46,8 @@ def written(path: Path, *values: object) -> Path:
 
 
 def test_a_stray_first_line_does_not_make_notes_of_json_lines(tmp_path: Path) -> None:
-    path = written(tmp_path / "export.jsonl", "warning: the disk is nearly full", RECORD, RECORD)
-    assert recognised(path) == ("jsonl", "certain")
+    path = write(tmp_path / "export.jsonl", "warning: the disk is nearly full", RECORD, RECORD)
+    assert recognise(path) == ("jsonl", "certain")
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,19 @@ def test_a_stray_first_line_does_not_make_notes_of_json_lines(tmp_path: Path) ->
         ("mem0.json", "mem0", "likely"),
         ("conversations.json", "chatgpt", "certain"),
         ("chatgpt-memories.json", "chatgpt-memories", "guess"),
+        ("mcp-memories-export.json", "mcp-memory-service", "certain"),
         ("notes.md", "markdown", "certain"),
+        ("berth-planning.md", "basic-memory", "certain"),
         ("CLAUDE.md", "claude", "likely"),
     ],
 )
 def test_each_file_is_recognised(name: str, format: str, confidence: str) -> None:
-    assert recognised(FILES / name) == (format, confidence)
+    assert recognise(FILES / name) == (format, confidence)
 
 
 def test_the_simple_format_takes_precedence_and_keeps_every_field(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", RECORD, {"content": "Tea."})
-    assert recognised(path) == ("jsonl", "certain")
+    path = write(tmp_path / "x.jsonl", RECORD, {"content": "Tea."})
+    assert recognise(path) == ("jsonl", "certain")
     found, troubles = read(path)
     assert troubles == []
     assert [item.content for item in found] == ["The office is in Odense.", "Tea."]
@@ -80,14 +82,14 @@ def test_the_simple_format_takes_precedence_and_keeps_every_field(tmp_path: Path
     assert (found[1].category, found[1].tags) == ("fact", ())
     as_list = tmp_path / "x.json"
     as_list.write_text(json.dumps([RECORD, {"content": "Tea."}]))
-    assert recognised(as_list) == ("jsonl", "certain")
+    assert recognise(as_list) == ("jsonl", "certain")
     assert [item.tags for item in read(as_list)[0]] == [item.tags for item in found]
 
 
 def test_a_record_that_is_wrong_is_reported_by_its_line_and_the_rest_is_read(
     tmp_path: Path,
 ) -> None:
-    path = written(
+    path = write(
         tmp_path / "x.jsonl",
         RECORD,
         "{broken",
@@ -104,18 +106,20 @@ def test_a_record_that_is_wrong_is_reported_by_its_line_and_the_rest_is_read(
         "The source is left out.",
         "Here too.",
     ]
-    assert [one.place for one in troubles] == [f"line {number}" for number in (2, 3, 4, 5, 6, 7)]
+    assert [trouble.place for trouble in troubles] == [
+        f"line {number}" for number in (2, 3, 4, 5, 6, 7)
+    ]
     assert "'source'" in troubles[-1].reason
-    assert all(one.remedy for one in troubles)
+    assert all(trouble.remedy for trouble in troubles)
 
 
 def test_a_malformed_line_of_mem0_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", {"memory": "one", "tags": ["a"]}, "{x", {"memory": "two"})
-    assert recognised(path) == ("mem0", "likely")
+    path = write(tmp_path / "x.jsonl", {"memory": "one", "tags": ["a"]}, "{x", {"memory": "two"})
+    assert recognise(path) == ("mem0", "likely")
     found, troubles = read(path)
     assert [item.content for item in found] == ["one", "two"]
     assert found[0].tags == ("mem0", "a")
-    assert [one.place for one in troubles] == ["line 2"]
+    assert [trouble.place for trouble in troubles] == ["line 2"]
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -130,7 +134,7 @@ def test_csv(tmp_path: Path, separator: str) -> None:
         ["Bread.", "", "", "", "yes"],
     ]
     path.write_text("\ufeff" + "\r\n".join(separator.join(row) for row in rows))
-    assert recognised(path) == ("csv", "certain")
+    assert recognise(path) == ("csv", "certain")
     found, troubles = read(path)
     assert [item.content for item in found] == [
         f'Tea{separator} not "coffee"',
@@ -140,11 +144,11 @@ def test_csv(tmp_path: Path, separator: str) -> None:
     assert found[0].tags == ("drinks", "office")
     assert (found[0].category, found[0].is_sensitive) == ("preference", False)
     assert [item.is_sensitive for item in found[1:]] == [None, True]
-    assert [one.place for one in troubles] == ["line 5", "line 6"]
+    assert [trouble.place for trouble in troubles] == ["line 5", "line 6"]
 
 
 def test_csv_without_a_content_column_is_reported(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.csv", "title,body", "a,b")
+    path = write(tmp_path / "x.csv", "title,body", "a,b")
     (trouble,) = read(path)[1]
     assert trouble.place == "line 1"
     assert "content" in trouble.remedy
@@ -165,7 +169,7 @@ def test_csv_without_a_content_column_is_reported(tmp_path: Path) -> None:
 def test_plain_text_is_read_by_line_or_by_paragraph(tmp_path: Path, text: str, format: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text(text)
-    assert recognised(path) == (format, "guess")
+    assert recognise(path) == (format, "guess")
     if format == "lines":
         assert contents(path) == ["Nadia prefers tea.", "The office is in Odense."]
         assert read(path)[0][0].tags == ()
@@ -183,7 +187,7 @@ def test_plain_text_is_read_by_line_or_by_paragraph(tmp_path: Path, text: str, f
 def test_notes_in_small_letters_are_one_memory_a_line(tmp_path: Path, notes: list[str]) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("".join(f"{note}\n" for note in notes))
-    assert recognised(path) == ("lines", "guess")
+    assert recognise(path) == ("lines", "guess")
     assert contents(path) == notes
 
 
@@ -222,7 +226,11 @@ CONVERSATION: dict[str, Any] = {
     ],
 }
 REMEMBERED = {
-    "conversations_memory": "**Work**\n\nAda leads the payments team.",
+    "conversations_memory": (
+        "**Work context**\n\nAda leads the payments team.\n\n"
+        "**Brief history**\n\n*Earlier context*\n\nAda repaired boats.\n\n"
+        "---\n\n**Other instructions**\n\n- Ada wants short answers"
+    ),
     "project_memories": {"p1": "Releases go out on Tuesdays."},
 }
 
@@ -266,8 +274,12 @@ def test_the_export_of_claude_ai(tmp_path: Path, make: Any) -> None:
     assert {item.expanded_keywords for item in turns} == {("Trip to Aarhus",)}
     assert all(item.created_at is not None for item in turns)
     facts = [(item.content, item.project) for item in found if item.category == "fact"]
-    assert ("Ada leads the payments team.", None) in facts
-    assert ("Releases go out on Tuesdays.", "web-shop") in facts
+    assert facts == [
+        ("Work context: Ada leads the payments team.", None),
+        ("Brief history, Earlier context: Ada repaired boats.", None),
+        ("Other instructions: Ada wants short answers", None),
+        ("Releases go out on Tuesdays.", "web-shop"),
+    ]
 
 
 def entry(kind: str, content: object, **fields: object) -> dict[str, object]:
@@ -285,7 +297,7 @@ def entry(kind: str, content: object, **fields: object) -> dict[str, object]:
 def test_a_transcript_of_claude_code(tmp_path: Path) -> None:
     folder = tmp_path / "projects" / "-gone-web-shop"
     folder.mkdir(parents=True)
-    written(
+    write(
         folder / "s1.jsonl",
         {"type": "summary", "summary": "Fixing the shop", "leafUuid": "x"},
         entry("user", "Why does checkout fail?<system-reminder>be nice</system-reminder>"),
@@ -301,8 +313,8 @@ def test_a_transcript_of_claude_code(tmp_path: Path) -> None:
         "{cut off",
         entry("user", [{"type": "text", "text": "Thanks, always run the linter."}]),
     )
-    written(folder / "data.jsonl", {"content": "a data set that nobody named"})
-    assert recognised(tmp_path) == ("claude-code", "certain")
+    write(folder / "data.jsonl", {"content": "a data set that nobody named"})
+    assert recognise(tmp_path) == ("claude-code", "certain")
     assert [file.name for file, is_read in files_in(tmp_path) if not is_read] == ["data.jsonl"]
     found, troubles = read(tmp_path)
     assert [item.content for item in found] == [
@@ -315,7 +327,7 @@ def test_a_transcript_of_claude_code(tmp_path: Path) -> None:
     }
     assert {item.tags for item in found} == {("claude-code",)}
     assert all(item.created_at is not None for item in found)
-    assert [one.place for one in troubles] == ["line 9"]
+    assert [trouble.place for trouble in troubles] == ["line 9"]
 
 
 def test_a_transcript_names_the_project_that_its_repository_is(tmp_path: Path) -> None:
@@ -323,12 +335,12 @@ def test_a_transcript_names_the_project_that_its_repository_is(tmp_path: Path) -
     git.mkdir(parents=True)
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text('[remote "origin"]\n\turl = git@git.example:team/shop.git\n')
-    path = written(tmp_path / "s.jsonl", entry("user", "hello there", cwd=str(git.parent)))
+    path = write(tmp_path / "s.jsonl", entry("user", "hello there", cwd=str(git.parent)))
     assert read(path)[0][0].project == "git.example/team/shop"
 
 
 def test_a_wrong_format_names_the_others(tmp_path: Path) -> None:
-    path = written(tmp_path / "notes.md", "Nadia prefers tea.")
+    path = write(tmp_path / "notes.md", "Nadia prefers tea.")
     for format in ("chatgpt", "claude-ai"):
         (trouble,) = read(path, format)[1]
         assert format in trouble.reason

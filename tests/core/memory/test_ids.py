@@ -1,4 +1,4 @@
-"""Ids any writer can make, and the prefixes people type."""
+"""Ids that any writer can create, and the prefixes that people type."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_the_example_of_the_standard() -> None:
 
 @given(moments, ten_bytes)
 def test_version_and_variant_are_the_standards(now: datetime, entropy: bytes) -> None:
-    made = uuid7(now, entropy)
-    assert (made.version, made.variant) == (7, RFC_4122)
+    id = uuid7(now, entropy)
+    assert (id.version, id.variant) == (7, RFC_4122)
 
 
 @given(st.integers(0, 2**43), st.integers(0, 999), ten_bytes)
-@example(4318274125372, 0, bytes(10))  # in floating point it falls into the millisecond before
+@example(4318274125372, 0, bytes(10))  # floating point puts it into the millisecond before
 def test_it_begins_with_its_millisecond(milliseconds: int, more: int, entropy: bytes) -> None:
     now = EPOCH + timedelta(milliseconds=milliseconds, microseconds=more)
     assert uuid7(now, entropy).int >> 80 == milliseconds
@@ -49,14 +49,14 @@ def test_ids_sort_by_age(one: datetime, other: datetime, first: bytes, second: b
 
 @given(ten_bytes, ten_bytes)
 def test_ids_of_one_moment_differ_by_74_random_bits(first: bytes, second: bytes) -> None:
-    """Twelve bits and 62 of the 80 given are used; the six between them are not."""
+    """Twelve and 62 bits of the 80 given are used; the six between them are not."""
 
-    def used(entropy: bytes) -> tuple[int, int]:
+    def extract_bits(entropy: bytes) -> tuple[int, int]:
         bits = int.from_bytes(entropy, "big")
         return bits >> 68, bits & ((1 << 62) - 1)
 
     same = uuid7(MOMENT, first) == uuid7(MOMENT, second)
-    assert same == (used(first) == used(second))
+    assert same == (extract_bits(first) == extract_bits(second))
 
 
 def test_people_see_the_millisecond() -> None:

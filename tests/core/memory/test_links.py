@@ -1,6 +1,4 @@
-"""Links as values: what may be stored, how two sides' links become one set, and what every kind of
-knot makes of a recall's hits.
-"""
+"""Links as values: what may be stored, how two sides' links merge, and how links change hits."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def test_links_are_a_set_in_one_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "told"),
+    ("links", "reason"),
     [
         ([Link("see_also", ME)], "linked to itself"),
         ([link("not a word", 1)], "unknown kind of link"),
@@ -58,8 +56,8 @@ def test_links_are_a_set_in_one_order() -> None:
         ([link("see_also", n) for n in range(MAX_LINKS + 1)], f"limit is {MAX_LINKS}"),
     ],
 )
-def test_what_no_memory_may_hold(links: list[Link], told: str) -> None:
-    with pytest.raises(InvalidInput, match=told) as refused:
+def test_what_no_memory_may_hold(links: list[Link], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason) as refused:
         check_links(links, ME)
     assert refused.value.field == "links"
 
@@ -122,7 +120,7 @@ def test_more_links_than_a_memory_may_hold_are_a_conflict() -> None:
         ({1: 2, 2: 1}, 1, 1),
         ({1: 2, 2: 1}, 2, 2),
         ({1: 2, 2: 3, 3: 1}, 2, 2),
-        ({1: 2, 2: 3, 3: 2}, 1, 1),  # it leads into a circle, where nobody is the last
+        ({1: 2, 2: 3, 3: 2}, 1, 1),  # it leads into a cycle, which has no last memory
         ({n: n + 1 for n in range(1, 5_000)}, 1, 5_000),
     ],
 )

@@ -1,4 +1,4 @@
-"""The rules that every memory and every scope obeys, whichever way it comes in."""
+"""The rules for every memory and every scope, however it is entered."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_checking_a_memory_twice_changes_nothing(
     except InvalidInput:
         return
     assert check_memory(stored, Limits()) == stored
-    stored.content.encode()  # every store can keep it
+    stored.content.encode()  # every store can hold it
     assert stored.content
 
 

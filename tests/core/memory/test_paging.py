@@ -1,4 +1,4 @@
-"""Cursors go round unchanged, and nothing else is taken for one."""
+"""Cursors survive a round trip, and nothing else is accepted as one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from recollect.core.memory.listing import MAX_PAGE, Cursor, check_page_size
 def test_a_cursor_comes_back_as_it_was(moment: datetime, id: UUID) -> None:
     text = Cursor(moment, id).encode()
     assert Cursor.decode(text) == Cursor(moment, id)
-    assert text.replace("-", "").replace("_", "").isalnum()  # fit for a URL as it is
+    assert text.replace("-", "").replace("_", "").isalnum()  # fits into a URL unescaped
 
 
-def encoded(text: str) -> str:
+def encode(text: str) -> str:
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -39,12 +39,12 @@ def test_a_moment_of_another_time_zone_is_the_same_moment() -> None:
         "next",
         "🚀",
         "\ud800",
-        encoded("no bar"),
-        encoded(f"{MOMENT.isoformat()}|not an id"),
-        encoded(f"yesterday|{UUID(int=1)}"),
-        encoded(f"2026-11-15T09:30:00|{UUID(int=1)}"),  # of which time zone?
-        encoded(f"0001-01-01T00:00:00+14:00|{UUID(int=1)}"),
-        encoded(f"{MOMENT.isoformat()}|{UUID(int=1)}|more"),
+        encode("no bar"),
+        encode(f"{MOMENT.isoformat()}|not an id"),
+        encode(f"yesterday|{UUID(int=1)}"),
+        encode(f"2026-11-15T09:30:00|{UUID(int=1)}"),  # without a time zone
+        encode(f"0001-01-01T00:00:00+14:00|{UUID(int=1)}"),
+        encode(f"{MOMENT.isoformat()}|{UUID(int=1)}|more"),
     ],
 )
 def test_what_no_listing_gave_is_refused(text: str) -> None:

@@ -83,9 +83,9 @@ FOLDER = folder_project("notes", "0123456789abcdef")
         ("Shop", [SHOP], None, SHOP),
         ("ada/shop", [SHOP, OTHER_SHOP], None, SHOP),
         ("shop", [], SHOP, SHOP),
-        # The folder decides between several.
+        # The folder decides among several.
         ("shop", [SHOP, OTHER_SHOP], OTHER_SHOP, OTHER_SHOP),
-        # A name that is taken means what it says, wherever it is said.
+        # A name that is taken means that project in every folder.
         ("shop", ["shop", SHOP], SHOP, "shop"),
         (SHOP, [OTHER_SHOP], OTHER_SHOP, SHOP),
         ("notes", [FOLDER], None, FOLDER),
@@ -119,7 +119,7 @@ def test_names_that_people_type_are_not_whole(name: str) -> None:
     assert not is_whole(name)
 
 
-def test_what_is_stored_belongs_to_the_folder_unless_something_else_is_said() -> None:
+def test_a_memory_belongs_to_the_folders_project_unless_another_is_given() -> None:
     assert project_to_store_in(None, SHOP) == SHOP
     assert project_to_store_in("other", SHOP) == "other"
     assert project_to_store_in(None, SHOP, is_global=True) is None

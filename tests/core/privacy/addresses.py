@@ -1,4 +1,4 @@
-"""Addresses, and whether each is this machine. Everything that decides it is held to these."""
+"""Addresses, and whether each is this machine. All code that decides it is tested with these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harmless texts that look a little like credentials, or speak of them."""
+"""Harmless texts that look a little like credentials, or talk about them."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ NEGATIVES: tuple[str, ...] = (
     "エラーコードは5519です",
     "郵便番号は1000001です",
     "disarm the alarm before 2000, lock the door with the new key",
-    # What is said about passwords and logins
+    # Statements about passwords and logins
     "password policy requires 12 characters",
     "password for the vault must have 16 characters",
     "the password field is required",
@@ -261,7 +261,7 @@ NEGATIVES: tuple[str, ...] = (
     'SESSION_SECRET="your-secret-here"',
     "PARTITION_KEY=customer-2026-03",
     "CACHE_KEY=recall-v2-user-7",
-    # What looks like chosen secrets, and what is said of them
+    # Look-alikes of chosen secrets, and statements about them
     "the password policy is lenient",
     "the password prompt is annoying",
     "the password of a user is hashed",

@@ -1,7 +1,7 @@
 """Made-up credentials; `innocent_samples` has harmless texts.
 
-The credentials are put together when the tests run, from pieces and from a seeded generator, so
-that no scanner of repositories takes one for real.
+The credentials are assembled when the tests run, from pieces and from a seeded generator, so that
+no scanner of repositories takes one for real.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _URL = _ALNUM + "_-"
 
 
 def some(length: int, alphabet: str = _ALNUM) -> str:
-    """Random text that surely holds a small letter, a capital (where there are any) and a digit."""
+    """Return random text with a small letter, a capital (where there are any) and a digit."""
     needed = [
         part[0]
         for part in (
@@ -38,23 +38,23 @@ def _pem(kind: str) -> str:
     return f"-----BEGIN {kind}PRIVATE " + f"KEY-----\n{body}\n-----END {kind}PRIVATE KEY-----"
 
 
-def _encoded(value: object) -> str:
+def _encode(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
 def _jwt() -> str:
-    header = _encoded({"alg": "HS256", "typ": "JWT"})
-    return ".".join([header, _encoded({"sub": "42", "name": "Ann"}), some(43, _URL)])
+    header = _encode({"alg": "HS256", "typ": "JWT"})
+    return ".".join([header, _encode({"sub": "42", "name": "Ann"}), some(43, _URL)])
 
 
 def jwk(*members: str) -> str:
-    """A key as JSON, with these members in their order; `d` is the private one."""
+    """Return a key as JSON, with these members in their order; `d` is the private one."""
     kinds = {"kty": "EC", "crv": "P-256"}
     return json.dumps({name: kinds.get(name, some(43, _URL)) for name in members})
 
 
 def lines(length: int, of: str = "EC ") -> str:
-    """A private key that was wrapped anew."""
+    """Wrap a private key anew."""
     body = "\n".join(some(length) for _ in range(6))
     return f"-----BEGIN {of}PRIVATE " + f"KEY-----\n{body}"
 

@@ -1,4 +1,4 @@
-"""Where text may go, as a table: the default lets none leave this machine."""
+"""Where text may be sent, as a table: by default it never leaves this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a key looks like, and that its hash can be taken of any text."""
+"""What a key looks like, and that any text has a hash."""
 
 from __future__ import annotations
 

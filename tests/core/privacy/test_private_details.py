@@ -1,6 +1,6 @@
-"""Secrets as people tell them, in sentences, numbers and other languages, and what looks like them.
+"""Secrets as people mention them, in sentences, numbers and other languages, and look-alikes.
 
-The secrets are put together here, so that no scanner of repositories takes one for real.
+The secrets are assembled here, so that no scanner of repositories takes one for real.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def _split(text: str, by: str) -> str:
 
 
 def _wide(text: str) -> str:
-    return "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text)
+    return "".join(
+        chr(ord(character) + 0xFEE0) if "!" <= character <= "~" else character for character in text
+    )
 
 
 SECRETS: tuple[str, ...] = (
@@ -208,14 +210,14 @@ LOOK_ALIKES: tuple[str, ...] = (
 def test_secrets_are_found_and_look_alikes_are_not() -> None:
     missed = [text for text in SECRETS if looks_sensitive(text) is None]
     alarms = [(text, looks_sensitive(text)) for text in LOOK_ALIKES if looks_sensitive(text)]
-    told = (
+    summary = (
         f"{len(SECRETS) - len(missed)} of {len(SECRETS)} secrets found, "
         f"{len(alarms)} false alarms in {len(LOOK_ALIKES)} look-alikes"
     )
     assert len(SECRETS) >= 45
     assert len(LOOK_ALIKES) >= 50
-    assert not missed, f"{told}; missed: {missed}"
-    assert len(alarms) * 50 <= len(LOOK_ALIKES), f"{told}; false alarms: {alarms}"
+    assert not missed, f"{summary}; missed: {missed}"
+    assert len(alarms) * 50 <= len(LOOK_ALIKES), f"{summary}; false alarms: {alarms}"
 
 
 @pytest.mark.parametrize("by", ["\u200b", "\u2060", "\u00ad"])

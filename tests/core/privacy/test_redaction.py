@@ -1,4 +1,4 @@
-"""A foreign error's text is never told: neither alone, nor as a cause, nor inside a group."""
+"""A foreign error's text is never shown: neither alone, nor as a cause, nor inside a group."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _caught() -> Exception:
 
 
 def test_a_traceback_has_every_kind_and_place_and_no_foreign_text() -> None:
-    told = safe_traceback(_caught())
-    assert TEXT not in told
+    shown = safe_traceback(_caught())
+    assert TEXT not in shown
     for part in ("ExceptionGroup", "LookupError", "ValueError", "StoreBusy: the store is busy"):
-        assert part in told
-    assert told.index("ValueError\n") < told.index("StoreBusy")
-    assert told.count("in _foreign") == 1
+        assert part in shown
+    assert shown.index("ValueError\n") < shown.index("StoreBusy")
+    assert shown.count("in _foreign") == 1
 
 
 def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
@@ -43,14 +43,14 @@ def test_a_context_that_was_not_the_cause_is_shown_too() -> None:
         try:
             _foreign()
         except ValueError:
-            raise KeyError(TEXT)  # noqa: B904  # the context is what is looked at
+            raise KeyError(TEXT)  # noqa: B904  # the test reads the context
 
     try:
         careless()
     except KeyError as error:
-        told = safe_traceback(error)
-    assert "ValueError\n" in told
-    assert TEXT not in told
+        shown = safe_traceback(error)
+    assert "ValueError\n" in shown
+    assert TEXT not in shown
 
 
 def test_errors_explain_themselves_only_in_words_that_are_known() -> None:

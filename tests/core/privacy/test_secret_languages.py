@@ -1,6 +1,6 @@
-"""Secrets in prose, in the languages that capture understands, and what only mentions them.
+"""Secrets in prose, in the languages that capture understands, and texts that only mention them.
 
-The secrets are put together here, so that no scanner of repositories takes one for real.
+The secrets are assembled here, so that no scanner of repositories takes one for real.
 """
 
 from __future__ import annotations

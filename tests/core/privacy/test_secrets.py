@@ -1,4 +1,4 @@
-"""Credentials are found, ordinary notes are left alone, and no text takes long or raises."""
+"""Credentials are found, ordinary notes are left alone, and no text is slow or raises."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_ordinary_writing_about_secrets_is_none(text: str) -> None:
     assert looks_sensitive(text) is None
 
 
-# Passwords that contain a word which alone would stand in for one.
+# Passwords that contain a word which alone would be a placeholder.
 HOLDING_A_PLACEHOLDER = (
     "password: hunter2" + "secret",
     "DB_PASSWORD=" + "mysecretpw42",
@@ -153,7 +153,7 @@ HOLDING_A_PLACEHOLDER = (
     "the wifi password is '" + "changeling-river" + "'",
     "Authorization: Bearer " + "mytoken9f8e7d6c5b",
 )
-# Whole words that stand in for a secret, and names of what holds one.
+# Whole words that are placeholders for a secret, and names of what holds one.
 PLACEHOLDERS = (
     "password: secret",
     "password: <password>",
@@ -205,7 +205,7 @@ def test_the_span_is_the_secret(before: str, secret: str, after: str, kind: str)
     text = before + secret + after
     (found,) = find_secrets(text)
     assert found.kind == kind
-    # A token's beginning belongs to the token.
+    # A token's prefix is part of the token.
     assert text[found.start : found.end].endswith(secret)
     assert found.end == len(before + secret)
 
@@ -388,8 +388,8 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", sample(HOSTILE, 20))
 def test_a_hostile_text_takes_no_longer_than_any_other(piece: str) -> None:
-    """Twenty kilobytes of the same beginning, over and over. It takes a few tenths of a second of
-    processor time; were the work quadratic anywhere, it would take many seconds.
+    """Twenty kilobytes of the same beginning, repeated. It takes a few tenths of a second of
+    processor time; quadratic work would take many seconds.
     """
     text = piece * (20_000 // len(piece))
     started = time.process_time()

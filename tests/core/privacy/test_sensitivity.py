@@ -27,7 +27,7 @@ PLAIN = "the staging database is read-only on Fridays"
         (Draft(f"deploy with {TOKEN}", is_sensitive=True), None),
     ],
 )
-def test_a_draft_is_judged_by_its_text_unless_the_caller_said(
+def test_a_draft_is_judged_by_its_text_unless_the_caller_decides(
     draft: Draft, kind: str | None
 ) -> None:
     found = secret_in_draft(draft)
@@ -54,14 +54,14 @@ def memory(content: str, *tags: str) -> Memory:
         (Changes(project=TOKEN), memory(PLAIN), True),
         (Changes(session=TOKEN, project=None), memory(PLAIN), True),
         (Changes(content=PLAIN, importance=0.9), memory("x"), False),
-        # The caller's word stands before the text, whatever it is.
+        # The caller's decision takes precedence over the text, whatever it is.
         (Changes(content=f"with {TOKEN}", is_sensitive=False), memory(PLAIN), False),
         (Changes(content=f"with {TOKEN}", is_sensitive=True), memory(PLAIN), False),
-        # What is there already was judged, or overruled, when it came.
+        # An existing text was judged, or overruled, when it was stored.
         (Changes(importance=0.9), memory(f"with {TOKEN}"), False),
         (Changes(content=f" with {TOKEN}\n"), memory(f"with {TOKEN}"), False),
         (Changes(tags=(TOKEN, "new")), memory(PLAIN, TOKEN), False),
-        # A new text is judged anew, though it holds an old secret.
+        # A new text is judged again, even if it holds an old secret.
         (Changes(content=f"now with {TOKEN}"), memory(f"with {TOKEN}"), True),
     ],
 )

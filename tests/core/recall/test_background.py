@@ -1,4 +1,4 @@
-"""What a cosine means beside those of unrelated texts."""
+"""What a cosine means relative to those of unrelated texts."""
 
 from __future__ import annotations
 

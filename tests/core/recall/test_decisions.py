@@ -1,4 +1,4 @@
-"""Hits that say the same are shown once."""
+"""Hits with the same text are shown once."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ LOW: list[tuple[int, int, int | None, str]] = [
     (51, 50, 10, "Ask more precisely, or raise its importance to 1."),
     (100, 200, None, "Ask more precisely, or ask with a limit of 100 or more."),
     (101, 200, None, "Ask more precisely, or within a narrower scope."),
-    # where nothing could be tried
+    # nothing could be tried
     (14, 0, None, "Ask more precisely, or within a narrower scope."),
 ]
 

@@ -42,10 +42,10 @@ LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] 
     ("lexical", NOT_FOUND, SECRET, "no_match", "expanded keywords"),
     ("dense", NOT_FOUND, SECRET, "sensitive", "with words that it contains"),
     ("graph", NOT_FOUND, SECRET, "sensitive", "with words that it contains"),
-    # what to do about the leg would not help
+    # fixing the leg would not help
     ("graph", LegFacts("skipped", 1.0, 50), SECRET, "sensitive", "with words that it contains"),
     ("dense", LegFacts("failed", 1.0, 50), SECRET, "sensitive", "with words that it contains"),
-    # what is forgotten is in no leg, and is said once for all of them
+    # a forgotten memory is in no leg, and that is reported once for all
     ("lexical", NOT_FOUND, replace(MEMORY, deleted_at=MOMENT), None, ""),
     ("dense", LegFacts("skipped", 0.0, 50), MEMORY, "leg_skipped", "settings set dense_weight"),
     ("dense", LegFacts("absent", 1.0, 50), MEMORY, "leg_absent", "doctor"),
@@ -54,7 +54,7 @@ LEG_OBSTACLES: list[tuple[LegName, LegFacts, Memory, ObstacleKind | None, str]] 
 ]
 
 
-@pytest.mark.parametrize(("leg", "facts", "memory"), [one[:3] for one in LEG_OBSTACLES])
+@pytest.mark.parametrize(("leg", "facts", "memory"), [row[:3] for row in LEG_OBSTACLES])
 def test_no_remedy_names_status_which_shows_the_local_store_only(
     leg: LegName, facts: LegFacts, memory: Memory
 ) -> None:
@@ -90,7 +90,7 @@ def test_leg_obstacle_suggests_more_depth_only_where_it_helps() -> None:
         f"{deeper}, `recollect settings set depth 63`, and ask with a limit of 11 or more."
     )
     assert "limit of 63" in remedy(63)
-    # a limit above the depth asks the legs for more, and the place may be another then
+    # a limit above the depth asks the legs for more, which may change the place
     assert remedy(64) == "Ask more precisely, or within a narrower scope."
     assert remedy(None) == remedy(64)  # it would not be found there, or that was not tried
 

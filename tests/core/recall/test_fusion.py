@@ -103,7 +103,7 @@ CONVEX: list[tuple[Answers, Weights, dict[int, float]]] = [
         EVEN,
         {1: 1 / 2 * 8 / 8, 2: 1 / 2 * 2 / 8 + 1 / 2 * 1.6 / 1.6, 3: 1 / 2 * 1.2 / 1.6},
     ),
-    # the weights are made to sum to 1 over the legs that answered: 1.0, 0.65 and 0.35 make 2
+    # the weights are scaled to sum to 1 over the legs that answered: 1.0, 0.65 and 0.35 make 2
     (
         {
             "lexical": [candidate(1, 4.0)],
@@ -113,7 +113,7 @@ CONVEX: list[tuple[Answers, Weights, dict[int, float]]] = [
         {"lexical": 1.0, "dense": 0.65, "graph": 0.35},
         {1: 1 / 2 * 4 / 4 + 0.65 / 2 * 1.5 / 1.5, 2: 0.65 / 2 * 1.2 / 1.5 + 0.35 / 2 * 0.3 / 0.3},
     ),
-    # when every score is the least possible one, nothing tells them apart
+    # when every score is the lowest possible one, nothing distinguishes them
     ({"lexical": [candidate(1, 0.0), candidate(2, 0.0)]}, EVEN, {1: 0.0, 2: 0.0}),
     # a cosine that rounding pushed below −1 counts as −1
     (
@@ -140,7 +140,7 @@ STANDOUT: list[tuple[Answers, Weights, float, dict[int, float]]] = [
         {1: 1 / (1 / 6), 2: 0.25 / (1 / 6), 3: 0.0},
     ),
     # each vote counts by its leg's weight; both lists are as long as the longest, so both were cut:
-    # heights 1 and 0 among three candidates, of whom the unlisted one lies on the floor too
+    # heights 1 and 0 among three candidates, of which the unlisted one is at the floor too
     (
         {
             "lexical": [candidate(1, 8.0), candidate(2, 2.0)],
@@ -150,15 +150,15 @@ STANDOUT: list[tuple[Answers, Weights, float, dict[int, float]]] = [
         7.0,
         {1: 0.75 * (4.5 + 7), 2: 0.75 * 7 + 0.25 * (4.5 + 7), 3: 0.25 * 7},
     ),
-    # a shorter list of words is whole: the floor is 0, and its only memory stands out from two; but
-    # one hit alone has no square above 2.5
+    # a shorter list of words is complete: the floor is 0, and its only memory stands out from two;
+    # but a single hit has no square above 2.5
     (
         {"lexical": [candidate(1, 5.0)], "dense": [candidate(2, 0.5), candidate(3, 0.1)]},
         EVEN,
         0.0,
         {1: 0.5 * 2.5, 2: 0.5 * 4.5, 3: 0.0},
     ),
-    # beside another leg, words count by the share of the query that they carry; cosines do not
+    # next to another leg, words count by the share of the query that they cover; cosines do not
     (
         {
             "lexical": [candidate(1, 8.0, evidence=0.5), candidate(2, 2.0, evidence=0.1)],
@@ -179,16 +179,16 @@ STANDOUT: list[tuple[Answers, Weights, float, dict[int, float]]] = [
         1.0,
         {1: 4 + 1, 2: 0 + 1},
     ),
-    # a shorter list of cosines is cut all the same: some memories may not be embedded yet
+    # a shorter list of cosines counts as cut all the same: some memories may not be embedded yet
     (
         {"dense": [candidate(1, 0.5)], "lexical": [candidate(2, 2.0), candidate(3, 1.0)]},
         EVEN,
         0.0,
         {1: 0.0, 2: 0.5 * 4.5, 3: 0.0},
     ),
-    # when all are alike, none stands out
+    # when all are equal, none stands out
     ({"lexical": [candidate(1, 0.1), candidate(2, 0.1)]}, EVEN, 2.0, {1: 2.0, 2: 2.0}),
-    # nor by a rounding error: half a percent of the best score is half of the least deviation
+    # nor by a rounding error: half a percent of the best score is half of the minimum deviation
     ({"lexical": [candidate(1, 1.0), candidate(2, 0.995)]}, EVEN, 2.0, {1: 0.25 + 2, 2: 2.0}),
 ]
 
@@ -309,7 +309,7 @@ def test_a_heavier_leg_does_not_lower_what_it_found(
 def test_a_heavier_leg_lifts_its_best_above_what_only_the_other_found(
     lexical: list[Candidate], dense: list[Candidate], weight: float, factor: float
 ) -> None:
-    """Convex shares sum to 1: a heavier leg takes from the others, what only they found sinks."""
+    """Convex shares sum to 1: a heavier leg takes from the others, and their own finds sink."""
     legs: Answers = {"lexical": lexical, "dense": dense}
     before = scores(fuse(legs, {"lexical": weight, "dense": 1.0}, "convex", 60))
     after = scores(fuse(legs, {"lexical": weight * factor, "dense": 1.0}, "convex", 60))
@@ -372,7 +372,7 @@ def test_a_leg_that_answers_alone_keeps_its_order_however_little_it_is_trusted()
 
 
 def test_the_words_of_a_memory_without_a_vector_stand_for_its_meaning() -> None:
-    """1 is not in the dense list, though that is shorter than what was asked for."""
+    """1 is not in the dense list, though that is shorter than requested."""
     lexical = [candidate(1, 5.0)._replace(evidence=0.8)]
     dense = [candidate(number, 0.9 - number / 10) for number in range(2, 8)]
     answers: Answers = {"lexical": lexical, "dense": dense}

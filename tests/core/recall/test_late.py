@@ -1,4 +1,4 @@
-"""Late interaction: what a memory's tokens do to its score, and the words that match."""
+"""Late interaction: how a memory's tokens change its score, and the words that match."""
 
 from __future__ import annotations
 

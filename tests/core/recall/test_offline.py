@@ -23,7 +23,7 @@ PAST = RecallRequest("harbour", as_of=datetime(2026, 1, 1, tzinfo=UTC))
 RAN = LegReport("ran", 1.0, 3, 0.5)
 
 
-def found(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
+def make_answer(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
     legs: dict[LegName, LegReport] = {
         "lexical": RAN,
         "dense": LegReport(dense, weight),
@@ -35,14 +35,14 @@ def found(dense: LegStatus = "absent", weight: float = 0.85) -> Recollection:
 @pytest.mark.parametrize(
     ("here", "request_", "status", "dense", "graph", "degraded"),
     [
-        (found(), PRESENT, "late", "late", "late", ("dense", "graph")),
-        (found(), PRESENT, "failed", "failed", "failed", ("dense", "graph")),
-        (found(), PRESENT, "skipped", "skipped", "skipped", ()),
-        # A leg that nobody wanted is not missed.
-        (found("skipped", 0.0), PRESENT, "late", "skipped", "late", ("graph",)),
-        # Nor one that the server would not have asked.
-        (found(), PAST, "failed", "skipped", "failed", ("graph",)),
-        (found(), BY_DATE, "failed", "failed", "skipped", ("dense",)),
+        (make_answer(), PRESENT, "late", "late", "late", ("dense", "graph")),
+        (make_answer(), PRESENT, "failed", "failed", "failed", ("dense", "graph")),
+        (make_answer(), PRESENT, "skipped", "skipped", "skipped", ()),
+        # A leg with weight 0 is not missing.
+        (make_answer("skipped", 0.0), PRESENT, "late", "skipped", "late", ("graph",)),
+        # Nor is one that the server would not have asked.
+        (make_answer(), PAST, "failed", "skipped", "failed", ("graph",)),
+        (make_answer(), BY_DATE, "failed", "failed", "skipped", ("dense",)),
     ],
 )
 def test_local_answer_misses_only_legs_that_should_have_answered(
@@ -53,22 +53,22 @@ def test_local_answer_misses_only_legs_that_should_have_answered(
     graph: str,
     degraded: tuple[str, ...],
 ) -> None:
-    told = mark_local_answer(here, request_, status, "the server sleeps")
-    assert told.legs["lexical"] == RAN
-    assert (told.legs["dense"].status, told.legs["graph"].status) == (dense, graph)
-    assert told.legs["dense"].weight == here.legs["dense"].weight
-    assert told.degraded == degraded
-    assert told.note == "answered by the local store, by words alone: the server sleeps"
+    marked = mark_local_answer(here, request_, status, "the server sleeps")
+    assert marked.legs["lexical"] == RAN
+    assert (marked.legs["dense"].status, marked.legs["graph"].status) == (dense, graph)
+    assert marked.legs["dense"].weight == here.legs["dense"].weight
+    assert marked.degraded == degraded
+    assert marked.note == "answered by the local store, by words alone: the server sleeps"
 
 
 def test_local_answer_by_meaning_says_so() -> None:
-    told = mark_local_answer(found("ran"), PRESENT, "failed", "the server sleeps")
-    assert told.legs["dense"].status == "ran"
-    assert told.note == "answered by the local store: the server sleeps"
+    marked = mark_local_answer(make_answer("ran"), PRESENT, "failed", "the server sleeps")
+    assert marked.legs["dense"].status == "ran"
+    assert marked.note == "answered by the local store: the server sleeps"
 
 
 def test_local_answer_leaves_the_second_stage_to_the_server() -> None:
-    stage = mark_local_answer(found(), PRESENT, "late", "it sleeps").rerank
+    stage = mark_local_answer(make_answer(), PRESENT, "late", "it sleeps").rerank
     assert stage is not None
     assert (stage.status, stage.note) == ("absent", "reranking runs only on the server")
 
@@ -84,15 +84,17 @@ def test_local_report_names_the_server_where_a_leg_is_missing() -> None:
         id=new_id(), owner="me", content="the harbour", created_at=MOMENT, updated_at=MOMENT
     )
     report = WhyReport(memory, False, None, 10, None, 1.0, None, legs, kept_out=(forgotten, absent))
-    told = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
-    assert told.note == "answered by the local store, by words alone: the server cannot be reached"
-    assert told.legs["lexical"] == legs["lexical"]
-    assert told.legs["dense"].facts.status == "failed"
-    assert [obstacle.what for obstacle in told.kept_out] == [
+    marked = mark_local_report(report, PRESENT, "failed", "the server cannot be reached")
+    assert (
+        marked.note == "answered by the local store, by words alone: the server cannot be reached"
+    )
+    assert marked.legs["lexical"] == legs["lexical"]
+    assert marked.legs["dense"].facts.status == "failed"
+    assert [obstacle.what for obstacle in marked.kept_out] == [
         "it was forgotten",
         "the dense leg failed: the server cannot be reached",
     ]
-    assert told.kept_out[1] == told.legs["dense"].obstacle
+    assert marked.kept_out[1] == marked.legs["dense"].obstacle
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def test_local_report_has_a_remedy_that_fits_the_missing_leg(
     report = WhyReport(
         memory, False, None, 10, None, 1.0, None, legs, kept_out=(), second_stage=stage
     )
-    told = mark_local_report(report, request_, status, "it is so")
-    for leg, remedy in zip(told.legs.values(), remedies, strict=True):
+    marked = mark_local_report(report, request_, status, "it is so")
+    for leg, remedy in zip(marked.legs.values(), remedies, strict=True):
         assert leg.obstacle is not None
         assert remedy in leg.obstacle.remedy
-    assert told.second_stage is not None
-    assert told.second_stage.note == "reranking runs only on the server"
+    assert marked.second_stage is not None
+    assert marked.second_stage.note == "reranking runs only on the server"

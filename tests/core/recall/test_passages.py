@@ -12,8 +12,8 @@ from recollect.core.memory.memory import Memory
 from recollect.core.recall.passages import (
     FIRST_SHARE,
     count_matched_words,
-    in_context,
     job_passages,
+    mix_with_first,
     show_passages,
 )
 from recollect.core.recall.request import Hit, LegPlace, Passage
@@ -145,7 +145,7 @@ def test_a_turn_of_one_passage_is_embedded_with_the_turns_before_it() -> None:
 
 def test_each_passage_has_its_share_of_the_first() -> None:
     first, other = [1.0, 0.0], [0.0, 1.0]
-    assert in_context([first, other]) == [first, [FIRST_SHARE, 1.0 - FIRST_SHARE]]
+    assert mix_with_first([first, other]) == [first, [FIRST_SHARE, 1.0 - FIRST_SHARE]]
 
 
 def test_words_match_in_any_form_and_stop_words_do_not_count() -> None:

@@ -98,7 +98,7 @@ def test_rank_keeps_the_fused_order_at_equal_importance(
 
 
 # Of 1 → .9 × .85, 2 → .8 × .85, 3 → .7 × .85 and 4 → .1 × .85, the third with importance 1 has .7,
-# and more than the second, but not than the first; the last has .1.
+# more than the second but not than the first; the last has .1.
 VITAL: list[tuple[int, SortBy, float, int]] = [
     (3, "relevance", 0.3, 2),
     (3, "relevance", 0.0, 3),
@@ -120,10 +120,10 @@ def test_place_if_vital_ranks_with_importance_1(
 REARRANGED: list[tuple[dict[int, float], list[int]]] = [
     ({1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4}, [4, 3, 2, 1]),
     ({}, [1, 2, 3, 4]),
-    # those without a score keep their places
+    # those without a score retain their places
     ({1: 0.1, 3: 0.3, 4: 0.2}, [3, 2, 4, 1]),
     ({2: 5.0}, [1, 2, 3, 4]),
-    # ties keep the order they had
+    # ties retain the order they had
     ({1: 1.0, 2: 1.0, 3: 1.0, 4: 2.0}, [4, 1, 2, 3]),
 ]
 
@@ -165,9 +165,9 @@ THEIRS = [hit(1, 22.0, 0.9, age=1), hit(2, 20.0, 0.5, age=5), hit(3, 9.0, 0.1, a
 @pytest.mark.parametrize(
     ("here", "merged"),
     [
-        # The only one that holds the word has the least that a leg gives, and is still the first.
+        # The only one that holds the word has the lowest score of the leg, and is still first.
         ([hit(8, 5.1)], [8, 1, 2, 3]),
-        # Others that are found by the same words stay before it, here as there.
+        # Others that are found by the same words rank before it, here as there.
         ([hit(1, 60.0), hit(8, 50.0), hit(2, 7.0), hit(9, 6.0)], [1, 8, 2, 9, 3]),
         ([hit(5, 9.0), hit(6, 9.0), hit(7, 9.0), hit(4, 9.0), hit(8, 9.0)], [1, 2, 3, 8]),
         ([hit(2, 5.0)], [1, 2, 3]),
@@ -185,7 +185,7 @@ def test_interleave_puts_local_hits_where_this_store_places_them(
     ("sort_by", "importance", "merged"),
     [
         ("importance", 0.7, [1, 8, 2, 3]),
-        ("importance", 0.5, [1, 2, 8, 3]),  # as important, and no score to tell them apart
+        ("importance", 0.5, [1, 2, 8, 3]),  # equally important, and no score to distinguish them
         ("recency", 0.7, [1, 2, 8, 3]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The floor: a prompt that has nothing to do with a memory does not bring it."""
+"""The floor: an unrelated prompt does not retrieve a memory."""
 
 from __future__ import annotations
 

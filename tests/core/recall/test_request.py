@@ -22,7 +22,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"weights": {"lexcal": 1.0}}, "weights"),
     ({"scope": Scope(categories=("gossip",))}, "category"),
     ({"scope": Scope(project="\x00")}, "project"),
-    ({"as_of": datetime(2026, 3, 4)}, "as_of"),  # noqa: DTZ001  # that is what is refused
+    ({"as_of": datetime(2026, 3, 4)}, "as_of"),  # noqa: DTZ001  # illegal on purpose
 ]
 
 

@@ -1,4 +1,4 @@
-"""Merging: tables for the cases people meet, properties for all the others."""
+"""Merging: tables for the usual cases, properties for all others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def fields(**changed: object) -> Fields:
         ({"mood": "l"}, {"mood": "r"}, {"mood": "r"}, {"mood": "l"}),
     ],
 )
-def test_what_becomes_of_two_changes(
+def test_two_changes_are_merged(
     local: Fields, remote: Fields, merged: Fields, lost: Fields
 ) -> None:
     found = merge(fields(), fields(**local), fields(**remote))
@@ -233,12 +233,12 @@ CASES: list[tuple[str, Known, Remote, Outcome | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("known", "said", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+    ("known", "theirs", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
 )
 def test_what_a_store_does_about_what_the_server_says(
-    known: Known, said: Remote, expected: Outcome | None
+    known: Known, theirs: Remote, expected: Outcome | None
 ) -> None:
-    assert reconcile(known, said) == expected
+    assert reconcile(known, theirs) == expected
 
 
 def test_clocks_decide_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Any text is a legal query: what becomes of it, and that nothing of it is an operator."""
+"""Any text is a legal query: how it is cleaned, and that nothing in it is an operator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from tests.strategies import any_text
 
-from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query, counted, unstorable
+from recollect.core.text.analysis import MAX_QUERY_CHARS, clean_query, counted, find_unstorable
 from recollect.core.text.segments import words
 
 QUERIES: list[tuple[str, tuple[str, ...]]] = [
@@ -54,7 +54,7 @@ def test_clean_query_bounds_the_marks_on_a_character() -> None:
 @given(any_text)
 def test_clean_query_is_storable_and_stable(text: str) -> None:
     clean = clean_query(text)
-    assert unstorable(clean) is None
+    assert find_unstorable(clean) is None
     assert clean_query(clean) == clean
 
 
@@ -69,7 +69,7 @@ def test_clean_query_is_storable_and_stable(text: str) -> None:
     ],
 )
 def test_unstorable_names_the_character(text: str, found: str | None) -> None:
-    assert unstorable(text) == found
+    assert find_unstorable(text) == found
 
 
 @given(any_text)
@@ -79,11 +79,11 @@ def test_storable_text_can_be_encoded(text: str) -> None:
         encodable = "\x00" not in text
     except UnicodeEncodeError:
         encodable = False
-    assert (unstorable(text) is None) == encodable
+    assert (find_unstorable(text) is None) == encodable
 
 
 @pytest.mark.parametrize(
-    ("number", "noun", "told"),
+    ("number", "noun", "expected"),
     [
         (0, "memory", "0 memories"),
         (1, "memory", "1 memory"),
@@ -93,5 +93,5 @@ def test_storable_text_can_be_encoded(text: str) -> None:
         (5051, "file", "5,051 files"),
     ],
 )
-def test_counted_uses_singular_and_plural(number: int, noun: str, told: str) -> None:
-    assert counted(number, noun) == told
+def test_counted_uses_singular_and_plural(number: int, noun: str, expected: str) -> None:
+    assert counted(number, noun) == expected

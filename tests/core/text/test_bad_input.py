@@ -43,7 +43,7 @@ def test_a_text_is_found_by_what_is_seen_of_it(query: str, text: str) -> None:
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    """How many functions the work calls: what it costs, whatever the machine is busy with."""
+    """Count the function calls of `work`: its cost, however busy the machine is."""
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -81,7 +81,7 @@ def calls_of(work: Callable[[], object]) -> int:
 )
 def test_the_work_grows_with_the_length_of_a_text_without_spaces(unit: str) -> None:
     short, long = (unit * (size // len(unit)) for size in (20_000, 80_000))
-    for text in (short, long):  # what is remembered of characters counts for neither
+    for text in (short, long):  # cached properties of characters count for neither
         analyze(text)
     once, four_times = (calls_of(lambda text=text: analyze(text)) for text in (short, long))  # type: ignore[misc]
     assert four_times <= 4.4 * once + 100

@@ -1,4 +1,4 @@
-"""Cutting texts into passages, whatever they hold."""
+"""Cutting texts into passages, whatever they contain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WINDOW = 256
 
 
 def check(text: str, window: int = WINDOW) -> list[Span]:
-    """The passages, after checking that they cover the text in order and fit the window."""
+    """Return the passages after checking that they cover the text in order and fit the window."""
     spans = cut_passages(text, window)
     assert spans[0].start == 0
     assert spans[-1].end == len(text)
@@ -48,7 +48,7 @@ SENTENCES = {
 @pytest.mark.parametrize("sentence", SENTENCES.values(), ids=SENTENCES.keys())
 def test_passages_begin_and_end_with_sentences_and_overlap(sentence: str) -> None:
     text = sentence * 200
-    spans = check(text, 4 * WINDOW)  # room for a sentence of any of them in the overlap
+    spans = check(text, 4 * WINDOW)  # the overlap has room for any of these sentences
     assert len(spans) > 3
     assert all(start % len(sentence) == 0 and end % len(sentence) == 0 for start, end in spans)
     assert all(a.end - b.start >= len(sentence) for a, b in itertools.pairwise(spans))

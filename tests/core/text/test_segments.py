@@ -75,7 +75,7 @@ def test_a_text_without_spaces_yields_as_many_segments_as_its_length_allows(unit
 
 @given(any_text)
 def test_words_do_not_depend_on_what_else_is_in_the_text(text: str) -> None:
-    """Of ASCII they are found another way."""
+    """ASCII texts take another code path."""
     assert words(f"{text} ü") == (*words(text), "ü")
 
 

@@ -23,8 +23,8 @@ from recollect.core.text.terms import (
 )
 
 
-def found_by(query: str, text: str) -> bool:
-    """Whether every word of a query stands in a text, in some form."""
+def finds(query: str, text: str) -> bool:
+    """Whether every word of a query occurs in a text, in some form."""
     positions, languages = analyze(text)
     held = {form for forms in positions for form in forms}
     asked = query_forms(query, languages)
@@ -73,7 +73,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("query", "text"), FOUND)
 def test_a_text_is_found_by_what_it_contains(query: str, text: str) -> None:
-    assert found_by(query, text)
+    assert finds(query, text)
 
 
 NOT_FOUND = [
@@ -85,7 +85,7 @@ NOT_FOUND = [
 
 @pytest.mark.parametrize(("query", "text"), NOT_FOUND)
 def test_another_word_is_not_found(query: str, text: str) -> None:
-    assert not found_by(query, text)
+    assert not finds(query, text)
 
 
 LANGUAGES = [
@@ -111,7 +111,9 @@ LANGUAGES = [
 
 
 @pytest.mark.parametrize(("text", "languages"), LANGUAGES)
-def test_languages_are_told_by_script_and_stop_words(text: str, languages: tuple[str, ...]) -> None:
+def test_languages_are_detected_by_script_and_stop_words(
+    text: str, languages: tuple[str, ...]
+) -> None:
     assert analyze(text)[1] == languages
 
 
@@ -188,7 +190,7 @@ def test_a_text_is_found_by_itself(text: str) -> None:
         assert held.intersection(forms)
 
 
-# Letters to Unicode, but written like an apostrophe, a line or a mark.
+# Letters to Unicode, but used like an apostrophe, a dash or a mark.
 PUNCTUATION = "\u02bc\u0640\uff9e\uff9f"
 
 
@@ -197,7 +199,7 @@ def test_every_letter_of_unicode_is_found_by_itself() -> None:
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         is_letter = unicodedata.category(character)[0] in "LN" and character not in PUNCTUATION
-        if is_letter and not found_by(character, character):
+        if is_letter and not finds(character, character):
             pytest.fail(f"U+{code:04X} {unicodedata.name(character, '')}")
 
 
@@ -210,7 +212,7 @@ def test_200_scripts_in_one_text() -> None:
 
 
 def test_the_distinct_terms_of_a_memory_are_bounded() -> None:
-    """As many different pairs as a text can hold do not fill more than Postgres keeps."""
+    """The largest possible number of different pairs does not exceed what Postgres stores."""
     text = "".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(200_000))
     terms = analyze_fields(text, (), (), "fact")
     distinct = {form for field in terms.fields for forms in field for form in forms}
@@ -237,7 +239,7 @@ def test_a_variant_of_a_character_is_found_by_the_character() -> None:
 
 
 def test_regular_expressions_cannot_backtrack() -> None:
-    """Every repetition is possessive, so no text makes them try again: time is linear."""
+    """Every repetition is possessive, so no text causes backtracking: time is linear."""
     repetitions = re.findall(r"[\])][*+]\+?", segmentation._SEGMENT.pattern)
     assert repetitions
     assert all(repetition.endswith("+") and len(repetition) == 3 for repetition in repetitions)
@@ -260,7 +262,7 @@ def test_a_single_word_of_another_language_leaves_english_first(text: str) -> No
     ("text", "language"),
     [("ខ្ញុំស្រឡាញ់ភាសាខ្មែរ", "km"), ("ຂ້ອຍຮັກພາສາລາວ", "lo"), ("ငါမြန်မာစာကိုချစ်တယ်", "my")],
 )
-def test_scripts_without_spaces_are_told_apart(text: str, language: str) -> None:
+def test_scripts_without_spaces_are_distinguished(text: str, language: str) -> None:
     assert main_language(text) == language
 
 

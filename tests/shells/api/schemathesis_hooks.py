@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.core.memory.listing import Cursor
 
-# Any other text is refused, as it should be, but then no page behind the first is ever asked for.
+# Any other text is refused, as it should be, but then no page after the first is ever requested.
 cursors = st.builds(
     lambda *position: Cursor(*position).encode(),
     st.datetimes(timezones=st.timezones()),
@@ -27,7 +27,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d
 @schemathesis.hook
 def before_call(context: object, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     """A deadline of 10 ms is legal, and recalls that miss it are answered with 503. On a busy
-    machine that would hide every other fault of recall behind it. A weight of 0 is legal, but not
+    machine they would hide every other error of recall. A weight of 0 is legal, but not
     for every leg at once. What becomes an episode needs a session, which it may have already. A
     memory may be linked to any other, but not to itself. A key expires in the future, and an admin
     key has no project. A lifetime ends after it begins.

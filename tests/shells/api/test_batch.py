@@ -11,7 +11,7 @@ from tests.strategies import new_id
 from recollect.core.memory.batch import MAX_BATCH
 
 
-def sent(client: httpx.Client, *memories: Any) -> dict[str, Any]:
+def send_batch(client: httpx.Client, *memories: Any) -> dict[str, Any]:
     answer = client.post("/memories:batch", json={"memories": [*memories]})
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
@@ -20,7 +20,7 @@ def sent(client: httpx.Client, *memories: Any) -> dict[str, Any]:
 
 def test_each_memory_has_its_own_result(mine: httpx.Client) -> None:
     id = str(new_id())
-    done = sent(
+    done = send_batch(
         mine,
         {"content": "Nadia prefers tea.", "tags": ["drinks"], "id": id},
         {"content": " "},
@@ -30,38 +30,38 @@ def test_each_memory_has_its_own_result(mine: httpx.Client) -> None:
     )
     assert (done["stored"], done["present"], done["refused"]) == (1, 0, 4)
     assert done["results"][0] == {"id": id, "outcome": "stored"}
-    assert [one["problem"]["field"] for one in done["results"][1:]] == [
+    assert [result["problem"]["field"] for result in done["results"][1:]] == [
         "content",
         "tgas",
         "content",
         "session",
     ]
-    assert all(one["problem"]["remedy"] for one in done["results"][1:])
+    assert all(result["problem"]["remedy"] for result in done["results"][1:])
     assert mine.get(f"memories/{id}").json()["tags"] == ["drinks"]
     assert mine.get("stats").json()["memories"] == 1
 
 
 def test_repeating_a_request_is_harmless(mine: httpx.Client) -> None:
     memories = [{"content": f"fact {number}", "id": str(new_id())} for number in range(3)]
-    assert sent(mine, *memories)["stored"] == 3
-    again = sent(mine, *memories, {"content": "another", "id": memories[0]["id"]})
+    assert send_batch(mine, *memories)["stored"] == 3
+    again = send_batch(mine, *memories, {"content": "another", "id": memories[0]["id"]})
     assert (again["present"], again["refused"]) == (3, 1)
     assert again["results"][3]["problem"]["type"] == "urn:recollect:problem:conflict"
     assert mine.get("stats").json()["memories"] == 3
 
 
-def test_a_batch_says_what_its_text_made_sensitive(mine: httpx.Client) -> None:
+def test_a_batch_reports_what_was_marked_sensitive(mine: httpx.Client) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    (one,) = sent(mine, {"content": f"the token is {token}"})["results"]
-    assert one["sensitive_because"]["kind"]
-    assert token not in str(one)
+    (result,) = send_batch(mine, {"content": f"the token is {token}"})["results"]
+    assert result["sensitive_because"]["kind"]
+    assert token not in str(result)
 
 
 def test_an_id_of_another_owner_is_free(mine: httpx.Client, theirs: httpx.Client) -> None:
     id = str(new_id())
-    sent(theirs, {"content": "theirs alone", "id": id})
-    (one,) = sent(mine, {"content": "theirs alone", "id": id})["results"]
-    assert one["outcome"] == "stored"
+    send_batch(theirs, {"content": "theirs alone", "id": id})
+    (result,) = send_batch(mine, {"content": "theirs alone", "id": id})["results"]
+    assert result["outcome"] == "stored"
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_a_request_of_the_wrong_shape_stores_nothing(mine: httpx.Client, body: o
 def test_a_batch_needs_a_key(mine: httpx.Client) -> None:
     refused = httpx.post(f"{mine.base_url}memories:batch", json={"memories": []}, trust_env=False)
     assert refused.status_code == 401
-    assert sent(mine) == {"stored": 0, "present": 0, "refused": 0, "results": []}
+    assert send_batch(mine) == {"stored": 0, "present": 0, "refused": 0, "results": []}

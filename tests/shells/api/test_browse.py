@@ -6,7 +6,7 @@ import json
 
 import httpx
 from tests.serving import Running
-from tests.shells.api.test_memories import stored
+from tests.shells.api.test_memories import store_memory
 from tests.strategies import new_id
 
 from recollect.core.imports.jsonl import HEADER, from_values, to_line
@@ -14,7 +14,7 @@ from recollect.core.imports.jsonl import HEADER, from_values, to_line
 
 def test_table_filters_sorts_and_counts(mine: httpx.Client) -> None:
     for number, text in enumerate(("a red boat", "a blue boat", "a red car")):
-        stored(mine, text, importance=number / 2, is_sensitive=number == 1)
+        store_memory(mine, text, importance=number / 2, is_sensitive=number == 1)
     red = mine.get("table", params={"words": ["red"], "sort_by": "importance"}).json()
     assert [memory["content"] for memory in red["memories"]] == ["a red car", "a red boat"]
     boats = mine.get("table", params={"words": ["boat"], "limit": 1}).json()
@@ -27,7 +27,7 @@ def test_table_filters_sorts_and_counts(mine: httpx.Client) -> None:
 
 
 def test_a_forgotten_memory_is_listed_and_restored(mine: httpx.Client) -> None:
-    id = stored(mine, "soon forgotten")["id"]
+    id = store_memory(mine, "soon forgotten")["id"]
     mine.delete(f"memories/{id}")
     forgotten = mine.get("table", params={"state": "forgotten"}).json()
     assert [memory["id"] for memory in forgotten["memories"]] == [id]
@@ -43,7 +43,7 @@ def test_a_forgotten_memory_is_listed_and_restored(mine: httpx.Client) -> None:
 
 
 def test_details_have_the_history(mine: httpx.Client, theirs: httpx.Client) -> None:
-    id = stored(mine, "first")["id"]
+    id = store_memory(mine, "first")["id"]
     mine.patch(f"memories/{id}", json={"content": "second"})
     found = mine.get(f"memories/{id}/details").json()
     assert found["memory"]["content"] == "second"
@@ -65,10 +65,10 @@ def replacements(client: httpx.Client) -> dict[str, str | None]:
 
 
 def test_a_superseded_memory_says_what_replaced_it(mine: httpx.Client) -> None:
-    ids = [stored(mine, "port 8000")["id"]]
+    ids = [store_memory(mine, "port 8000")["id"]]
     for text in ("port 8001", "port 8002"):
         links = [{"kind": "supersedes", "target": ids[-1]}]
-        ids.append(stored(mine, text, links=links)["id"])
+        ids.append(store_memory(mine, text, links=links)["id"])
     found = mine.get(f"memories/{ids[0]}/details").json()
     assert found["memory"]["superseded_by"] == ids[2]
     assert mine.get(f"memories/{ids[2]}/details").json()["memory"]["superseded_by"] is None
@@ -80,9 +80,9 @@ def test_a_superseded_memory_says_what_replaced_it(mine: httpx.Client) -> None:
 def test_chosen_memories_are_exported_as_the_command_writes_them(
     mine: httpx.Client, theirs: httpx.Client
 ) -> None:
-    old = stored(mine, "port 8000")["id"]
-    new = stored(mine, "port 9000", links=[{"kind": "supersedes", "target": old}])["id"]
-    secret = stored(mine, "the code is 4711", is_sensitive=True)["id"]
+    old = store_memory(mine, "port 8000")["id"]
+    new = store_memory(mine, "port 9000", links=[{"kind": "supersedes", "target": old}])["id"]
+    secret = store_memory(mine, "the code is 4711", is_sensitive=True)["id"]
     mine.delete(f"memories/{old}")
     ids = [old, new, secret, str(new_id())]
     found = mine.post("/memories:export", json={"ids": ids}).json()
@@ -110,15 +110,15 @@ def test_a_lifetime_is_set_shown_and_cleared(mine: httpx.Client) -> None:
 
 
 def test_growth_ends_with_this_week(mine: httpx.Client) -> None:
-    stored(mine, "new")
+    store_memory(mine, "new")
     weeks = mine.get("stats/growth").json()["weeks"]
     assert len(weeks) == 26
     assert weeks[-1]["memories"] == 1
 
 
 def test_a_preview_shows_what_a_hook_would_inject(mine: httpx.Client) -> None:
-    stored(mine, "The harbour ferry leaves at seven in the morning.")
-    stored(mine, "The harbour ferry password is hunter2.", is_sensitive=True)
+    store_memory(mine, "The harbour ferry leaves at seven in the morning.")
+    store_memory(mine, "The harbour ferry password is hunter2.", is_sensitive=True)
     sent = {"prompt": "When does the harbour ferry leave in the morning?"}
     preview = mine.post("recall/injection", json=sent).json()
     assert "leaves at seven" in preview["text"]
@@ -133,14 +133,14 @@ def test_status_names_what_needs_attention(mine: httpx.Client) -> None:
     assert {check["status"] for check in status["checks"]} <= {"ok", "warn", "fail"}
 
 
-def test_events_tell_of_a_change_without_its_text(own_server: Running) -> None:
+def test_events_report_a_change_without_its_text(own_server: Running) -> None:
     key = own_server.new_key()
     with own_server.client(key) as client, client.stream("GET", "events") as stream:
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         lines = stream.iter_lines()
         assert next(lines) == "event: changed"
         with own_server.client(key) as other:
-            stored(other, "a secret plan")
+            store_memory(other, "a secret plan")
         seen = []
         for line in lines:
             seen.append(line)
@@ -155,8 +155,8 @@ def test_events_need_a_key(shared_server: Running) -> None:
 
 def test_a_key_of_a_project_sees_only_its_table(own_server: Running) -> None:
     with own_server.client(own_server.new_key("ada")) as all_of_it:
-        inside = stored(all_of_it, "inside", project="shop")["id"]
-        outside = stored(all_of_it, "outside", project="home")["id"]
+        inside = store_memory(all_of_it, "inside", project="shop")["id"]
+        outside = store_memory(all_of_it, "outside", project="home")["id"]
     key = own_server.new_key("ada", role="member", project="shop")
     with own_server.client(key) as limited:
         table = limited.get("table").json()

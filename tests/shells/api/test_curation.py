@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.conftest import Cluster
 from tests.serving import Running, running
-from tests.shells.api.test_memories import stored
+from tests.shells.api.test_memories import store_memory
 from tests.waiting import wait_until
 
 from recollect.usecases.workers import worker
@@ -36,43 +36,43 @@ def client(curating: Running) -> Iterator[httpx.Client]:
         yield client
 
 
-def proposed(client: httpx.Client) -> dict[str, Any]:
-    stored(client, OLD)
-    stored(client, NEW)
+def create_proposal(client: httpx.Client) -> dict[str, Any]:
+    store_memory(client, OLD)
+    store_memory(client, NEW)
     wait_until(lambda: bool(client.get("proposals").json()["proposals"]))
     (found,) = client.get("proposals").json()["proposals"]
     return dict(found)
 
 
-def recalled(client: httpx.Client) -> set[str]:
+def recall_contents(client: httpx.Client) -> set[str]:
     hits = client.post("recall", json={"query": "API port"}).json()["hits"]
     return {hit["memory"]["content"] for hit in hits}
 
 
 def test_a_proposal_is_accepted_and_undone(client: httpx.Client) -> None:
-    found = proposed(client)
+    found = create_proposal(client)
     assert (found["kind"], found["newer_quote"], found["older_quote"]) == ("supersedes", NEW, OLD)
     entry = client.post(f"proposals/{found['id']}/accept", json={}).json()
     assert (entry["survivor"], entry["superseded"]) == (found["newer"], found["older"])
-    assert recalled(client) == {NEW}
+    assert recall_contents(client) == {NEW}
     assert client.get("journal").json()["entries"] == [entry]
     again = client.post(f"proposals/{found['id']}/accept", json={})
     assert again.status_code == 409
     undone = client.post("undo", json={"id": entry["id"]}).json()
     assert undone["undone_at"] is not None
-    assert recalled(client) == {OLD, NEW}
+    assert recall_contents(client) == {OLD, NEW}
     assert client.post("undo", json={}).status_code == 404
 
 
 def test_a_proposal_is_put_off_and_rejected(client: httpx.Client) -> None:
-    found = proposed(client)
+    found = create_proposal(client)
     assert client.post(f"proposals/{found['id']}/later").json()["state"] == "later"
     assert client.post(f"proposals/{found['id']}/reject").json()["state"] == "rejected"
     assert client.get("proposals").json()["proposals"] == []
 
 
 def test_proposals_of_other_owners_are_not_found(curating: Running, client: httpx.Client) -> None:
-    found = proposed(client)
+    found = create_proposal(client)
     with curating.client() as other:
         assert other.get("proposals").json()["proposals"] == []
         assert other.post(f"proposals/{found['id']}/accept", json={}).status_code == 404

@@ -23,7 +23,7 @@ TEXTS = (
 
 @pytest.fixture
 def read(own_server: Running) -> Iterator[httpx.Client]:
-    """Memories that are stored and read."""
+    """Return a client whose memories have been read for the graph."""
     with own_server.client() as client:
         for text in TEXTS:
             client.post("memories", json={"content": text}).raise_for_status()
@@ -35,13 +35,13 @@ def read(own_server: Running) -> Iterator[httpx.Client]:
 def test_what_is_around_a_concept(read: httpx.Client) -> None:
     found = read.get("graph/concept", params={"name": "initech"}).json()
     assert found["concept"]["name"] == "Initech"
-    said = {(one["source_name"], one["relation"], one["target_name"]): one["evidence"]
-            for one in found["relationships"]}  # fmt: skip
-    assert said.keys() == {
+    evidence_of = {(edge["source_name"], edge["relation"], edge["target_name"]): edge["evidence"]
+            for edge in found["relationships"]}  # fmt: skip
+    assert evidence_of.keys() == {
         ("Anna Berg", "works at", "Initech"),
         ("Initech", "uses", "Kubernetes"),
     }
-    assert all(len(evidence) == 1 for evidence in said.values())
+    assert all(len(evidence) == 1 for evidence in evidence_of.values())
     assert {"name": "Anna Berg", "memories": 1} in found["together"]
     earlier = {"name": "initech", "as_of": "2000-01-01T00:00:00Z"}
     assert read.get("graph/concept", params=earlier).json()["relationships"] == []
@@ -60,8 +60,8 @@ def test_how_two_concepts_connect(read: httpx.Client) -> None:
 def test_graph_merges_and_splits_names(read: httpx.Client) -> None:
     merged = read.post("graph/merge", json={"into": "Kubernetes", "other": "Etcd"}).json()
     assert (merged["name"], merged["aliases"]) == ("Kubernetes", ["Etcd"])
-    made = read.post("graph/split", json={"concept": "Kubernetes", "alias": "Etcd"}).json()
-    assert made["name"] == "Etcd"
+    concept = read.post("graph/split", json={"concept": "Kubernetes", "alias": "Etcd"}).json()
+    assert concept["name"] == "Etcd"
     numbers = read.get("graph/stats").json()
     assert numbers["relationships"] >= 3
     assert numbers["memories"] == 3
@@ -86,7 +86,7 @@ def test_what_cannot_be_answered_is_a_problem(
 ) -> None:
     mine.post("memories", json={"content": "Initech"})
     answer = mine.get(f"graph/{path}", params=params)
-    # Nobody has read the memory here: what is asked for is unknown, unless it is no name at all.
+    # No worker has read the memory here: a concept is unknown, unless it is no name at all.
     assert answer.status_code == status, answer.text
     assert answer.json()["remedy"]
 

@@ -39,7 +39,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def head(connection: socket.socket) -> bytes:
-    """The next answer's status line and headers."""
+    """Read the next answer's status line and headers."""
     read = b""
     while b"\r\n\r\n" not in read:
         part = connection.recv(65_536)
@@ -114,9 +114,9 @@ def test_held_connections_do_not_keep_others_out(database_url: str, tmp_path: Pa
         for _ in range(3):
             answer = httpx.get(f"{up.url}/api/v1/health/live", timeout=SECONDS)
             assert answer.status_code == 200
-        assert all(is_closed(one) for one in held[:14])
-        for one in held:
-            one.close()
+        assert all(is_closed(connection) for connection in held[:14])
+        for connection in held:
+            connection.close()
 
 
 def test_server_refuses_when_all_connections_are_busy(database_url: str, tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_bodies_together_are_limited_and_one_key_has_a_share_of_that(
                 held.sendall(body)
                 answer = wait_until(
                     lambda: (
-                        one
-                        if (one := mine.post("memories", content=body)).status_code == 503
+                        answer
+                        if (answer := mine.post("memories", content=body)).status_code == 503
                         else None
                     )
                 )

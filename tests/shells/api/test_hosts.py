@@ -13,7 +13,7 @@ PATHS = ("/", "/assets/page.js", "/mcp", "/api/v1/health/live", "/api/v1/stats",
 
 
 def status(server: Running, path: str, host: str | None) -> int:
-    """As a browser that was sent here under another name would ask."""
+    """Request a path as a browser would that was sent here under another name."""
     with httpx.Client(
         headers={"Authorization": f"Bearer {server.new_key()}"}, timeout=SECONDS
     ) as client:

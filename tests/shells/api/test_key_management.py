@@ -10,14 +10,14 @@ from tests.serving import Running
 
 def test_the_text_of_a_key_is_shown_once(own_server: Running) -> None:
     with own_server.client(own_server.new_key("ada")) as admin:
-        made = admin.post("keys", json={"owner": "bob", "label": "phone", "role": "read-only"})
-        assert made.status_code == 201
-        key = made.json().pop("key")
+        created = admin.post("keys", json={"owner": "bob", "label": "phone", "role": "read-only"})
+        assert created.status_code == 201
+        key = created.json().pop("key")
         listed = admin.get("keys")
         assert key not in listed.text
-        assert [one["role"] for one in listed.json()["keys"]] == ["admin", "read-only"]
+        assert [key["role"] for key in listed.json()["keys"]] == ["admin", "read-only"]
         assert listed.json()["keys"][1] == {
-            name: value for name, value in made.json().items() if name != "key"
+            name: value for name, value in created.json().items() if name != "key"
         }
     with own_server.client(key) as bob:
         assert bob.get("stats").status_code == 200
@@ -26,17 +26,17 @@ def test_the_text_of_a_key_is_shown_once(own_server: Running) -> None:
 
 def test_a_key_belongs_to_the_admins_owner_unless_said(own_server: Running) -> None:
     with own_server.client(own_server.new_key("ada")) as admin:
-        made = admin.post("keys", json={}).json()
-        assert (made["owner"], made["role"], made["project"]) == ("ada", "member", None)
+        created = admin.post("keys", json={}).json()
+        assert (created["owner"], created["role"], created["project"]) == ("ada", "member", None)
 
 
 def test_a_revoked_key_is_refused_and_cannot_be_revoked_again(own_server: Running) -> None:
     with own_server.client(own_server.new_key("ada")) as admin:
-        made = admin.post("keys", json={}).json()
-        path = f"keys/{made['id']}"
-        assert admin.delete(path).json() == {"revoked": made["id"]}
+        created = admin.post("keys", json={}).json()
+        path = f"keys/{created['id']}"
+        assert admin.delete(path).json() == {"revoked": created["id"]}
         assert admin.delete(path).status_code == 404
-        with own_server.client(made["key"]) as member:
+        with own_server.client(created["key"]) as member:
             assert member.get("stats").status_code == 401
 
 
@@ -77,8 +77,8 @@ def test_a_key_that_makes_no_sense_is_refused(
 @pytest.mark.parametrize("grace", [-1, 400 * 86_400, 10**30])
 def test_a_grace_period_has_an_end(own_server: Running, grace: int) -> None:
     with own_server.client(own_server.new_key("ada")) as admin:
-        made = admin.post("keys", json={}).json()
-        answer = admin.post(f"keys/{made['id']}/rotate", json={"grace_seconds": grace})
+        created = admin.post("keys", json={}).json()
+        answer = admin.post(f"keys/{created['id']}/rotate", json={"grace_seconds": grace})
         assert (answer.status_code, answer.json()["field"]) == (422, "grace")
 
 
@@ -87,8 +87,8 @@ def test_an_expired_key_is_refused(own_server: Running, database_url: str) -> No
 
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     with own_server.client(own_server.new_key("ada")) as admin:
-        made = admin.post("keys", json={"expires_at": tomorrow}).json()
-    with own_server.client(made["key"]) as client:
+        created = admin.post("keys", json={"expires_at": tomorrow}).json()
+    with own_server.client(created["key"]) as client:
         assert client.get("stats").status_code == 200
         with psycopg.connect(database_url) as connection:
             connection.execute("update keys set expires_at = now() where role = 'member'")

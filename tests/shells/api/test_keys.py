@@ -39,7 +39,7 @@ def test_everything_but_the_open_paths_needs_a_known_key(
         base_url=f"{shared_server.url}/api/v1/", headers=headers, timeout=SECONDS
     ) as client:
         for method, path in CLOSED:
-            # A body that cannot be read: the key is looked at first.
+            # The body cannot be read: the key is checked first.
             answer = client.request(method, path, content=b"{")
             assert answer.status_code == 401, (method, path, answer.text)
             assert answer.headers["WWW-Authenticate"].startswith("Bearer")

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from tests.shells.api.test_memories import stored
+from tests.shells.api.test_memories import store_memory
 from tests.strategies import new_id
 
 from recollect.core.memory.links import MAX_LINKS
 
 
 def test_links_are_written_with_a_memory_and_followed(mine: httpx.Client) -> None:
-    old = stored(mine, "the harbour is shallow")
+    old = store_memory(mine, "the harbour is shallow")
     link = {"kind": "supersedes", "target": old["id"]}
-    new = stored(mine, "dredged", links=[link])
+    new = store_memory(mine, "dredged", links=[link])
     assert new["links"] == [link]
     (hit,) = mine.post("recall", json={"query": "harbour"}).json()["hits"]
     assert (hit["memory"], hit["stands_for"]) == (new, [old["id"]])
@@ -26,20 +26,20 @@ def test_links_are_written_with_a_memory_and_followed(mine: httpx.Client) -> Non
 
 
 def test_a_link_is_put_and_deleted_by_its_address(mine: httpx.Client) -> None:
-    one, other = stored(mine, "one"), stored(mine, "other")
+    one, other = store_memory(mine, "one"), store_memory(mine, "other")
     address = f"memories/{one['id']}/links/resolved_by/{other['id'][:30]}"
     linked = mine.put(address)
     assert linked.json()["links"] == [{"kind": "resolved_by", "target": other["id"]}]
     assert mine.put(address).json() == linked.json()
     assert mine.delete(address).json()["links"] == []
-    gone = mine.delete(address)
-    assert (gone.status_code, gone.json()["type"]) == (404, "urn:recollect:problem:not-found")
+    deleted = mine.delete(address)
+    assert (deleted.status_code, deleted.json()["type"]) == (404, "urn:recollect:problem:not-found")
 
 
 def test_another_owners_memory_cannot_be_linked_by_its_prefix(
     mine: httpx.Client, theirs: httpx.Client
 ) -> None:
-    one, foreign = stored(mine, "one"), stored(theirs, "foreign")
+    one, foreign = store_memory(mine, "one"), store_memory(theirs, "foreign")
     assert mine.put(f"memories/{one['id']}/links/see_also/{foreign['id']}").status_code == 404
 
 
@@ -72,7 +72,7 @@ def test_a_memory_does_not_link_to_itself(mine: httpx.Client) -> None:
 
 
 def test_a_recall_as_of_a_moment(mine: httpx.Client) -> None:
-    first = stored(mine, "the harbour", category="episode", session="s")
+    first = store_memory(mine, "the harbour", category="episode", session="s")
     mine.patch(f"memories/{first['id']}", json={"content": "the port"})
     mine.delete(f"memories/{first['id']}")
     question = {"query": "harbour", "as_of": first["updated_at"]}

@@ -10,7 +10,7 @@ import httpx
 from tests.strategies import new_id
 
 
-def stored(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
+def store_memory(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
     answer = client.post("memories", json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
     memory: dict[str, Any] = answer.json()
@@ -43,8 +43,8 @@ def test_repeating_a_write_is_one_memory_and_another_under_its_id_a_conflict(
     mine: httpx.Client,
 ) -> None:
     id = str(new_id())
-    first = stored(mine, "said once", id=id)
-    assert stored(mine, "said once", id=id) == first
+    first = store_memory(mine, "said once", id=id)
+    assert store_memory(mine, "said once", id=id) == first
     clash = mine.post("memories", json={"content": "something else", "id": id})
     assert (clash.status_code, clash.json()["type"]) == (409, "urn:recollect:problem:conflict")
     assert len(mine.get("memories").json()["memories"]) == 1
@@ -52,8 +52,8 @@ def test_repeating_a_write_is_one_memory_and_another_under_its_id_a_conflict(
 
 def test_a_listing_comes_in_pages_newest_first_and_stays_in_its_scope(mine: httpx.Client) -> None:
     for number in range(5):
-        stored(mine, f"number {number}", project="p", tags=["all", str(number)])
-    stored(mine, "elsewhere", project="q", category="note")
+        store_memory(mine, f"number {number}", project="p", tags=["all", str(number)])
+    store_memory(mine, "elsewhere", project="q", category="note")
 
     seen, cursor = [], None
     while True:
@@ -79,7 +79,7 @@ def test_a_listing_comes_in_pages_newest_first_and_stays_in_its_scope(mine: http
 
 
 def test_a_change_names_its_fields_and_the_version_it_was_made_from(mine: httpx.Client) -> None:
-    memory = stored(mine, "as it was", project="p", tags=["a"])
+    memory = store_memory(mine, "as it was", project="p", tags=["a"])
     path = f"memories/{memory['id'][:18]}"
     changed = mine.patch(path, json={"project": None, "tags": ["b"], "based_on": 1}).json()
     assert (changed["project"], changed["tags"], changed["version"]) == (None, ["b"], 2)
@@ -94,7 +94,7 @@ def test_a_change_names_its_fields_and_the_version_it_was_made_from(mine: httpx.
 
 
 def test_forgetting_hides_and_forever_erases(mine: httpx.Client) -> None:
-    id = stored(mine, "a passing thought")["id"]
+    id = store_memory(mine, "a passing thought")["id"]
     assert mine.delete(f"memories/{id}").json() == {"id": id, "forever": False}
     assert mine.get(f"memories/{id}").status_code == 404
     assert mine.delete(f"memories/{id}").status_code == 404
@@ -108,7 +108,7 @@ def test_a_prefix_that_fits_several_memories_names_them(mine: httpx.Client) -> N
     beginning = str(new_id())[:-1]
     ids = [beginning + "a", beginning + "b"]
     for id in ids:
-        stored(mine, f"number {id}", id=id)
+        store_memory(mine, f"number {id}", id=id)
     answer = mine.get(f"memories/{beginning}")
     assert answer.status_code == 409
     problem = answer.json()
@@ -118,7 +118,7 @@ def test_a_prefix_that_fits_several_memories_names_them(mine: httpx.Client) -> N
 
 
 def test_versions_are_listed_and_restored(mine: httpx.Client, theirs: httpx.Client) -> None:
-    first = stored(mine, "the API runs on port 8000")
+    first = store_memory(mine, "the API runs on port 8000")
     address = f"memories/{first['id']}"
     second = mine.patch(address, json={"content": "the API runs on port 9000"}).json()
     versions = mine.get(f"{address}/versions").json()["versions"]

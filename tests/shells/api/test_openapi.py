@@ -62,14 +62,16 @@ def test_the_examples_of_answers_have_the_shapes_of_answers(document: dict[str, 
     for shape in document["components"]["schemas"].values():
         if "properties" in shape:
             shape["additionalProperties"] = False
-            # FastAPI leaves out of examples what is null.
+            # FastAPI omits nulls from examples.
             shape["required"] = [
                 name
                 for name in shape.get("required", ())
                 if {"type": "null"} not in shape["properties"][name].get("anyOf", ())
             ]
     for path, methods in document["paths"].items():
-        for answer in (each for one in methods.values() for each in one["responses"].values()):
+        for answer in (
+            each for operation in methods.values() for each in operation["responses"].values()
+        ):
             media = answer["content"].get("application/json", {})
             if "example" in media:
                 schema = {**media.get("schema", {}), "components": document["components"]}
@@ -91,7 +93,7 @@ def test_the_examples_of_requests_are_accepted(
         stored = client.post("memories", json=shapes["DraftIn"]["examples"][0])
         assert stored.status_code == 201
         batch = client.post("/memories:batch", json=shapes["BatchIn"]["examples"][0])
-        assert {one["outcome"] for one in batch.json()["results"]} == {"stored"}
+        assert {result["outcome"] for result in batch.json()["results"]} == {"stored"}
         path = f"memories/{stored.json()['id']}"
         assert client.patch(path, json=shapes["ChangesIn"]["examples"][0]).status_code == 200
         found = client.post("recall", json=shapes["RecallIn"]["examples"][0]).json()
@@ -151,16 +153,16 @@ def test_the_documentation_needs_nothing_from_another_server(shared_server: Runn
 def test_schemathesis_finds_no_fault(
     own_server: Running, document: dict[str, Any], tmp_path: Path
 ) -> None:
-    """All of its checks, in all of its phases, with a key; a 500, an answer that is not documented,
-    refused good data and accepted bad data are among what it would find. What stores send each
-    other is any JSON, and has a test of its own (`tests/sync/test_hostile_pushes.py`).
+    """All of its checks, in all of its phases, with a key. Among others it would find a 500, an
+    undocumented answer, refused good data and accepted bad data. What stores send each other is any
+    JSON, and has a test of its own (`tests/sync/test_hostile_pushes.py`).
     """
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run"),
         # One worker: Python 3.11 cannot parse in two threads at once, which hypothesis does.
         *("--seed", "20261115", "--max-examples", str(scaled(12)), "--workers", "1"),
         *("--generation-database", "none", "--no-color", "--exclude-path-regex", "/sync/"),
-        # None of its findings is to be that a busy machine is slow.
+        # That a busy machine is slow must not be one of its findings.
         *("--request-timeout", "180", "--suppress-health-check", "too_slow"),
         *("--header", f"Authorization: Bearer {own_server.new_key()}"),
         f"{own_server.url}/api/v1/openapi.json",

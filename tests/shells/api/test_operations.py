@@ -78,13 +78,13 @@ def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
     }
 
 
-def test_answers_are_kept_by_no_cache_and_read_as_no_other_type(mine: httpx.Client) -> None:
+def test_answers_are_not_cached_and_their_type_is_not_guessed(mine: httpx.Client) -> None:
     for answer in (mine.get("stats"), mine.get("nowhere")):
         assert answer.headers["Cache-Control"] == "no-store"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_metrics_tell_the_backlog_and_the_build(own_server: Running) -> None:
+def test_metrics_include_the_backlog_and_the_build(own_server: Running) -> None:
     with own_server.client() as mine:
         for text in ("the harbour", "the lighthouse"):
             mine.post("memories", json={"content": text})

@@ -22,7 +22,7 @@ MEMORY = {"content": "the harbour is closed"}
 
 @contextmanager
 def store_held(database_url: str) -> Iterator[None]:
-    """While entered, no memory can be written: a request that writes one keeps its slot."""
+    """Block writes of memories: a request that writes one keeps its slot."""
     with psycopg.connect(database_url) as connection:
         connection.execute("lock table memories in exclusive mode")
         yield
@@ -30,7 +30,7 @@ def store_held(database_url: str) -> Iterator[None]:
 
 def metric(up: Running, name: str) -> float:
     text = httpx.get(f"{up.url}/api/v1/metrics", timeout=SECONDS).text
-    return sum(float(one.rsplit(" ", 1)[1]) for one in text.splitlines() if one.startswith(name))
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
 
 
 def test_what_cannot_be_answered_in_time_is_refused_before_any_work(
@@ -75,8 +75,8 @@ def test_a_flooding_key_leaves_a_slot_for_others(database_url: str, tmp_path: Pa
             ]
             for _ in range(5):
                 assert quiet.get("stats").status_code == 200
-            assert not any(one.done() for one in flood)
-        assert {one.result().status_code for one in flood} == {201}
+            assert not any(future.done() for future in flood)
+        assert {future.result().status_code for future in flood} == {201}
 
 
 def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
@@ -94,8 +94,8 @@ def test_a_request_whose_client_hangs_up_while_it_waits_is_dropped(
             def is_dropped() -> bool:
                 with suppress(httpx.TimeoutException):
                     impatient.post("memories", json=MEMORY, timeout=0.1)
-                gone = 'recollect_http_request_seconds_count{method="POST",route="unmatched"'
-                return metric(up, f'{gone},status="499"}}') > 0
+                dropped = 'recollect_http_request_seconds_count{method="POST",route="unmatched"'
+                return metric(up, f'{dropped},status="499"}}') > 0
 
             assert wait_until(is_dropped)
         assert held.result().status_code == 201
@@ -131,12 +131,14 @@ def test_a_batch_that_is_too_large_does_not_count_as_writes(
 
 
 def test_each_pushed_revision_counts_as_a_write(database_url: str, tmp_path: Path) -> None:
-    kept = {"kind": "edit", "fields": {"content": "x"}, "made_at": "2026-11-15T09:30:00Z"}
+    revision = {"kind": "edit", "fields": {"content": "x"}, "made_at": "2026-11-15T09:30:00Z"}
     push = {
         "protocol": PROTOCOL,
         "store": str(UUID(int=1)),
         "memories": [],
-        "revisions": [{"id": str(new_id()), "memory_id": str(new_id()), **kept} for _ in range(3)],
+        "revisions": [
+            {"id": str(new_id()), "memory_id": str(new_id()), **revision} for _ in range(3)
+        ],
     }
     with running(database_url, tmp_path, writes_per_minute=1) as up, up.client() as mine:
         assert mine.post("sync/push", json=push).status_code == 200

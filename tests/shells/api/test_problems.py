@@ -14,11 +14,11 @@ JSON = {"Content-Type": "application/json"}
 def problem(answer: httpx.Response) -> dict[str, Any]:
     """The answer's problem, after checking what all problems have."""
     assert answer.headers["Content-Type"] == "application/problem+json", answer.text
-    told: dict[str, Any] = answer.json()
-    assert told["status"] == answer.status_code
-    assert told["type"].startswith("urn:recollect:problem:")
-    assert all(told[name] for name in ("title", "detail", "remedy"))
-    return told
+    body: dict[str, Any] = answer.json()
+    assert body["status"] == answer.status_code
+    assert body["type"].startswith("urn:recollect:problem:")
+    assert all(body[name] for name in ("title", "detail", "remedy"))
+    return body
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_body_that_cannot_be_used_is_refused_with_its_remedy(
     mine: httpx.Client, body: bytes, status: int, field: str | None
 ) -> None:
     answer = mine.post("memories", content=body, headers=JSON)
-    told = problem(answer)
-    assert (told["status"], told.get("field")) == (status, field)
+    refused = problem(answer)
+    assert (refused["status"], refused.get("field")) == (status, field)
     assert mine.get("stats").json()["memories"] == 0
 
 
@@ -92,8 +92,8 @@ def test_halves_of_surrogate_pairs_are_replaced(mine: httpx.Client) -> None:
 def test_a_question_that_cannot_be_asked_names_the_field(
     mine: httpx.Client, question: dict[str, Any], field: str
 ) -> None:
-    told = problem(mine.post("recall", json=question))
-    assert (told["status"], told["field"]) == (422, field)
+    refused = problem(mine.post("recall", json=question))
+    assert (refused["status"], refused["field"]) == (422, field)
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,18 @@ def test_a_question_that_cannot_be_asked_names_the_field(
 def test_a_listing_that_cannot_be_made_names_the_parameter(
     mine: httpx.Client, query: str, field: str
 ) -> None:
-    told = problem(mine.get(f"memories?{query}"))
-    assert (told["status"], told["field"]) == (422, field)
+    refused = problem(mine.get(f"memories?{query}"))
+    assert (refused["status"], refused["field"]) == (422, field)
 
 
 @pytest.mark.parametrize("reference", ["019", "xyz", "%00", "%ff", "🐘", "0" * 33, "-" * 40])
 def test_a_reference_that_is_no_id_is_refused(mine: httpx.Client, reference: str) -> None:
     for method in ("GET", "DELETE"):
-        told = problem(mine.request(method, f"memories/{reference}"))
-        assert (told["status"], told["field"]) == (422, "id")
+        refused = problem(mine.request(method, f"memories/{reference}"))
+        assert (refused["status"], refused["field"]) == (422, "id")
 
 
-def test_a_body_that_is_not_called_json_is_refused(mine: httpx.Client) -> None:
+def test_a_body_with_another_content_type_is_refused(mine: httpx.Client) -> None:
     answer = mine.post("memories", content=b'{"content": "x"}', headers={"Content-Type": "x/y"})
     assert "Content-Type: application/json" in problem(answer)["remedy"]
 
@@ -172,14 +172,14 @@ def test_a_full_memory_fits_into_a_request(mine: httpx.Client) -> None:
 def test_wrong_type_is_reported_in_our_own_words(
     mine: httpx.Client, path: str, body: dict[str, Any], detail: str, remedy: str
 ) -> None:
-    told = problem(mine.post(path, content=json.dumps(body), headers=JSON))
-    assert told["status"] == 422
-    assert told["detail"].startswith(detail)
-    assert remedy in told["remedy"]
-    assert "Input should" not in told["detail"] + told["remedy"]
+    refused = problem(mine.post(path, content=json.dumps(body), headers=JSON))
+    assert refused["status"] == 422
+    assert refused["detail"].startswith(detail)
+    assert remedy in refused["remedy"]
+    assert "Input should" not in refused["detail"] + refused["remedy"]
 
 
 def test_wrong_setting_type_is_reported_with_its_range(mine: httpx.Client) -> None:
-    told = problem(mine.patch("settings", json={"depth": "ten"}))
-    assert told["field"] == "depth"
-    assert told["remedy"].startswith("Give a whole number from 1 to 1000.")
+    refused = problem(mine.patch("settings", json={"depth": "ten"}))
+    assert refused["field"] == "depth"
+    assert refused["remedy"].startswith("Give a whole number from 1 to 1000.")

@@ -35,28 +35,28 @@ def sides(own_server: Running) -> Iterator[Sides]:
         own_server.client(own_server.new_key("ada")) as whole,
         own_server.client(key) as shop,
     ):
-        inside = stored(whole, "the heron is our logo", project="shop")
-        other = stored(whole, SECRET, project="web")
-        everywhere = stored(whole, f"{SECRET}, everywhere")
+        inside = store_memory(whole, "the heron is our logo", project="shop")
+        other = store_memory(whole, SECRET, project="web")
+        everywhere = store_memory(whole, f"{SECRET}, everywhere")
         yield Sides(own_server, whole, shop, key, inside, [other, everywhere])
 
 
-def stored(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
+def store_memory(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
     answer = client.post("memories", json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    memory: dict[str, Any] = answer.json()
+    return memory
 
 
 def test_a_key_may_name_its_project_in_short(own_server: Running) -> None:
     whole = "github.com/ada/shop"
     key = own_server.new_key("ada", role="member", project=whole)
     with own_server.client(key) as shop:
-        made = stored(shop, "the heron is our logo", project="shop")
-        assert made["project"] == whole
+        memory = store_memory(shop, "the heron is our logo", project="shop")
+        assert memory["project"] == whole
         listed = shop.get("memories", params={"project": "shop"}).json()["memories"]
-        assert [one["id"] for one in listed] == [made["id"]]
-        changed = shop.patch(f"memories/{made['id']}", json={"project": "ada/shop"})
+        assert [each["id"] for each in listed] == [memory["id"]]
+        changed = shop.patch(f"memories/{memory['id']}", json={"project": "ada/shop"})
         assert changed.json()["project"] == whole
         assert shop.get("memories", params={"project": "web"}).status_code == 403
 
@@ -72,13 +72,13 @@ def test_reads_stay_inside(sides: Sides) -> None:
         hits = shop.post("recall", json={"query": "heron", "scope": scope}).json()["hits"]
         assert [hit["memory"]["id"] for hit in hits] == [inside]
         listed = shop.get("memories", params=scope).json()["memories"]
-        assert [one["id"] for one in listed] == [inside]
+        assert [memory["id"] for memory in listed] == [inside]
     assert shop.get(f"memories/{inside}").status_code == 200
-    # What all ids have in common is unambiguous here: there is only one.
+    # The common prefix of all ids is unambiguous here: only one of them is visible.
     assert shop.get(f"memories/{inside[:4]}").status_code == 200
-    for one in sides.outside:
-        assert shop.get(f"memories/{one['id']}").status_code == 404
-        why = shop.post("why", json={"query": "heron", "id": one["id"]})
+    for memory in sides.outside:
+        assert shop.get(f"memories/{memory['id']}").status_code == 404
+        why = shop.post("why", json={"query": "heron", "id": memory["id"]})
         assert why.status_code == 404
     stats = shop.get("stats").json()
     assert (stats["memories"], stats["by_project"]) == (1, {"shop": 1})
@@ -101,16 +101,16 @@ def test_another_project_is_refused_with_a_remedy(sides: Sides) -> None:
 
 def test_writes_stay_inside(sides: Sides) -> None:
     shop, inside = sides.shop, sides.inside["id"]
-    assert stored(shop, "open from nine to five")["project"] == "shop"
+    assert store_memory(shop, "open from nine to five")["project"] == "shop"
     assert shop.patch(f"memories/{inside}", json={"importance": 1}).status_code == 200
-    for one in sides.outside:
-        path = f"memories/{one['id']}"
+    for memory in sides.outside:
+        path = f"memories/{memory['id']}"
         assert shop.patch(path, json={"content": "x"}).status_code == 404
         assert shop.patch(path, json={"project": "shop"}).status_code == 404
         assert shop.delete(path).status_code == 404
         assert shop.delete(path, params={"forever": True}).status_code == 404
-        assert shop.put(f"memories/{inside}/links/see_also/{one['id']}").status_code == 404
-        assert sides.whole.get(path).json() == one
+        assert shop.put(f"memories/{inside}/links/see_also/{memory['id']}").status_code == 404
+        assert sides.whole.get(path).json() == memory
     assert shop.post("erase", json={"owner": "ada"}).status_code == 403
     assert sides.whole.get("stats").json()["memories"] == 4
 
@@ -134,10 +134,10 @@ def test_no_way_of_writing_links_to_the_outside(sides: Sides) -> None:
         assert answer.status_code == 422, answer.text
         assert answer.json()["field"] == "links"
     batch = shop.post("/memories:batch", json={"memories": [draft, {"content": "fine"}]}).json()
-    assert [one["outcome"] for one in batch["results"]] == ["refused", "stored"]
-    taken = {"id": other, "content": "the heron is mine"}
-    batch = shop.post("/memories:batch", json={"memories": [taken, draft]}).json()
-    assert [one["outcome"] for one in batch["results"]] == ["refused", "refused"]
+    assert [result["outcome"] for result in batch["results"]] == ["refused", "stored"]
+    duplicate = {"id": other, "content": "the heron is mine"}
+    batch = shop.post("/memories:batch", json={"memories": [duplicate, draft]}).json()
+    assert [result["outcome"] for result in batch["results"]] == ["refused", "refused"]
     later = [{"kind": "supersedes", "target": str(new_id())}]
     assert shop.post("memories", json={**draft, "links": later}).status_code == 422
     assert "no memory" in call(sides.server, sides.key, "memory_store", draft)
@@ -159,13 +159,13 @@ def test_links_inside_the_project_are_written(sides: Sides) -> None:
         ],
     }
     batch = sides.shop.post("/memories:batch", json={"memories": [first, second]}).json()
-    assert [one["outcome"] for one in batch["results"]] == ["stored", "stored"]
+    assert [result["outcome"] for result in batch["results"]] == ["stored", "stored"]
     hits = sides.shop.post("recall", json={"query": "heron sleeps"}).json()["hits"]
     assert batch["results"][1]["id"] in {hit["memory"]["id"] for hit in hits}
 
 
 def test_the_past_does_not_lead_outside(sides: Sides) -> None:
-    moved = stored(sides.whole, "the heron key is under the mat", project="shop")
+    moved = store_memory(sides.whole, "the heron key is under the mat", project="shop")
     before = datetime.now(UTC).isoformat()
     sides.whole.patch(f"memories/{moved['id']}", json={"project": "web"})
     asked = {"query": "heron", "as_of": before}
@@ -203,12 +203,12 @@ def test_mcp_stays_inside(sides: Sides) -> None:
 def test_a_pull_stays_inside(sides: Sides) -> None:
     query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0, "count": True}
     page = sides.shop.get("sync/pull", params=query).json()
-    assert [one["id"] for one in page["memories"]] == [sides.inside["id"]]
+    assert [memory["id"] for memory in page["memories"]] == [sides.inside["id"]]
     assert page["remaining"] is None
     assert SECRET not in str(page)
     whole = sides.whole.get("sync/pull", params=query).json()
     assert len(whole["memories"]) == 3
-    assert page["cursor"] == whole["cursor"]  # the next pull goes on behind all of them
+    assert page["cursor"] == whole["cursor"]  # the next pull continues after all of them
 
 
 def test_a_pull_shows_erasures_of_its_project_alone(sides: Sides) -> None:
@@ -216,7 +216,9 @@ def test_a_pull_shows_erasures_of_its_project_alone(sides: Sides) -> None:
         sides.whole.delete(f"memories/{memory['id']}", params={"forever": True})
     query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0}
     page = sides.shop.get("sync/pull", params=query).json()
-    assert [(one["id"], one["erased"]) for one in page["memories"]] == [(sides.inside["id"], True)]
+    assert [(memory["id"], memory["erased"]) for memory in page["memories"]] == [
+        (sides.inside["id"], True)
+    ]
     assert len(sides.whole.get("sync/pull", params=query).json()["memories"]) == 3
 
 
@@ -233,37 +235,41 @@ def test_a_push_stays_inside(sides: Sides) -> None:
     ]
     body = {"protocol": 1, "store": str(new_id()), "memories": items, "revisions": []}
     answers = sides.shop.post("sync/push", json=body)
-    refused = [one["refused"] is not None for one in answers.json()["answers"]]
+    refused = [answer["refused"] is not None for answer in answers.json()["answers"]]
     assert refused == [False, True, True, True, True, True]
     assert SECRET not in answers.text
     erase = {**change, "fields": None, "edit": str(new_id())}
     sides.shop.post("sync/push", json={**body, "memories": [erase]})
-    kept = {one["id"]: one["content"] for one in sides.whole.get("memories").json()["memories"]}
-    assert kept.pop(items[0]["id"]) == "tea"
-    assert kept == {one["id"]: one["content"] for one in (sides.inside, *sides.outside)}
+    contents = {
+        memory["id"]: memory["content"] for memory in sides.whole.get("memories").json()["memories"]
+    }
+    assert contents.pop(items[0]["id"]) == "tea"
+    assert contents == {
+        memory["id"]: memory["content"] for memory in (sides.inside, *sides.outside)
+    }
 
 
 def test_conflicts_stay_inside(sides: Sides) -> None:
-    kept = [
+    revisions = [
         {
             "id": str(new_id()),
-            "memory_id": one["id"],
+            "memory_id": memory["id"],
             "kind": "edit",
-            "fields": {"content": f"{one['content']}, once"},
+            "fields": {"content": f"{memory['content']}, once"},
             "made_at": "2026-03-06T09:30:00Z",
             "resolved_at": None,
         }
-        for one in (sides.inside, *sides.outside)
+        for memory in (sides.inside, *sides.outside)
     ]
-    body = {"protocol": 1, "store": str(new_id()), "memories": [], "revisions": kept}
-    taken = sides.shop.post("sync/push", json=body).json()["revisions"]
-    assert [one["id"] for one in taken] == [kept[0]["id"]]
+    body = {"protocol": 1, "store": str(new_id()), "memories": [], "revisions": revisions}
+    accepted = sides.shop.post("sync/push", json=body).json()["revisions"]
+    assert [revision["id"] for revision in accepted] == [revisions[0]["id"]]
     assert len(sides.whole.post("sync/push", json=body).json()["revisions"]) == 3
     found = sides.shop.get("conflicts").json()["conflicts"]
-    assert [one["id"] for one in found] == [kept[0]["id"]]
-    for other in kept[1:]:
+    assert [conflict["id"] for conflict in found] == [revisions[0]["id"]]
+    for other in revisions[1:]:
         path = f"conflicts/{other['id']}/resolve"
         assert sides.shop.post(path, json={"keep": "other"}).status_code == 404
     query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0}
     page = sides.shop.get("sync/pull", params=query).json()
-    assert [one["id"] for one in page["revisions"]] == [kept[0]["id"]]
+    assert [revision["id"] for revision in page["revisions"]] == [revisions[0]["id"]]

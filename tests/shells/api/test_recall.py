@@ -29,7 +29,7 @@ def ids(mine: httpx.Client) -> dict[str, str]:
     }
 
 
-def recalled(client: httpx.Client, **question: Any) -> dict[str, Any]:
+def recall(client: httpx.Client, **question: Any) -> dict[str, Any]:
     answer = client.post("recall", json=question)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -41,7 +41,7 @@ def found_ids(answer: dict[str, Any]) -> list[str]:
 
 
 def test_each_hit_says_why_it_is_there(mine: httpx.Client, ids: dict[str, str]) -> None:
-    answer = recalled(mine, query="a database on Fridays")
+    answer = recall(mine, query="a database on Fridays")
     assert found_ids(answer) == [ids["friday"]]
     first = answer["hits"][0]
     why = first["explanation"]
@@ -57,20 +57,20 @@ def test_each_hit_says_why_it_is_there(mine: httpx.Client, ids: dict[str, str]) 
 def test_without_explain_the_detail_of_the_legs_is_left_out(
     mine: httpx.Client, ids: dict[str, str]
 ) -> None:
-    answer = recalled(mine, query="staging", explain=False)
+    answer = recall(mine, query="staging", explain=False)
     assert len(answer["hits"]) == 2
     assert all(hit["explanation"] is None for hit in answer["hits"])
     assert answer["legs"] is None
     assert answer["degraded"] == []
 
 
-def test_every_part_of_a_question_is_obeyed(mine: httpx.Client, ids: dict[str, str]) -> None:
-    assert len(recalled(mine, query="staging", limit=1)["hits"]) == 1
-    assert found_ids(recalled(mine, query="staging", exclude=[ids["vpn"]])) == [ids["friday"]]
-    assert found_ids(recalled(mine, query="staging", scope={"project": "vpn"})) == [ids["vpn"]]
-    assert found_ids(recalled(mine, query="staging", sort_by="importance"))[0] == ids["vpn"]
-    assert found_ids(recalled(mine, query="nothing", expanded_query="lunch")) == [ids["lunch"]]
-    without = recalled(mine, query="staging", weights={"lexical": 0})
+def test_every_part_of_a_query_takes_effect(mine: httpx.Client, ids: dict[str, str]) -> None:
+    assert len(recall(mine, query="staging", limit=1)["hits"]) == 1
+    assert found_ids(recall(mine, query="staging", exclude=[ids["vpn"]])) == [ids["friday"]]
+    assert found_ids(recall(mine, query="staging", scope={"project": "vpn"})) == [ids["vpn"]]
+    assert found_ids(recall(mine, query="staging", sort_by="importance"))[0] == ids["vpn"]
+    assert found_ids(recall(mine, query="nothing", expanded_query="lunch")) == [ids["lunch"]]
+    without = recall(mine, query="staging", weights={"lexical": 0})
     assert (without["hits"], without["legs"]["lexical"]["status"]) == ([], "skipped")
 
 
@@ -78,15 +78,15 @@ def test_every_part_of_a_question_is_obeyed(mine: httpx.Client, ids: dict[str, s
     "query", ["", " ", "\x00", '"; drop table memories; --', "a & | ! <-> :* \\", "🐘" * 300]
 )
 def test_any_text_is_a_legal_query(mine: httpx.Client, query: str) -> None:
-    recalled(mine, query=query, expanded_query=query)
+    recall(mine, query=query, expanded_query=query)
 
 
-def test_a_changed_setting_is_obeyed_by_the_next_request(own_server: Running) -> None:
+def test_a_changed_setting_applies_to_the_next_request(own_server: Running) -> None:
     with own_server.client() as mine, own_server.client() as theirs:
         assert mine.get("settings").json() == DEFAULT_SETTINGS.as_dict()
         changed = mine.patch("settings", json={"lexical_weight": 0, "rrf_k": 10.0})
         assert (changed.json()["lexical_weight"], changed.json()["rrf_k"]) == (0, 10)
-        assert recalled(mine, query="staging")["legs"]["lexical"]["status"] == "skipped"
+        assert recall(mine, query="staging")["legs"]["lexical"]["status"] == "skipped"
         assert theirs.get("settings").json() == changed.json()
 
 
@@ -110,21 +110,21 @@ def test_a_setting_outside_its_range_is_refused(
     assert mine.get("settings").json() == DEFAULT_SETTINGS.as_dict()
 
 
-def test_two_servers_on_one_database_obey_the_same_change(
+def test_a_change_applies_to_all_servers_on_one_database(
     own_server: Running, database_url: str, tmp_path: Path
 ) -> None:
     with running(database_url, tmp_path / "second") as second:
         key = own_server.new_key("ada")
         with own_server.client(key) as here, second.client(key) as there:
-            assert recalled(there, query="staging")["legs"]["lexical"]["status"] == "ran"
+            assert recall(there, query="staging")["legs"]["lexical"]["status"] == "ran"
             here.patch("settings", json={"lexical_weight": 0, "second_stage": "cross-encoder"})
-            after = recalled(there, query="staging")
+            after = recall(there, query="staging")
             assert after["legs"]["lexical"]["status"] == "skipped"
             assert after["rerank"]["status"] == "absent"
             there.patch("settings", json={"lexical_weight": 2})
-            assert recalled(here, query="staging")["legs"]["lexical"]["weight"] == 2
+            assert recall(here, query="staging")["legs"]["lexical"]["weight"] == 2
             log = here.get("settings/audit", params={"limit": 2}).json()["changes"]
-    assert [(one["by"], one["name"], one["old"], one["new"]) for one in log] == [
+    assert [(change["by"], change["name"], change["old"], change["new"]) for change in log] == [
         ("ada", "lexical_weight", 0.0, 2.0),
         ("ada", "second_stage", None, "cross-encoder"),
     ]
@@ -148,7 +148,7 @@ def test_why_answers_for_what_was_not_recalled(mine: httpx.Client, ids: dict[str
 
 
 def test_why_of_a_hit_is_its_explanation(mine: httpx.Client, ids: dict[str, str]) -> None:
-    hit = recalled(mine, query="lunch")["hits"][0]
+    hit = recall(mine, query="lunch")["hits"][0]
     answer = mine.post("why", json={"id": ids["lunch"], "query": "lunch"}).json()
     assert (answer["recalled"], answer["place"], answer["kept_out"]) == (True, 1, [])
     assert (answer["score"], answer["fused"]) == (hit["score"], hit["explanation"]["fused"])
@@ -161,7 +161,7 @@ def test_why_says_that_an_update_is_shown_first(mine: httpx.Client) -> None:
     )
     old, new = (mine.post("memories", json={"content": text}).json()["id"] for text in texts)
     query = "car park API runs on port"
-    hit = recalled(mine, query=query)["hits"][0]
+    hit = recall(mine, query=query)["hits"][0]
     assert (hit["memory"]["id"], hit["newer_than"]["id"]) == (new, old)
     gained, lost = (mine.post("why", json={"id": id, "query": query}).json() for id in (new, old))
     assert gained["moved"].endswith("which it updates: 8000 became 9000.")
@@ -175,8 +175,8 @@ def test_why_hides_other_owners_memories(
     assert theirs.post("why", json={"id": ids["lunch"], "query": "lunch"}).status_code == 404
 
 
-def test_a_sensitive_query_is_taken_as_one(mine: httpx.Client, ids: dict[str, str]) -> None:
-    answer = recalled(mine, query="lunch", is_sensitive=True)
+def test_a_sensitive_query_is_treated_as_such(mine: httpx.Client, ids: dict[str, str]) -> None:
+    answer = recall(mine, query="lunch", is_sensitive=True)
     assert found_ids(answer) == [ids["lunch"]]
     assert mine.post("recall", json={"query": "q", "is_sensitive": "yes"}).status_code == 422
 

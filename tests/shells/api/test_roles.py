@@ -79,7 +79,7 @@ def test_every_route_declares_the_role_it_requires(
 def test_each_role_may_use_its_routes_and_no_others(
     own_server: Running, operations: list[tuple[str, str, dict[str, Any]]], role: Any
 ) -> None:
-    """Where it may, the answer is whatever the route says; where it may not, it is 403."""
+    """Where it may, the answer is up to the route; where it may not, it is 403."""
     with own_server.client(own_server.new_key("ada", role=role)) as client:
         for method, path, operation in operations:
             if path in OPEN_PATHS:
@@ -105,7 +105,7 @@ def test_each_role_may_use_its_routes_and_no_others(
                 assert f"recollect keys create --role {needed}" in answer.json()["remedy"]
 
 
-def test_a_member_cannot_change_how_everybody_recalls(own_server: Running) -> None:
+def test_a_member_cannot_change_the_recall_settings_of_all(own_server: Running) -> None:
     with own_server.client(own_server.new_key(role="member")) as member:
         assert member.patch("settings", json={"lexical_weight": 0}).status_code == 403
         assert member.get("settings").json()["lexical_weight"] == 1.0
@@ -115,8 +115,8 @@ def test_a_read_only_key_cannot_write_over_any_way_in(own_server: Running) -> No
     key = own_server.new_key("ada", role="read-only")
     with own_server.client(key) as reader:
         for tool in TOOLS:
-            told = call(own_server, key, tool.name, ARGUMENTS.get(tool.name, {}))
-            assert ("role member" in told) is (tool.role != "read-only"), (tool.name, told)
+            answer = call(own_server, key, tool.name, ARGUMENTS.get(tool.name, {}))
+            assert ("role member" in answer) is (tool.role != "read-only"), (tool.name, answer)
         assert reader.get("stats").json()["memories"] == 0
         body = {**BODIES["sync_push"], "memories": [outgoing("tea")]}
         assert reader.post("sync/push", json=body).status_code == 403
@@ -127,7 +127,7 @@ def test_a_read_only_key_cannot_write_over_any_way_in(own_server: Running) -> No
 
 
 def call(server: Running, key: str, tool: str, arguments: dict[str, Any]) -> str:
-    """What a tool of the MCP endpoint answers."""
+    """Call a tool of the MCP endpoint and return its answer."""
     answer = httpx.post(
         f"{server.url}/mcp",
         headers={
@@ -149,7 +149,7 @@ def call(server: Running, key: str, tool: str, arguments: dict[str, Any]) -> str
 
 
 def outgoing(content: str, **fields: Any) -> dict[str, Any]:
-    """One write of a push: a new memory."""
+    """Return one write of a push: a new memory."""
     moment = "2026-03-06T09:30:00Z"
     return {
         "id": str(new_id()),

@@ -58,7 +58,7 @@ async def test_a_slot_is_free_while_its_answer_waits_for_the_client() -> None:
     assert sent == ["http.response.start", "http.response.body"]
 
 
-async def test_a_slot_is_given_back_once() -> None:
+async def test_a_slot_is_released_once() -> None:
     admission = Admission(slots=2, seconds=2.0)
     limits = RequestLimits(JSONResponse({"status": "ok"}), admission)
     running: list[int] = []

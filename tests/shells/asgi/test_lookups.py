@@ -1,4 +1,4 @@
-"""Keys are looked up afresh for every request, with few questions to the store."""
+"""Keys are looked up for every request, with few queries to the store."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Clock:
 
 
 class SlowStore(InMemoryStore):
-    """Answers when it is told to, and counts who asks."""
+    """Answers only when the test allows it, and counts lookups."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = 0
+        self.lookups = 0
         self.open = asyncio.Event()
 
     async def find_key(self, digest: bytes) -> Key | None:
-        self.asked += 1
+        self.lookups += 1
         await self.open.wait()
         return await super().find_key(digest)
 
 
 async def settle() -> None:
-    """Let every task go as far as it can."""
+    """Let every task run as far as it can."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -52,7 +52,7 @@ async def test_requests_that_wait_share_a_lookup() -> None:
     store.open.set()
     found = await asyncio.gather(*waiting, *more)
     assert {key.owner for key in found} == {"me"}
-    assert store.asked == 2
+    assert store.lookups == 2
 
 
 @pytest.mark.anyio
@@ -75,12 +75,12 @@ async def test_guesses_do_not_hold_up_a_known_key() -> None:
     store.open.set()
     await lookups.find(text)
     store.open.clear()
-    asked = store.asked
+    before = store.lookups
     guesses = [asyncio.create_task(lookups.find(f"rk_{number}")) for number in range(50)]
     known = asyncio.create_task(lookups.find(text))
     await settle()
-    assert store.asked == asked + 2  # one guess, and the known key
+    assert store.lookups == before + 2  # one guess, and the known key
     store.open.set()
     assert (await known).owner == "me"
     refused = await asyncio.gather(*guesses, return_exceptions=True)
-    assert all(isinstance(one, NotAllowed) for one in refused)
+    assert all(isinstance(error, NotAllowed) for error in refused)

@@ -1,4 +1,4 @@
-"""Many who ask whether the store answers are one question to it."""
+"""Concurrent health checks share one query to the store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from recollect.shells.asgi.probe import SharedProbe
 pytestmark = pytest.mark.anyio
 
 
-async def test_those_who_ask_at_once_share_a_question() -> None:
-    asked = 0
+async def test_concurrent_checks_share_one_query() -> None:
+    queries = 0
     answers = asyncio.Event()
 
     async def ask() -> None:
-        nonlocal asked
-        asked += 1
+        nonlocal queries
+        queries += 1
         await answers.wait()
 
     probe = SharedProbe(ask)
@@ -28,19 +28,19 @@ async def test_those_who_ask_at_once_share_a_question() -> None:
         await asyncio.sleep(0)
         answers.set()
     await probe()
-    assert asked == 1
+    assert queries == 1
 
 
 async def test_an_error_is_shared_as_well() -> None:
-    asked = 0
+    queries = 0
 
     async def ask() -> None:
-        nonlocal asked
-        asked += 1
+        nonlocal queries
+        queries += 1
         raise StoreUnavailable("no answer", remedy="Wait.")
 
     probe = SharedProbe(ask)
     for _ in range(3):
         with pytest.raises(StoreUnavailable):
             await probe()
-    assert asked == 1
+    assert queries == 1

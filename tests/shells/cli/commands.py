@@ -1,4 +1,4 @@
-"""How tests run the command: in this process, and as a real one for what only that shows."""
+"""Run the command in tests: in this process, and as a real one for what only that shows."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Cli:
             structlog.configure(**logging_before)
 
     def json(self, *arguments: str, input: str | None = None) -> Any:
-        """The document that a command prints with --json."""
+        """Run a command with --json and return the document that it prints."""
         result = self(*arguments, "--json", input=input)
         assert result.exit_code == 0, result.stderr
         assert result.stderr == ""
         return json.loads(result.stdout)
 
     def error(self, *arguments: str) -> tuple[int, dict[str, Any]]:
-        """The exit code of a command that must fail, and what it says."""
+        """Run a command that must fail; return its exit code and its problem."""
         result = self(*arguments, "--json")
         assert result.stdout == ""
         return result.exit_code, json.loads(result.stderr)["error"]
@@ -61,12 +61,12 @@ class Cli:
 
 
 def unhurried_home(home: Path) -> Path:
-    """A home on which the recalls of other processes, too, may take as long as they need."""
+    """Set up a home where recalls, also of other processes, may take as long as they need."""
     Cli(home).json("settings", "set", "deadline_ms", "60000")
     return home
 
 
 def client_of(server: Running, home: Path, key: str | None = None) -> Cli:
-    """The command as a client of a server, with the key of an owner who has nothing stored yet."""
+    """Return the command as a client of a server, by default with the key of a new owner."""
     named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key or server.new_key()}
     return Cli(home, {**named, "RECOLLECT_SYNC": "off"})

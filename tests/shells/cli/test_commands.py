@@ -47,8 +47,8 @@ def test_a_memory_is_read_from_stdin(cli: Cli, arguments: tuple[str, ...]) -> No
 
 
 def test_people_read_short_ids_that_commands_accept(cli: Cli) -> None:
-    said = cli("remember", "Deploy with make ship").stdout
-    match = SHORT_ID.search(said)
+    output = cli("remember", "Deploy with make ship").stdout
+    match = SHORT_ID.search(output)
     assert match is not None
     shown = cli("show", match[0])
     assert "Deploy with make ship" in shown.stdout
@@ -66,13 +66,13 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     assert "rank 1" in text
     assert f"fused {RecallSettings().vote:.2f} × prior" in text
     assert "dense absent" in text
-    # The scores of the other fusions are small, and shown to more places.
+    # The scores of the other fusions are small, and shown with more decimals.
     cli.json("settings", "set", "fusion", "rrf")
-    shown = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are folded
+    shown = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are wrapped
     assert "fused 0.0164" in shown
 
 
-def test_recall_obeys_scope_limit_order_exclusion_and_weights(cli: Cli) -> None:
+def test_recall_applies_scope_limit_order_exclusion_and_weights(cli: Cli) -> None:
     first = cli.json("remember", "tea in the shop", "--project", "shop", "--tag", "drink")
     second = cli.json("remember", "tea at home", "--importance", "1", "--session", "s")
 
@@ -162,11 +162,11 @@ def test_erase_needs_yes_without_a_terminal(cli: Cli) -> None:
 
 def test_status_names_the_store(cli: Cli) -> None:
     cli.json("remember", "one", "--sensitive")
-    told = cli.json("status")
-    assert told["store"] == "local"
-    assert told["location"] == str(cli.home / "memories.db")
-    assert told["version"] == __version__
-    assert told["stats"]["sensitive"] == 1
+    status = cli.json("status")
+    assert status["store"] == "local"
+    assert status["location"] == str(cli.home / "memories.db")
+    assert status["version"] == __version__
+    assert status["stats"]["sensitive"] == 1
     assert "fact 1" in cli("status").stdout
 
 
@@ -188,18 +188,18 @@ def test_a_setting_that_leaves_no_leg_is_refused(cli: Cli) -> None:
     assert cli.json("settings")["lexical_weight"] == 1.0
 
 
-def test_doctor_finds_a_healthy_home_well(cli: Cli) -> None:
+def test_doctor_passes_a_healthy_home(cli: Cli) -> None:
     cli.json("remember", "one")
-    told = cli.json("doctor")
-    assert told["healthy"] is True
-    by_name = {check["name"]: check for check in told["checks"]}
+    report = cli.json("doctor")
+    assert report["healthy"] is True
+    by_name = {check["name"]: check for check in report["checks"]}
     assert "holds 1 memory" in by_name["local store"]["detail"]
     assert "FTS5" in by_name["sqlite"]["detail"]
     assert "not installed yet" in by_name["embedded postgres"]["detail"]
     assert not (cli.home / "postgres").exists()
 
 
-def test_doctor_makes_nothing_where_nothing_is(cli: Cli) -> None:
+def test_doctor_creates_nothing_in_a_missing_home(cli: Cli) -> None:
     assert cli.json("doctor")["healthy"] is True
     assert not cli.home.exists()
 
@@ -220,18 +220,18 @@ def test_doctor_warns_when_halfvec_crashes(cli: Cli) -> None:
         '{"binaries": "18.1", "processor": "x", "postgres": "18.1", "pgvector": "0.8.5",'
         ' "available": false, "reason": "signal 4"}'
     )
-    told = cli.json("doctor")
-    (check,) = (one for one in told["checks"] if one["name"] == "embedded postgres")
-    assert (told["healthy"], check["status"]) == (True, "warn")
+    report = cli.json("doctor")
+    (check,) = (check for check in report["checks"] if check["name"] == "embedded postgres")
+    assert (report["healthy"], check["status"]) == (True, "warn")
     assert "signal 4" in check["detail"]
     assert "RECOLLECT_DATABASE_URL" in check["remedy"]
 
 
 def test_doctor_names_a_home_that_cannot_be_one(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    told = Cli(tmp_path / "file" / "home")("doctor", "--json")
-    assert told.exit_code == 1
-    assert "RECOLLECT_HOME" in told.stdout
+    result = Cli(tmp_path / "file" / "home")("doctor", "--json")
+    assert result.exit_code == 1
+    assert "RECOLLECT_HOME" in result.stdout
 
 
 def test_doctor_says_when_the_server_is_gone(cli: Cli) -> None:

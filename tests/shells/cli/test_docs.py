@@ -16,7 +16,7 @@ from recollect_bench.cli.app import app as bench_app
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "cli.md"
 PAGES = (PAGE, DOCS / "cli-admin.md", DOCS / "cli-bench.md")
-# What mcp prints is the protocol; what follows `bench` is the benchmark's own.
+# `mcp` prints the protocol; what follows `bench` belongs to the benchmark.
 WITHOUT_JSON = {"mcp", "bench"}
 
 
@@ -52,7 +52,7 @@ def test_help_explains_every_option(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_name_only_options_that_exist(page: Path) -> None:
-    """Anywhere an option of some command, and after a command one of its own."""
+    """An option belongs to some command; after a command, it belongs to that command."""
     commands = COMMANDS | BENCH_COMMANDS
     known = {option for command in commands.values() for option in _options(command)}
     known.add("--version")
@@ -68,7 +68,7 @@ def test_the_pages_name_only_options_that_exist(page: Path) -> None:
 
 def _groups() -> dict[tuple[str, ...], Group]:
     everything = COMMANDS | BENCH_COMMANDS
-    return {path: one for path, one in everything.items() if isinstance(one, Group)}
+    return {path: group for path, group in everything.items() if isinstance(group, Group)}
 
 
 GROUPS = _groups()
@@ -80,7 +80,7 @@ def test_every_group_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path, one in GROUPS.items() if one.run is None], ids=" ".join
+    "path", [path for path, group in GROUPS.items() if group.run is None], ids=" ".join
 )
 def test_a_group_without_a_subcommand_shows_its_help(path: tuple[str, ...], cli: Cli) -> None:
     asked = cli(*path, "--help")
@@ -111,7 +111,7 @@ def test_every_command_has_help(path: tuple[str, ...], cli: Cli) -> None:
 @_paths
 def test_every_command_speaks_json(path: tuple[str, ...]) -> None:
     is_only_a_group = path in (("keys",), ("hook",), ("database",))
-    is_for_agents = path[0] == "hook" and path != ("hook", "status")  # JSON unless --text is said
+    is_for_agents = path[0] == "hook" and path != ("hook", "status")  # JSON unless --text is given
     speaks = path[0] not in WITHOUT_JSON and not is_only_a_group and not is_for_agents
     assert ("--json" in _options(COMMANDS[path])) == speaks
 

@@ -1,4 +1,4 @@
-"""The doctor on homes that are well, and on homes where everything is broken."""
+"""`recollect doctor` on healthy homes, and on homes where everything is broken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MICROSECONDS = 1_000_000
 def checks(cli: Cli, *options: str) -> dict[str, Any]:
     result = cli("doctor", *options, "--json")
     assert result.exit_code in (0, 1), result.stderr
-    return {one["name"]: one for one in json.loads(result.stdout)["checks"]}
+    return {check["name"]: check for check in json.loads(result.stdout)["checks"]}
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +36,9 @@ def test_a_home_in_use(cli: Cli) -> None:
         assert found[name]["status"] == "ok", found[name]
     assert "budget is 300 ms" in found["speed"]["detail"]
     (cli.home / "memories.db").chmod(0o644)
-    told = checks(cli)["permissions"]
-    assert told["status"] == "warn"
-    assert "chmod go-rwx" in told["remedy"]
+    check = checks(cli)["permissions"]
+    assert check["status"] == "warn"
+    assert "chmod go-rwx" in check["remedy"]
 
 
 def test_a_memory_from_the_future_means_a_wrong_clock(cli: Cli) -> None:
@@ -51,8 +51,8 @@ def test_a_memory_from_the_future_means_a_wrong_clock(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "command", [("remember", "x"), ("keys", "create", "--start"), ("worker", "--once")]
 )
-def test_a_home_that_cannot_be_made(command: tuple[str, ...]) -> None:
-    """Root, too, can make no folder in /proc, though it may write there by its rights."""
+def test_a_home_that_cannot_be_created(command: tuple[str, ...]) -> None:
+    """Even root can create no folder in /proc, although its permissions allow it."""
     nowhere = Cli(Path("/proc/below"))
     code, error = nowhere.error(*command)
     assert code == 6
@@ -82,11 +82,11 @@ def test_everything_broken_at_once(cli: Cli, tmp_path: Path) -> None:
     assert found["clock"]["status"] == "ok"  # the store is at fault, and says so itself
     assert found["agent claude-code"]["status"] == "warn"
     assert "Fix the file" in found["agent claude-code"]["remedy"]
-    assert all(one["remedy"] for one in found.values() if one["status"] != "ok")
+    assert all(check["remedy"] for check in found.values() if check["status"] != "ok")
     assert found["python"]["status"] == "ok"
 
 
-def test_an_agent_that_has_it(cli: Cli, tmp_path: Path) -> None:
+def test_an_agent_with_recollect_installed(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "person" / ".claude").mkdir(parents=True)
     assert "recollect install" in checks(cli)["agent claude-code"]["detail"]
 
@@ -111,7 +111,7 @@ def test_doctor_warns_of_a_disk_that_is_nearly_full(tmp_path: Path) -> None:
 
 
 def test_a_check_that_raises_is_a_finding() -> None:
-    found = health.failed("speed", ZeroDivisionError())
+    found = health.report_failure("speed", ZeroDivisionError())
     assert isinstance(found, Check)
     assert (found.status, "ZeroDivisionError" in found.detail) == ("fail", True)
 

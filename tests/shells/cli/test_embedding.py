@@ -1,4 +1,4 @@
-"""The commands on embedding models: worker, reembed, models, and what status and doctor tell."""
+"""The commands on embedding models: worker, reembed, models, and what status and doctor show."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def admin(tmp_path: Path, database_url: str, server: Loopback) -> Cli:
 
 @pytest.fixture
 def stored(database_url: str, tmp_path: Path) -> Callable[[str], Any]:
-    """Stores a text through a server that has no worker."""
+    """Return a function that stores a text through a server without a worker."""
 
     def store(text: str) -> Any:
         with running(database_url, tmp_path / "server") as up:
@@ -52,12 +52,14 @@ def stored(database_url: str, tmp_path: Path) -> Callable[[str], Any]:
 
 
 def spaces(admin: Cli) -> list[tuple[str, str, int, int]]:
-    told = admin.json("reembed", "--status")["spaces"]
-    return [(one["embedder"], one["state"], one["embedded"], one["waiting"]) for one in told]
+    listed = admin.json("reembed", "--status")["spaces"]
+    return [
+        (space["embedder"], space["state"], space["embedded"], space["waiting"]) for space in listed
+    ]
 
 
 def run(admin: Cli, *arguments: str) -> Any:
-    """What a command prints with --json; it may log to stderr."""
+    """Run a command with --json and return what it prints; it may log to stderr."""
     done = admin.process(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -105,8 +107,8 @@ def test_a_worker_embeds_and_the_model_is_changed_and_changed_back(
             "languages": [],
         }
         assert "2 embedded, 0 waiting" in client("status").stdout
-        told = {one["name"]: one for one in client.json("doctor")["checks"]}
-        assert "0 waiting to be embedded, 0 parked" in told["server"]["detail"]
+        checks = {check["name"]: check for check in client.json("doctor")["checks"]}
+        assert "0 waiting to be embedded, 0 parked" in checks["server"]["detail"]
 
 
 def test_parked_memories_are_reported_and_retried_on_request(
@@ -130,21 +132,21 @@ def test_parked_memories_are_reported_and_retried_on_request(
     command = "recollect worker --once --retry"
     with running(database_url, tmp_path / "server") as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
-        said = " ".join(client("status").stdout.split())
-        assert "1 embedded, 0 waiting, 1 parked" in said
-        assert "1 read, 0 waiting, 1 parked" in said
-        assert said.count(command) == 2
-        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
-        assert told["status"] == "warn"
-        assert "1 parked; 1 parked that could not be read for the graph" in told["detail"]
-        assert "last error: it choked" in told["detail"]
-        assert command in told["remedy"]
+        output = " ".join(client("status").stdout.split())
+        assert "1 embedded, 0 waiting, 1 parked" in output
+        assert "1 read, 0 waiting, 1 parked" in output
+        assert output.count(command) == 2
+        check = {check["name"]: check for check in client.json("doctor")["checks"]}["server"]
+        assert check["status"] == "warn"
+        assert "1 parked; 1 parked that could not be read for the graph" in check["detail"]
+        assert "last error: it choked" in check["detail"]
+        assert command in check["remedy"]
 
         again = run(admin, "worker", "--once", "--retry")
         assert again == {**done, "embedded": 1, "read": 1, "retried": 2}
         assert "parked" not in client("status").stdout
-        told = {one["name"]: one for one in client.json("doctor")["checks"]}["server"]
-        assert told["status"] == "ok"
+        check = {check["name"]: check for check in client.json("doctor")["checks"]}["server"]
+        assert check["status"] == "ok"
 
 
 @pytest.mark.slow
@@ -167,7 +169,7 @@ def test_failed_memories_are_reported_without_waiting(
     assert "1 memory to be retried later, 0 parked" in changed.stderr.decode()
 
 
-def test_a_change_can_be_cancelled_and_only_one_thing_asked(
+def test_reembed_reports_what_it_cannot_do(
     admin: Cli, stored: Callable[[str], Any], server: Loopback
 ) -> None:
     stored(TEXTS[0])
@@ -209,7 +211,7 @@ def test_the_default_model_in_processes_of_their_own(
     settings = {"RECOLLECT_DATABASE_URL": database_url}
     admin = Cli(home_with_model, settings)
     assert run(admin, "worker", "--once") == {"embedded": 3, "read": 3, "failed": 0, "failing": 0}
-    assert [one["built"] for one in admin.json("models")["models"]] == [True, *[False] * 5]
+    assert [model["built"] for model in admin.json("models")["models"]] == [True, *[False] * 5]
     assert admin.json("models", "get", "minilm")["space"] == MINILM.space.name
     with running(database_url, home_with_model) as up:
         client = client_of(up, tmp_path / "client", up.new_key("ada"))
@@ -244,7 +246,7 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "status", "said"),
+    ("settings", "status", "message"),
     [
         ({}, "ok", "83 MB to download"),
         ({"RECOLLECT_EMBEDDER": "mpnet"}, "warn", "recollect models get mpnet"),
@@ -268,16 +270,18 @@ def test_models_are_listed_and_others_refused(cli: Cli) -> None:
     ],
 )
 def test_doctor_looks_at_the_embedder(
-    cli: Cli, settings: dict[str, str], status: str, said: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, settings: dict[str, str], status: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = Cli(cli.home, settings)("doctor", "--json")
-    (check,) = [one for one in json.loads(result.stdout)["checks"] if one["name"] == "embedder"]
+    (check,) = [
+        check for check in json.loads(result.stdout)["checks"] if check["name"] == "embedder"
+    ]
     assert check["status"] == status
-    assert said in f"{check['detail']} {check['remedy']}"
+    assert message in f"{check['detail']} {check['remedy']}"
 
 
-def test_doctor_tells_a_damaged_model_from_a_missing_one(
+def test_doctor_distinguishes_a_damaged_model_from_a_missing_one(
     models_folder: Path, tmp_path: Path
 ) -> None:
     models = tmp_path / "models"
@@ -287,7 +291,7 @@ def test_doctor_tells_a_damaged_model_from_a_missing_one(
         file.truncate(1_000)
     cli = Cli(tmp_path / "home", {"RECOLLECT_MODELS": str(models)})
     found = json.loads(cli("doctor", "--json").stdout)["checks"]
-    (check,) = [one for one in found if one["name"] == "embedder"]
+    (check,) = [check for check in found if check["name"] == "embedder"]
     assert check["status"] == "warn"
     assert "damaged" in check["detail"]
     assert "recollect models get" in check["remedy"]
@@ -296,11 +300,11 @@ def test_doctor_tells_a_damaged_model_from_a_missing_one(
 def test_doctor_looks_at_the_model_that_recall_needs(
     admin: Cli, stored: Callable[[str], Any]
 ) -> None:
-    """The active space's, whatever is configured since."""
+    """The model of the active space, whatever has been configured since."""
 
     def embedder(cli: Cli, *options: str) -> dict[str, str]:
-        told = json.loads(cli("doctor", "--json", *options).stdout)["checks"]
-        (check,) = [one for one in told if one["name"] == "embedder"]
+        checks = json.loads(cli("doctor", "--json", *options).stdout)["checks"]
+        (check,) = [check for check in checks if check["name"] == "embedder"]
         return dict(check)
 
     stored(TEXTS[0])
@@ -327,5 +331,5 @@ def test_doctor_loads_a_folder(cli: Cli, tmp_path: Path) -> None:
     build(tiny_model(), published, tmp_path / "built")
     shutil.rmtree(published)
     named = Cli(cli.home, {"RECOLLECT_EMBEDDER": f"folder:{tmp_path / 'built'}"})
-    checks = {one["name"]: one for one in named.json("doctor")["checks"]}
+    checks = {check["name"]: check for check in named.json("doctor")["checks"]}
     assert checks["embedder"]["status"] == "ok"

@@ -1,4 +1,4 @@
-"""One table of exit codes, obeyed by every error and written down where people look."""
+"""One table of exit codes, used by every error and shown in the help."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ CODES = {
 
 
 def _all_errors(kind: type[RecollectError] = RecollectError) -> set[type[RecollectError]]:
-    found = {one for one in kind.__subclasses__() if one.__module__ == errors.__name__}
-    return found.union(*(_all_errors(one) for one in found))
+    found = {error for error in kind.__subclasses__() if error.__module__ == errors.__name__}
+    return found.union(*(_all_errors(error) for error in found))
 
 
 def test_the_table_names_every_error() -> None:
@@ -118,10 +118,10 @@ def test_unexpected_error_exits_1_without_a_traceback(capsys: pytest.CaptureFixt
         raise KeyError("surprise")
 
     assert guarded(fails, as_json=False) == 1
-    said = capsys.readouterr().err
-    assert "KeyError" in said
-    assert "Traceback" not in said
-    assert "RECOLLECT_DEBUG=1" in said
+    output = capsys.readouterr().err
+    assert "KeyError" in output
+    assert "Traceback" not in output
+    assert "RECOLLECT_DEBUG=1" in output
 
 
 def test_debug_shows_where(
@@ -147,7 +147,7 @@ def test_a_conflict_is_5(cli: Cli) -> None:
     "command",
     [("graph", "build"), ("reembed", "--status"), ("worker", "--once")],
 )
-def test_what_works_on_the_servers_database_does_not_take_this_homes_for_it(
+def test_a_command_for_the_servers_database_does_not_use_the_one_of_this_home(
     cli: Cli, command: tuple[str, ...]
 ) -> None:
     away = Cli(

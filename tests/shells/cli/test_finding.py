@@ -15,7 +15,7 @@ def test_why_says_what_kept_a_memory_out_and_what_would_bring_it_in(cli: Cli) ->
     options = ("--query", "lunch", "--project", "garden")
     report = cli.json("why", stored["id"][:18], *options)
     assert (report["recalled"], report["place"]) == (False, 1)
-    assert [one["kind"] for one in report["kept_out"][:1]] == ["out_of_scope"]
+    assert [reason["kind"] for reason in report["kept_out"][:1]] == ["out_of_scope"]
     shown = cli("why", stored["id"], *options).stdout
     assert "project is kitchen; the scope requires garden" in shown
     assert "→ Ask for project kitchen, or for no project." in shown
@@ -43,8 +43,8 @@ def test_recall_and_why_say_that_an_update_is_shown_first(cli: Cli) -> None:
     query = "car park API runs on port"
     reason = f"hown before {old[:13]}, which it updates: 8000 became 9000"
     assert reason in " ".join(cli("recall", query).stdout.split())
-    told = " ".join(cli("why", new, "--query", query).stdout.split())
-    assert f"It is s{reason}." in told
+    output = " ".join(cli("why", new, "--query", query).stdout.split())
+    assert f"It is s{reason}." in output
     lost = " ".join(cli("why", old, "--query", query).stdout.split())
     assert f"{new[:13]}, which updates it, is shown first: 8000 became 9000." in lost
 
@@ -76,7 +76,7 @@ def test_the_settings_log_names_who_and_what(cli: Cli) -> None:
     cli.json("settings", "set", "dense_weight", "0.5")
     cli.json("settings", "set", "second_stage", "cross-encoder")
     changes = cli.json("settings", "log", "--limit", "1")["changes"]
-    assert [(one["name"], one["old"], one["new"], one["by"]) for one in changes] == [
+    assert [(change["name"], change["old"], change["new"], change["by"]) for change in changes] == [
         ("second_stage", None, "cross-encoder", "me")
     ]
     shown = cli("settings", "log").stdout
@@ -94,8 +94,8 @@ def test_the_settings_log_shows_changes_as_they_were_shown_when_made(cli: Cli) -
 def test_recall_reports_a_missing_rerank(cli: Cli) -> None:
     cli.json("remember", "Lunch is at noon")
     cli.json("settings", "set", "second_stage", "cross-encoder")
-    said = cli("recall", "lunch")
-    assert "the hits were not reranked: no reranking model is configured" in said.stderr
-    assert "recollect settings set second_stage late" in said.stderr
+    result = cli("recall", "lunch")
+    assert "the hits were not reranked: no reranking model is configured" in result.stderr
+    assert "recollect settings set second_stage late" in result.stderr
     assert "cross-encoder absent" in cli("recall", "lunch", "--explain").stdout
     assert cli.json("recall", "lunch")["rerank"]["status"] == "absent"

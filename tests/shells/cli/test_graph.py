@@ -26,7 +26,7 @@ def admin(database_url: str, tmp_path: Path) -> Cli:
 
 @pytest.fixture
 def stored(database_url: str, tmp_path: Path) -> list[str]:
-    """The ids of memories in the database, which nobody has read yet."""
+    """Return the ids of memories in the database that no worker has read yet."""
     with (
         running(database_url, tmp_path) as server,
         server.client(server.new_key("me")) as mine,
@@ -83,14 +83,14 @@ def test_facts_are_imported_and_bad_lines_are_named(
     file.write_text(json.dumps(line) + "\n")
     result = admin(*options, "--json")
     assert result.exit_code == 2
-    told = json.loads(result.stdout)
-    assert (told["facts"], told["left_out"], told["errors"][0]["line"]) == (1, 1, 1)
+    report = json.loads(result.stdout)
+    assert (report["facts"], report["left_out"], report["errors"][0]["line"]) == (1, 1, 1)
     assert "1 fact (1 left out)" in admin(*options).stdout
     file.write_text("nonsense\n")
     result = admin(*options)
     assert result.exit_code == 2
     assert "line 1: it is not a JSON object" in result.stderr
-    for blank in ("", " "):  # a variable that is not set means nobody, not the default
+    for blank in ("", " "):  # an unset variable means no owner, not the default one
         code, error = admin.error(*options, "--owner", blank)
         assert (code, error["field"]) == (2, "owner")
     assert admin.error("graph", "import", str(tmp_path / "none"))[0] == 2
@@ -99,7 +99,7 @@ def test_facts_are_imported_and_bad_lines_are_named(
 
 @dataclass(frozen=True)
 class OtherAccount(Account):
-    """One that may enter only this folder and what is below it."""
+    """An account that may enter only this folder and what is below it."""
 
     enters: Path
 

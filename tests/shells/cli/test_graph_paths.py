@@ -1,4 +1,4 @@
-"""What led the graph to a hit, as a person reads it."""
+"""The path that led the graph to a hit, as shown to a person."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ FIRST = UUID("019a0000-0000-7000-8000-000000000001")
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "text"),
     [
         ((str(FIRST), "Charles Babbage"), f"by {short(FIRST)} → Charles Babbage"),
         (("Ada Lovelace",), "by the query → Ada Lovelace"),
     ],
 )
-def test_an_explanation_names_the_path(path: tuple[str, ...], told: str) -> None:
-    assert told in shown(LegPlace(2, 0.1, 1.0, path))
+def test_an_explanation_names_the_path(path: tuple[str, ...], text: str) -> None:
+    assert text in render(LegPlace(2, 0.1, 1.0, path))
 
 
 def test_a_hit_that_was_not_led_to_has_no_rank() -> None:
-    assert "graph -0.2000 (not reached)" in shown(LegPlace(None, 0.0, -0.2))
+    assert "graph -0.2000 (not reached)" in render(LegPlace(None, 0.0, -0.2))
 
 
-def shown(place: LegPlace) -> str:
+def render(place: LegPlace) -> str:
     hit = Hit(memory(1), 1.0, 1.0, 1.0, {"graph": place})
     console = Console(width=300)
     with console.capture() as seen:

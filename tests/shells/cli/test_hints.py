@@ -1,4 +1,4 @@
-"""Who recalls by words only is told so, once, and how to get more."""
+"""Recall by words only comes with a hint on how to get more, shown once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def test_hint_is_shown_once_a_day(cli: Cli) -> None:
     assert cli("recall", "tea").stderr == f"{WORDS_ONLY}\n"
 
 
-def test_the_doctor_notes_it_and_is_content(cli: Cli) -> None:
-    told = cli.json("doctor")
-    (check,) = [one for one in told["checks"] if one["name"] == "recall"]
+def test_doctor_notes_recall_by_words_and_passes(cli: Cli) -> None:
+    report = cli.json("doctor")
+    (check,) = [check for check in report["checks"] if check["name"] == "recall"]
     assert (check["status"], check["remedy"]) == ("ok", MORE_THAN_WORDS)
 
 

@@ -43,8 +43,8 @@ def test_restore_undoes_a_link(cli: Cli) -> None:
     old = cli.json("remember", "The harbour is shallow")["id"]
     new = cli.json("remember", "Dredged in May")["id"]
     cli.json("link", new, "supersedes", old)
-    said = cli("restore", new, "--version", "1").stdout
-    assert said == f"{new[:13]}: restored version 1 as version 3\n"
+    output = cli("restore", new, "--version", "1").stdout
+    assert output == f"{new[:13]}: restored version 1 as version 3\n"
     assert cli.json("recall", "harbour")["hits"][0]["memory"]["id"] == old
 
 

@@ -1,4 +1,4 @@
-"""What each command may import: importing is nearly all that a short command takes."""
+"""What each command may import: imports take nearly all the time of a short command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.serving import Running
 from tests.shells.cli.commands import Cli, client_of, unhurried_home
 from tests.waiting import SECONDS
 
-_OF_A_SERVER = {
+_SERVER_MODULES = {
     "fastapi",
     "mcp",
     "mcp_types",
@@ -26,7 +26,7 @@ _OF_A_SERVER = {
     "tokenizers",
     "uvicorn",
 }
-_HEAVY = {*_OF_A_SERVER, "httpx", "pydantic", "pydantic_settings"}
+_HEAVY = {*_SERVER_MODULES, "httpx", "pydantic", "pydantic_settings"}
 _SCRIPT = """
 import atexit, pathlib, sys
 file, sys.argv = sys.argv[1], ["recollect", *sys.argv[2:]]
@@ -37,8 +37,8 @@ main()
 """
 
 
-def imported(cli: Cli, *arguments: str) -> set[str]:
-    """The modules that a command has imported when it ends; it must end well."""
+def list_imports(cli: Cli, *arguments: str) -> set[str]:
+    """Run a command, which must succeed, and return the modules that it imported."""
     cli.home.mkdir(exist_ok=True)
     file = cli.home / "imported"
     done = subprocess.run(
@@ -61,18 +61,22 @@ def filled(cli: Cli) -> Cli:
 
 
 def test_the_version_imports_nothing(cli: Cli) -> None:
-    found = {one for one in imported(cli, "--version") if one not in sys.builtin_module_names}
+    found = {
+        module
+        for module in list_imports(cli, "--version")
+        if module not in sys.builtin_module_names
+    }
     assert found == {"__future__", "recollect", "recollect.main"}
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("recall", "--help")])
 def test_help_imports_no_store_and_no_tables(cli: Cli, arguments: tuple[str, ...]) -> None:
-    found = imported(cli, *arguments)
+    found = list_imports(cli, *arguments)
     assert found.isdisjoint({*_HEAVY, "rich", "asyncio", "sqlite3", "recollect.wiring"})
 
 
 def test_remember_imports_only_what_it_needs(filled: Cli) -> None:
-    found = imported(filled, "remember", "the vault is audited in May", "--tag", "vault")
+    found = list_imports(filled, "remember", "the vault is audited in May", "--tag", "vault")
     assert "recollect.adapters.sqlite.store" in found
     assert found.isdisjoint(
         {*_HEAVY, "rich", "recollect.core.graph.model", "recollect.core.sync.model"}
@@ -83,7 +87,7 @@ def test_remember_imports_only_what_it_needs(filled: Cli) -> None:
     "arguments", [("recall", "ledger", "--limit", "3"), ("list",), ("status",)]
 )
 def test_a_table_costs_rich_and_nothing_else(filled: Cli, arguments: tuple[str, ...]) -> None:
-    found = imported(filled, *arguments)
+    found = list_imports(filled, *arguments)
     assert "rich" in found
     assert found.isdisjoint(
         {*_HEAVY, "recollect.core.graph.model", "recollect.core.privacy.secrets.rules"}
@@ -92,7 +96,7 @@ def test_a_table_costs_rich_and_nothing_else(filled: Cli, arguments: tuple[str, 
 
 @pytest.mark.parametrize("arguments", [("recall", "ledger"), ("list",), ("status",)])
 def test_json_costs_pydantic_and_nothing_else(filled: Cli, arguments: tuple[str, ...]) -> None:
-    found = imported(filled, *arguments, "--json")
+    found = list_imports(filled, *arguments, "--json")
     assert found.isdisjoint({*_HEAVY, "rich"} - {"pydantic"})
 
 
@@ -101,7 +105,7 @@ def test_what_a_cached_store_answers_alone_imports_no_client(
     filled: Cli, arguments: tuple[str, ...]
 ) -> None:
     named = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
-    found = imported(Cli(filled.home, named), *arguments)
+    found = list_imports(Cli(filled.home, named), *arguments)
     assert found.isdisjoint(_HEAVY)
 
 
@@ -111,4 +115,4 @@ def test_a_client_imports_nothing_of_a_server(
 ) -> None:
     cli = client_of(server, tmp_path / "home")
     cli.json("remember", "the ledger is deployed on Fridays")
-    assert imported(cli, *arguments).isdisjoint(_OF_A_SERVER)
+    assert list_imports(cli, *arguments).isdisjoint(_SERVER_MODULES)

@@ -37,37 +37,41 @@ def test_without_a_server_every_command_says_the_same_and_starts_nothing(
 
 def test_a_stopped_embedded_postgres_stays_stopped_unless_asked(tmp_path: Path) -> None:
     local = Cli(tmp_path / "home")
-    made = local.json("keys", "create", "--start", "--role", "admin")
+    created = local.json("keys", "create", "--start", "--role", "admin")
     assert not runs(local.home)
     assert local.error("keys", "list")[0] == 6
     postgres = EmbeddedPostgres(local.home)
     postgres.start()
     try:
         assert runs(local.home)
-        assert [one["id"] for one in local.json("keys", "list")["keys"]] == [made["id"]]
-        assert runs(local.home)  # it is somebody else's, and was left alone
+        assert [key["id"] for key in local.json("keys", "list")["keys"]] == [created["id"]]
+        assert runs(local.home)  # another process started it, so it was left alone
     finally:
         postgres.stop()
 
 
 def test_keys_are_managed_over_the_api_with_an_admin_key(server: Running, tmp_path: Path) -> None:
     admin = client_of(server, tmp_path / "home")
-    made = admin.json(
+    created = admin.json(
         "keys", "create", "--label", "phone", "--role", "read-only", "--project", "shop",
         "--expires", "90d",
     )  # fmt: skip
-    assert (made["role"], made["project"], made["last_used_at"]) == ("read-only", "shop", None)
-    assert made["expires_at"] is not None
+    assert (created["role"], created["project"], created["last_used_at"]) == (
+        "read-only",
+        "shop",
+        None,
+    )
+    assert created["expires_at"] is not None
     listed = admin("keys", "list", "--json").stdout
-    assert made["key"] not in listed
-    assert made["id"] in [one["id"] for one in json.loads(listed)["keys"]]
+    assert created["key"] not in listed
+    assert created["id"] in [key["id"] for key in json.loads(listed)["keys"]]
     shown = admin("keys", "list").stdout
     assert "phone" in shown
     assert "expires" in shown
-    renewed = admin.json("keys", "rotate", made["id"], "--grace", "1h")
-    assert renewed["key"] != made["key"]
+    renewed = admin.json("keys", "rotate", created["id"], "--grace", "1h")
+    assert renewed["key"] != created["key"]
     assert (renewed["label"], renewed["project"]) == ("phone", "shop")
-    assert admin.json("keys", "revoke", made["id"])["revoked"] == made["id"]
+    assert admin.json("keys", "revoke", created["id"])["revoked"] == created["id"]
     assert not (tmp_path / "home").exists()
 
 

@@ -31,7 +31,7 @@ def test_expired_memories_are_shown_and_not_recalled(cli: Cli) -> None:
     id = cli.json("remember", "The harbour is closed", *ended)["id"]
     assert cli.json("recall", "harbour")["hits"] == []
     assert cli.json("show", id)["id"] == id
-    assert [one["id"] for one in cli.json("list")["memories"]] == [id]
+    assert [memory["id"] for memory in cli.json("list")["memories"]] == [id]
     assert "expired" in cli("why", id, "--query", "harbour").stdout
     assert "expired already" in cli("update", id, "--valid-until", "2021-01-01").stdout
     assert "expired already" not in cli("update", id, "--valid-until", "").stdout
@@ -46,7 +46,8 @@ def test_audit_lists_what_expires_and_what_has_expired(cli: Cli) -> None:
     def found(*options: str) -> dict[str, str]:
         kinds = ("--kind", "expiring", "--kind", "expired")
         return {
-            one["ids"][0]: one["kind"] for one in cli.json("audit", *kinds, *options)["findings"]
+            finding["ids"][0]: finding["kind"]
+            for finding in cli.json("audit", *kinds, *options)["findings"]
         }
 
     soon = {ids["2d"]: "expiring", ids["2020-01-01"]: "expired"}
@@ -74,10 +75,10 @@ def test_bad_lifetimes_say_what_to_write(cli: Cli, options: tuple[str, ...]) -> 
     assert problem["remedy"]
 
 
-@pytest.mark.parametrize(("expires", "said"), [("0d", "too short"), ("999999w", "too long")])
-def test_a_lifetime_out_of_range_says_which_way(cli: Cli, expires: str, said: str) -> None:
+@pytest.mark.parametrize(("expires", "reason"), [("0d", "too short"), ("999999w", "too long")])
+def test_a_lifetime_out_of_range_says_which_way(cli: Cli, expires: str, reason: str) -> None:
     _, problem = cli.error("remember", "The harbour is closed", "--expires", expires)
-    assert problem["detail"] == f"--expires {expires} is {said}"
+    assert problem["detail"] == f"--expires {expires} is {reason}"
     assert "30d" in problem["remedy"]
 
 
@@ -89,6 +90,6 @@ def test_export_and_import_keep_the_lifetime(cli: Cli, tmp_path: Path) -> None:
     assert cli.json("show", stored["id"])["valid_until"] == stored["valid_until"]
     record = '{"content": "The quay is open", "valid_until": "2030-01-01T00:00:00Z"}'
     cli("import", "-", input=record)
-    [quay] = [one for one in cli.json("list")["memories"] if "quay" in one["content"]]
+    [quay] = [memory for memory in cli.json("list")["memories"] if "quay" in memory["content"]]
     assert quay["valid_until"] == "2030-01-01T00:00:00Z"
     assert quay["changed_by"] == "import"

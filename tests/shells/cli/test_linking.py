@@ -1,4 +1,4 @@
-"""`recollect link`, `unlink`, what links make of `show`, `recall` and `why`, and `--as-of`."""
+"""`recollect link`, `unlink`, how links change `show`, `recall` and `why`, and `--as-of`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_a_memory_that_supersedes_another_is_served_in_its_place(cli: Cli) -> No
     shown = cli("recall", "harbour").stdout
     assert "Dredged in May" in shown
     assert f"stands for {old[:13]}, which it supersedes" in shown
-    told = cli("why", old, "--query", "harbour").stdout
-    assert f"it is superseded, and {new['id']} stands in its place" in told
+    output = cli("why", old, "--query", "harbour").stdout
+    assert f"it is superseded, and {new['id']} stands in its place" in output
     standing = cli("why", new["id"], "--query", "harbour").stdout
     assert f"yes, at place 1 of at most 10, standing for {old[:13]}" in standing
     assert cli.json("unlink", new["id"], "supersedes", old[:18])["links"] == []
@@ -30,8 +30,8 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
     trouble = cli.json("remember", "The harbour floods")["id"]
     wall = cli.json("remember", "A wall\x1b[2J was built")["id"]
     tides = cli.json("remember", "Tides")["id"]
-    said = cli("link", trouble, "resolved_by", wall[:18]).stdout
-    assert f"(version 2): resolved by {wall[:13]}" in said
+    output = cli("link", trouble, "resolved_by", wall[:18]).stdout
+    assert f"(version 2): resolved by {wall[:13]}" in output
     cli.json("link", trouble, "see_also", tides)
     cli.json("forget", tides)
     shown = cli("recall", "floods").stdout
@@ -41,11 +41,11 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
     assert f"resolved by {wall[:13]}\n" in card
     assert f"see also {tides[:13]} (missing)" in card
     again = cli.json("show", trouble)
-    assert [one["kind"] for one in again["links"]] == ["resolved_by", "see_also"]
+    assert [link["kind"] for link in again["links"]] == ["resolved_by", "see_also"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (("link", "{a}", "mocks", "{b}"), 2, "unknown kind of link 'mocks'"),
         (("link", "{a}", "see_also", "{a}"), 2, "linked to itself"),
@@ -55,12 +55,12 @@ def test_links_are_shown_with_what_they_lead_to(cli: Cli) -> None:
     ],
 )
 def test_what_cannot_be_linked_is_refused(
-    cli: Cli, arguments: tuple[str, ...], code: int, told: str
+    cli: Cli, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     ids = {name: cli.json("remember", f"memory {name}")["id"] for name in "ab"}
-    found, problem = cli.error(*(one.format(**ids) for one in arguments))
+    found, problem = cli.error(*(argument.format(**ids) for argument in arguments))
     assert found == code
-    assert told in str(problem)
+    assert message in str(problem)
 
 
 def test_a_recall_as_of_a_moment_shows_the_text_of_then(cli: Cli) -> None:
@@ -87,16 +87,16 @@ def test_a_replaced_memory_says_by_which_one(
     old = cli.json("remember", "The API runs on port 8000")["id"]
     new = cli.json("remember", "The API moved to port 9000", "--supersedes", old)
     today = datetime.fromisoformat(new["updated_at"]).astimezone().strftime("%Y-%m-%d")
-    said = f"replaced by {new['id'][:13]}"
+    message = f"replaced by {new['id'][:13]}"
     assert cli.json("show", old)["superseded_by"] == new["id"]
     assert cli.json("show", new["id"])["superseded_by"] is None
-    assert f"{said} on {today}" in " ".join(cli("show", old).stdout.split())
-    assert cli("history", old).stdout.startswith(f"{said} on {today}\n")
-    listed = {one["id"]: one["superseded_by"] for one in cli.json("list")["memories"]}
+    assert f"{message} on {today}" in " ".join(cli("show", old).stdout.split())
+    assert cli("history", old).stdout.startswith(f"{message} on {today}\n")
+    listed = {memory["id"]: memory["superseded_by"] for memory in cli.json("list")["memories"]}
     assert listed == {old: new["id"], new["id"]: None}
-    assert said in " ".join(cli("list").stdout.split())
-    told = cli("why", old, "--query", "API port").stdout
-    assert f"no, it was {said}" in " ".join(told.split())
+    assert message in " ".join(cli("list").stdout.split())
+    output = cli("why", old, "--query", "API port").stdout
+    assert f"no, it was {message}" in " ".join(output.split())
     cli.json("update", new["id"], "--valid-until", "2020-01-01")
-    assert cli.json("show", old)["superseded_by"] is None, "what expired stands for nothing"
+    assert cli.json("show", old)["superseded_by"] is None, "an expired memory replaces nothing"
     assert "replaced" not in cli("list").stdout

@@ -20,34 +20,34 @@ from recollect.core.memory.memory import Memory
 ODD = "tabs\there, “quotes”, \u2028 a separator, 𝄞 and a back\\slash\nsecond line"
 
 
-def filled(cli: Cli) -> Cli:
+def fill(cli: Cli) -> Cli:
     first = cli.json(
         "remember", ODD, "--tag", "a", "--tag", "ü", "--keyword", "k", "--project", "p"
     )
     cli.json("update", first["id"], "--importance", "0.25")
     talk = cli.json("remember", "an episode", "--category", "episode", "--session", "s1")
     secret = cli.json("remember", "the door code is secret", "--sensitive")
-    gone = cli.json("remember", "an old address")
-    cli.json("forget", gone["id"])
+    forgotten = cli.json("remember", "an old address")
+    cli.json("forget", forgotten["id"])
     cli.json("link", first["id"], "supersedes", secret["id"])
     cli.json("link", first["id"], "see_also", talk["id"])
     return cli
 
 
-def exported(cli: Cli, path: Path, *options: str) -> bytes:
+def export(cli: Cli, path: Path, *options: str) -> bytes:
     cli.json("export", str(path), "--force", *options)
     return path.read_bytes()
 
 
 def test_a_round_trip_gives_the_same_bytes(tmp_path: Path) -> None:
-    there = filled(Cli(tmp_path / "there"))
+    there = fill(Cli(tmp_path / "there"))
     everything = ("--sensitive", "--forgotten")
-    first = exported(there, tmp_path / "first.jsonl", *everything)
+    first = export(there, tmp_path / "first.jsonl", *everything)
     assert len(first.splitlines()) == 1 + 4
     back = Cli(tmp_path / "back")
     done = back.json("import", str(tmp_path / "first.jsonl"))
     assert (done["new"], done["same"], done["failed"]) == (4, 0, 0)
-    assert exported(back, tmp_path / "second.jsonl", *everything) == first
+    assert export(back, tmp_path / "second.jsonl", *everything) == first
     again = back.json("import", str(tmp_path / "first.jsonl"))
     assert (again["new"], again["same"]) == (0, 4)
     # What is forgotten stays forgotten, what is sensitive stays sensitive.
@@ -65,25 +65,25 @@ def test_what_was_removed_since_is_not_imported_silently(
     notes = tmp_path / "notes.md"
     notes.write_text("- The ferry leaves at six in the morning.\n- The pier is behind the house.\n")
     there.json("import", str(notes), "--global")
-    exported(there, tmp_path / "there.jsonl")
+    export(there, tmp_path / "there.jsonl")
     first = here.json("remember", "The ferry leaves at six in the morning.", "--global")
     here.json("forget", first["id"], *options)
     for file in (tmp_path / "there.jsonl", notes):
         done = here("import", str(file), "--global", "--json")
-        told = json.loads(done.stdout)
-        assert (told["new"], told["failed"]) == (1, 1), told
+        report = json.loads(done.stdout)
+        assert (report["new"], report["failed"]) == (1, 1), report
         assert "erased, forgotten or replaced" in done.stdout + done.stderr
-    listed = {one["content"] for one in here.json("list")["memories"]}
+    listed = {memory["content"] for memory in here.json("list")["memories"]}
     assert listed == {"The pier is behind the house."}
     here.json("remember", first["content"], "--global")
-    assert first["content"] in {one["content"] for one in here.json("list")["memories"]}
+    assert first["content"] in {memory["content"] for memory in here.json("list")["memories"]}
 
 
 def test_successor_replaces_its_memory_after_a_round_trip(tmp_path: Path) -> None:
     there = Cli(tmp_path / "there")
     old = there.json("remember", "the staging port is 7000")["id"]
     new = there.json("remember", "the staging port is 7001", "--supersedes", old)["id"]
-    exported(there, tmp_path / "file.jsonl")
+    export(there, tmp_path / "file.jsonl")
     back = Cli(tmp_path / "back")
     back.json("import", str(tmp_path / "file.jsonl"))
     (hit,) = back.json("recall", "staging port")["hits"]
@@ -91,17 +91,17 @@ def test_successor_replaces_its_memory_after_a_round_trip(tmp_path: Path) -> Non
 
 
 def test_stdout_holds_the_same_bytes_as_a_file(tmp_path: Path) -> None:
-    cli = filled(Cli(tmp_path / "home"))
+    cli = fill(Cli(tmp_path / "home"))
     result = cli("export")
     assert result.exit_code == 0
-    assert result.stdout.encode() == exported(cli, tmp_path / "file.jsonl")
+    assert result.stdout.encode() == export(cli, tmp_path / "file.jsonl")
     assert "left out 1 sensitive" in result.stderr
     header = json.loads(result.stdout.splitlines()[0])
     assert header == {"format": "recollect-export", "version": 1}
 
 
 def test_a_file_is_its_owners_and_is_not_overwritten(tmp_path: Path) -> None:
-    cli = filled(Cli(tmp_path / "home"))
+    cli = fill(Cli(tmp_path / "home"))
     path = tmp_path / "file.jsonl"
     document = cli.json("export", str(path))
     assert document == {"file": str(path), "exported": 2, "left_out": 1}
@@ -112,13 +112,13 @@ def test_a_file_is_its_owners_and_is_not_overwritten(tmp_path: Path) -> None:
     assert "--force" in error["remedy"]
     assert path.read_bytes() == before
     assert cli.json("export", str(path), "--project", "p", "--force")["exported"] == 1
-    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     code, _ = cli.error("export", str(tmp_path / "no" / "folder.jsonl"))
     assert code == 6
 
 
 def test_markdown_for_people(tmp_path: Path) -> None:
-    cli = filled(Cli(tmp_path / "home"))
+    cli = fill(Cli(tmp_path / "home"))
     page = cli("export", "--format", "md").stdout
     assert page.startswith("# Memories\n")
     assert "- an episode\n  <small>" in page
@@ -130,15 +130,15 @@ def test_markdown_for_people(tmp_path: Path) -> None:
 def test_what_is_here_is_not_overwritten_by_an_older_file(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     memory = cli.json("remember", "the harbour opens at six")
-    exported(cli, tmp_path / "old.jsonl")
+    export(cli, tmp_path / "old.jsonl")
     cli.json("update", memory["id"], "--content", "the harbour opens at seven")
     assert cli.json("import", str(tmp_path / "old.jsonl"))["kept"] == 1
     assert cli.json("show", memory["id"])["content"] == "the harbour opens at seven"
 
 
-def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
-    cli = filled(Cli(tmp_path / "home"))
-    lines = exported(cli, tmp_path / "file.jsonl").splitlines()
+def test_bad_lines_are_named_and_the_rest_is_imported(tmp_path: Path) -> None:
+    cli = fill(Cli(tmp_path / "home"))
+    lines = export(cli, tmp_path / "file.jsonl").splitlines()
     good = json.loads(lines[1])
     bad = [
         b"{not json",
@@ -159,10 +159,12 @@ def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert result.exit_code == 2
     document = json.loads(result.stdout)
     assert (document["new"], document["failed"]) == (2, len(bad))
-    assert sorted(one["place"] for one in document["failures"]) == sorted(
+    assert sorted(failure["place"] for failure in document["failures"]) == sorted(
         f"line {number}" for number in range(3, 3 + len(bad))
     )
-    assert all(one["remedy"] and one["file"] == str(path) for one in document["failures"])
+    assert all(
+        failure["remedy"] and failure["file"] == str(path) for failure in document["failures"]
+    )
     shown = fresh("import", str(path))
     assert shown.exit_code == 2
     assert f"{path}, line 3: the line is not JSON" in shown.stderr
@@ -172,7 +174,7 @@ def test_bad_lines_are_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     ("header", "word"),
     [({"format": "recollect-export", "version": 2}, "Upgrade"), ({"id": "x"}, "first line")],
 )
-def test_another_versions_export_is_not_guessed_at(
+def test_an_export_of_another_version_is_refused(
     tmp_path: Path, header: dict[str, object], word: str
 ) -> None:
     path = tmp_path / "file.jsonl"
@@ -199,15 +201,15 @@ def test_foreign_files_twice_add_nothing(
     cli = Cli(tmp_path / "home")
     path = str(FILES / name)
 
-    def brought(*options: str) -> tuple[int, int, int]:
+    def import_counts(*options: str) -> tuple[int, int, int]:
         document = json.loads(cli("import", path, *options, "--json").stdout)
         return document["new"], document["same"], document["sensitive"]
 
-    assert brought("--dry-run") == (new, 0, sensitive)
+    assert import_counts("--dry-run") == (new, 0, sensitive)
     assert cli.json("status")["stats"]["memories"] == 0
-    assert brought() == (new, 0, sensitive)
-    assert brought() == (0, new, 0)
-    assert brought("--dry-run") == (0, new, 0)
+    assert import_counts() == (new, 0, sensitive)
+    assert import_counts() == (0, new, 0)
+    assert import_counts("--dry-run") == (0, new, 0)
     assert cli.json("status")["stats"]["memories"] == new
 
 
@@ -215,21 +217,21 @@ def test_short_ids_of_imported_memories_differ(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     cli.json("import", str(FILES / "notes.md"), "--project", "shop")
     memories = cli.json("list", "--project", "shop")["memories"]
-    assert len({one["id"][:13] for one in memories}) == len(memories) == 7
+    assert len({memory["id"][:13] for memory in memories}) == len(memories) == 7
 
 
 def test_through_a_server_that_is_asked_directly(tmp_path: Path, database_url: str) -> None:
     everything = ("--sensitive", "--forgotten")
-    first = exported(filled(Cli(tmp_path / "local")), tmp_path / "first.jsonl", *everything)
+    first = export(fill(Cli(tmp_path / "local")), tmp_path / "first.jsonl", *everything)
     with running(database_url, tmp_path / "server") as server:
         client = client_of(server, tmp_path / "client")
         done = client.json("import", str(tmp_path / "first.jsonl"))
         assert (done["new"], done["failed"]) == (4, 0)
-        assert exported(client, tmp_path / "second.jsonl", *everything) == first
+        assert export(client, tmp_path / "second.jsonl", *everything) == first
         assert client.json("import", str(tmp_path / "first.jsonl"))["same"] == 4
         other = client_of(server, tmp_path / "other")
         assert other.json("import", str(tmp_path / "first.jsonl"))["new"] == 4
-        assert exported(client, tmp_path / "third.jsonl", *everything) == first
+        assert export(client, tmp_path / "third.jsonl", *everything) == first
 
 
 def test_what_is_imported_is_synced(tmp_path: Path, database_url: str) -> None:
@@ -237,14 +239,14 @@ def test_what_is_imported_is_synced(tmp_path: Path, database_url: str) -> None:
         key = server.new_key()
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": key}
         here = Cli(tmp_path / "here", named)
-        first = exported(filled(Cli(tmp_path / "local")), tmp_path / "first.jsonl", "--forgotten")
+        first = export(fill(Cli(tmp_path / "local")), tmp_path / "first.jsonl", "--forgotten")
         assert here("import", str(tmp_path / "first.jsonl")).exit_code == 0
         here.json("sync")
         there = client_of(server, tmp_path / "there", key)
-        assert exported(there, tmp_path / "second.jsonl", "--forgotten") == first
+        assert export(there, tmp_path / "second.jsonl", "--forgotten") == first
 
 
-def test_an_export_takes_no_devices_place(cli: Cli, tmp_path: Path) -> None:
+def test_an_export_does_not_replace_a_pipe(cli: Cli, tmp_path: Path) -> None:
     cli.json("remember", "a text")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -260,9 +262,9 @@ def test_a_pipe_in_a_folder_is_not_waited_for(cli: Cli, tmp_path: Path) -> None:
     (notes / "gone.md").symlink_to(notes / "nowhere")
     os.mkfifo(notes / "pipe.md")
     done = cli.process("import", str(notes), "--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["new"]) == (2, 1)
-    assert [Path(one["file"]).name for one in told["failures"]] == ["gone.md"]
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["new"]) == (2, 1)
+    assert [Path(failure["file"]).name for failure in report["failures"]] == ["gone.md"]
 
 
 def test_import_of_a_long_text_names_the_format_that_keeps_it_together(
@@ -293,8 +295,12 @@ def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"content": "Nadia prefers tea.", "tags": ["drinks"]}\n')
     done = cli.json("import", str(path))
-    (told,) = done["formats"]
-    assert (told["file"], told["format"], told["confidence"]) == (str(path), "jsonl", "certain")
+    (detected,) = done["formats"]
+    assert (detected["file"], detected["format"], detected["confidence"]) == (
+        str(path),
+        "jsonl",
+        "certain",
+    )
     (stored,) = cli.json("list")["memories"]
     assert stored["tags"] == ["drinks"]
     plain = tmp_path / "facts.txt"
@@ -309,13 +315,13 @@ def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
 
 
 def listed_ids(shown: str) -> list[str]:
-    """The first column of a listing."""
+    """Return the ids in the first column of a listing."""
     found = [re.match(r"[0-9a-f-]{13,36}(?= )", line) for line in shown.splitlines()[2:]]
-    return [one[0] for one in found if one]
+    return [match[0] for match in found if match]
 
 
 def test_listed_ids_can_be_shown_after_an_import(cli: Cli, tmp_path: Path) -> None:
-    """Also where an export brings ids of the same millisecond."""
+    """Even where an export contains ids of the same millisecond."""
     moment = datetime(2025, 3, 2, tzinfo=UTC)
     exact = [
         Memory(
@@ -346,8 +352,8 @@ def test_memories_of_one_date_get_short_ids_that_differ(cli: Cli, tmp_path: Path
     file.write_text("\n".join(map(json.dumps, records)))
     cli.json("import", str(file))
     memories = cli.json("list")["memories"]
-    assert len({one["id"][:13] for one in memories}) == 5
-    assert {one["created_at"][:19] for one in memories} == {"2025-03-02T09:30:00"}
+    assert len({memory["id"][:13] for memory in memories}) == 5
+    assert {memory["created_at"][:19] for memory in memories} == {"2025-03-02T09:30:00"}
 
 
 def test_stdin_is_imported(cli: Cli) -> None:
@@ -396,5 +402,5 @@ def test_an_import_can_be_filed_under_no_project(cli: Cli, tmp_path: Path) -> No
     file = tmp_path / "x.jsonl"
     file.write_text('{"content": "tea", "project": "shed"}\n')
     cli.json("import", str(file), "--global")
-    assert [one["project"] for one in cli.json("list")["memories"]] == [None]
+    assert [memory["project"] for memory in cli.json("list")["memories"]] == [None]
     assert cli.error("import", str(file), "--global", "--project", "p")[0] == 2

@@ -1,4 +1,4 @@
-"""What reaches a person's terminal: text as text, ids whole, nothing that acts."""
+"""What reaches a person's terminal: text as text, complete ids, no control sequences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli
 from tests.waiting import SECONDS
 
-from recollect.shells.cli.framework.output import harmless, one_line
+from recollect.shells.cli.framework.output import escape_controls, one_line
 
 ESCAPE = "\x1b"
 
@@ -30,8 +30,8 @@ ESCAPE = "\x1b"
         ("emoji 🎉 and العربية", "emoji 🎉 and العربية"),
     ],
 )
-def test_what_could_steer_a_terminal_is_shown_instead(hostile: str, shown: str) -> None:
-    assert harmless(hostile) == shown
+def test_control_characters_are_shown_instead_of_sent(hostile: str, shown: str) -> None:
+    assert escape_controls(hostile) == shown
 
 
 def test_one_line_is_one_line() -> None:
@@ -93,7 +93,7 @@ def _on_a_terminal(cli: Cli, *arguments: str, **variables: str) -> bytes:
     try:
         while chunk := os.read(controller, 65_536):
             written += chunk
-    except OSError:  # how a terminal says that the other end has gone
+    except OSError:  # how a terminal reports that the other end is closed
         pass
     os.close(controller)
     assert process.wait(SECONDS) == 0

@@ -71,7 +71,7 @@ def test_words_become_values(words: tuple[str, ...], name: str, value: object) -
     assert values(*words)[name] == value
 
 
-def test_a_variable_stands_in_for_its_option(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_replaces_its_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PACE", "1.5")
     assert values("a", "b")["pace"] == 1.5
     assert values("a", "b", "--pace", "2")["pace"] == 2.0
@@ -94,7 +94,7 @@ def test_a_variable_stands_in_for_its_option(monkeypatch: pytest.MonkeyPatch) ->
         (("--quiet",), "No such option: --quiet"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_runs(words: tuple[str, ...], message: str) -> None:
+def test_errors_are_reported_before_anything_runs(words: tuple[str, ...], message: str) -> None:
     _called.clear()
     with pytest.raises(InvalidInput) as raised:
         invoke(tool, words, "tool")
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_before_anything_runs(words: tuple[str, ...], mess
     assert _called == []
 
 
-def test_help_is_told_from_a_value_and_from_what_follows_two_dashes() -> None:
+def test_help_is_distinguished_from_a_value_and_from_what_follows_two_dashes() -> None:
     shown = run_command(["copy", "--unknown-later", "--help"], tool)
     assert shown.exit_code == 2
     shown = run_command(["copy", "-h"], tool)

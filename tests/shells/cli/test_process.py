@@ -41,7 +41,7 @@ def test_a_reader_that_leaves_early_is_no_error(cli: Cli, command: tuple[str, ..
 @pytest.mark.parametrize(
     "command", [("remember", "x"), ("list", "--json"), ("export",), ("--help",), ("keys", "-h")]
 )
-def test_a_full_disk_behind_stdout_is_said(cli: Cli, command: tuple[str, ...]) -> None:
+def test_a_full_disk_behind_stdout_is_reported(cli: Cli, command: tuple[str, ...]) -> None:
     cli.json("remember", "a text")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -56,7 +56,7 @@ def test_a_full_disk_behind_stdout_is_said(cli: Cli, command: tuple[str, ...]) -
     assert b"could not be written to stdout (No space left on device)" in done.stderr
 
 
-def test_closed_streams_are_nothing_to_fail_for(cli: Cli) -> None:
+def test_closed_streams_are_no_error(cli: Cli) -> None:
     script = (
         "import os, sys; [os.close(number) for number in (0, 1, 2)]\n"
         "os.execv(sys.executable, [sys.executable, '-m', 'recollect.main', *sys.argv[1:]])"
@@ -80,7 +80,7 @@ def test_ctrl_c_is_130_and_says_nothing(cli: Cli) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**cli.variables),
-        # A run in the background inherits that Ctrl-C is ignored.
+        # A run in the background inherits an ignored SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         assert process.stdin is not None
@@ -122,7 +122,7 @@ def test_ctrl_c_while_the_command_is_imported_says_nothing(
 
 
 def _wait_until_reading(pid: int) -> None:
-    """Until the process is blocked in read(0, …): system call 0 or 63, file descriptor 0."""
+    """Wait until the process is blocked in read(0, …): system call 0 or 63, file descriptor 0."""
 
     def is_reading() -> bool:
         call = Path(f"/proc/{pid}/syscall").read_text().split()

@@ -14,7 +14,7 @@ from recollect import Client, Scope
 
 SHOP = "github.com/ada/shop"
 FRIDAY = "The staging database is read-only on Fridays."
-ASKING = "Can I write to the staging database on a Friday?"
+QUESTION = "Can I write to the staging database on a Friday?"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(cli: Cli, *arguments: str) -> set[str]:
-    return {one["content"] for one in cli.json("list", *arguments)["memories"]}
+    return {memory["content"] for memory in cli.json("list", *arguments)["memories"]}
 
 
 @pytest.mark.parametrize("named", [(), ("--project", "shop"), ("--project", SHOP)])
@@ -34,13 +34,13 @@ def test_hooks_find_what_was_stored_in_their_repository(
     cli: Cli, shop: Path, named: tuple[str, ...]
 ) -> None:
     assert cli.json("remember", FRIDAY, *named)["project"] == SHOP
-    assert FRIDAY in ScriptedAgent(cli.home, shop).ask(ASKING)
+    assert FRIDAY in ScriptedAgent(cli.home, shop).ask(QUESTION)
 
 
-def test_remembering_says_where(cli: Cli, shop: Path) -> None:
+def test_remember_names_the_project(cli: Cli, shop: Path) -> None:
     assert f" in {SHOP} (version 1)" in cli("remember", FRIDAY).stdout
-    assert " (version 1)" in (told := cli("remember", "Tea is in the shed.", "--global").stdout)
-    assert " in " not in told
+    assert " (version 1)" in (output := cli("remember", "Tea is in the shed.", "--global").stdout)
+    assert " in " not in output
 
 
 def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
@@ -50,10 +50,10 @@ def test_a_recall_in_a_repository_finds_its_memories_and_global_ones(
     cli("remember", "The staging kettle is everybody's.", "--global")
     cli("remember", "Their staging database moves.", "--project", "gitlab.com/bob/lab")
     found = cli.json("recall", "staging")
-    assert {one["memory"]["project"] for one in found["hits"]} == {SHOP, None}
+    assert {hit["memory"]["project"] for hit in found["hits"]} == {SHOP, None}
     assert (found["project"], found["with_global"]) == (SHOP, True)
-    told, *_ = cli("recall", "staging").stderr.splitlines()
-    assert told == f"searched {SHOP} and global memories; use --everywhere to search all projects"
+    note, *_ = cli("recall", "staging").stderr.splitlines()
+    assert note == f"searched {SHOP} and global memories; use --everywhere to search all projects"
     assert f"nothing found in {SHOP} and global memories" in cli("recall", "zebra").stderr
     assert len(cli.json("recall", "staging", "--everywhere")["hits"]) == 3
     assert len(cli.json("recall", "staging", "--global")["hits"]) == 1
@@ -120,7 +120,7 @@ def test_a_server_knows_short_names_too(
     monkeypatch.chdir("/")
     assert cli.json("remember", "Tea is in the shed.", "--project", "shop")["project"] == SHOP
     found = cli.json("recall", "staging database", "--project", "shop")
-    assert [one["memory"]["content"] for one in found["hits"]] == [FRIDAY]
+    assert [hit["memory"]["content"] for hit in found["hits"]] == [FRIDAY]
     assert found["project"] == SHOP
 
 
@@ -135,7 +135,7 @@ def test_a_hook_whose_project_is_named_shortly_finds_it(
         agent = ScriptedAgent(
             shell.home, elsewhere, settings={**shell.settings, "RECOLLECT_PROJECT": "shop"}
         )
-        assert FRIDAY in agent.ask(ASKING)
+        assert FRIDAY in agent.ask(QUESTION)
 
 
 def test_a_python_program_works_in_its_folder_as_the_command_does(
@@ -173,7 +173,7 @@ def test_listings_name_the_projects_where_there_are_several(
         assert " lab " in cli(*command, "--everywhere").stdout
         monkeypatch.setenv("COLUMNS", "60")
         narrow = cli(*command, "--everywhere").stdout
-        assert all(one["id"][:13] in narrow for one in cli.json("list")["memories"])
+        assert all(memory["id"][:13] in narrow for memory in cli.json("list")["memories"])
         monkeypatch.delenv("COLUMNS")
 
 

@@ -21,7 +21,7 @@ CTRL_D = b"\x04"
 
 @pytest.fixture
 def proposed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """A store with two proposals."""
+    """Return the command on a store with two proposals."""
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     monkeypatch.setenv("RECOLLECT_CURATION", "propose")
     for text in (OLD, NEW, "The cache has 4 shards", "The cache now has 8 shards"):
@@ -33,7 +33,7 @@ def proposed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 @contextmanager
 def prompted(cli: Cli, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A command that waits at its first prompt, and the terminal it reads."""
+    """Run a command up to its first prompt; yield it and the terminal it reads."""
     keyboard, terminal = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *arguments],
@@ -45,11 +45,11 @@ def prompted(cli: Cli, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes
     os.close(terminal)
     try:
         assert process.stderr is not None
-        said = b""
-        while not said.endswith(b": "):
+        output = b""
+        while not output.endswith(b": "):
             byte = process.stderr.read(1)
-            assert byte, said
-            said += byte
+            assert byte, output
+            output += byte
         yield process, keyboard
     finally:
         process.kill()

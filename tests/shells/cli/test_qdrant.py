@@ -98,7 +98,7 @@ def test_leaving_qdrant_keeps_the_vectors_in_postgres(
         answer = client.post("recall", json={"query": TEXTS[1], "explain": True}).json()
         assert answer["degraded"] == []
         assert answer["legs"]["dense"]["found"] == 3
-        # Nothing collects for Qdrant any more.
+        # No changes are queued for Qdrant any more.
         assert client.post("memories", json={"content": "Tea is served at five"}).is_success
     with psycopg.connect(database_url) as connection:
         assert connection.execute("select count(*) from vector_outbox").fetchone() == (0,)

@@ -1,5 +1,5 @@
-"""With a server named and sync off, the local store is somebody's private file: no command may
-open it, whatever it does afterwards.
+"""With a server configured and sync off, the local store is a private file that no command may
+open, whatever it does afterwards.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _hearing() -> None:
 
 @contextmanager
 def listening() -> Iterator[list[str]]:
-    """The databases that are opened meanwhile."""
+    """Yield the list of databases that are opened meanwhile."""
     global _opened
     _opened = []
     try:
@@ -149,14 +149,14 @@ def owner(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def remote(server: Running, tmp_path: Path, owner: str) -> Cli:
-    """A client of the server alone, on a home that holds private memories from other days."""
+    """Return a client of the server alone, in a home with private memories from before."""
     Cli(tmp_path / "home").json("remember", PRIVATE)
     return client_of(server, tmp_path / "home", server.new_key(owner))
 
 
 @pytest.fixture
 def filled(remote: Cli, tmp_path: Path, owner: str) -> Callable[[str], str]:
-    """Fills in what a line of arguments leaves open."""
+    """Return a function that fills in the placeholders of a line of arguments."""
     id = remote.json("remember", "The harbour is closed on Mondays")["id"]
     file = tmp_path / "notes.md"
     file.write_text("# Notes\n\n- The ferry leaves at nine\n")
@@ -171,8 +171,8 @@ def test_every_command_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    # It makes a database and downloads a model.
-    [pytest.param(one, marks=pytest.mark.slow if one == "bench" else ()) for one in LINES],
+    # It creates a database and downloads a model.
+    [pytest.param(name, marks=pytest.mark.slow if name == "bench" else ()) for name in LINES],
 )
 def test_a_command_leaves_the_local_store_closed(
     command: str, remote: Cli, server: Running, filled: Callable[[str], str]
@@ -180,7 +180,7 @@ def test_a_command_leaves_the_local_store_closed(
     line = [filled(argument) for argument in LINES[command]]
     with listening() as opened:
         remote(*command.split(), *line)
-    assert [one for one in opened if "memories.db" in one] == []
+    assert [path for path in opened if "memories.db" in path] == []
     _assert_nothing_private(server, remote)
 
 
@@ -193,7 +193,7 @@ def test_a_process_leaves_the_local_store_closed(
     unreachable = {"RECOLLECT_DATABASE_URL": "postgresql://127.0.0.1:9/none"}
     subprocess.run(
         program(REPORTING, str(report), *command.split()),
-        input="".join(f"{json.dumps(one)}\n" for one in INPUTS[command]).encode(),
+        input="".join(f"{json.dumps(message)}\n" for message in INPUTS[command]).encode(),
         capture_output=True,
         env=environment(
             **remote.variables,
@@ -212,7 +212,7 @@ def test_a_process_leaves_the_local_store_closed(
 def test_the_test_notices_an_open_store(cli: Cli) -> None:
     with listening() as opened:
         cli.json("list")
-    assert any("memories.db" in one for one in opened)
+    assert any("memories.db" in path for path in opened)
 
 
 def _assert_nothing_private(server: Running, remote: Cli) -> None:

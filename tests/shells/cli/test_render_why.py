@@ -22,9 +22,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("stage", "judged", "told"), CASES)
+@pytest.mark.parametrize(("stage", "judged", "line"), CASES)
 def test_the_second_stage_has_its_line(
-    stage: RerankReport | None, judged: RerankPlace | None, told: str | None
+    stage: RerankReport | None, judged: RerankPlace | None, line: str | None
 ) -> None:
     report = WhyReport(
         memory(1), True, 1, 10, 1.0, 1.0, 1.0, {}, (), rerank=judged, second_stage=stage
@@ -32,12 +32,12 @@ def test_the_second_stage_has_its_line(
     console = Console(width=200)
     with console.capture() as seen:
         console.print(why(report))
-    assert ("second stage" in seen.get()) is (told is not None)
-    assert (told or "") in seen.get()
+    assert ("second stage" in seen.get()) is (line is not None)
+    assert (line or "") in seen.get()
 
 
 @pytest.mark.parametrize(
-    ("place", "successor", "told"),
+    ("place", "successor", "sentence"),
     [
         (1, UUID(int=2), f"no, it was replaced by {short(UUID(int=2))}"),
         (11, None, "no; its place is or would be 11, beyond the limit of 10"),
@@ -46,7 +46,7 @@ def test_the_second_stage_has_its_line(
     ],
 )
 def test_what_is_not_recalled_says_why(
-    place: int | None, successor: UUID | None, told: str
+    place: int | None, successor: UUID | None, sentence: str
 ) -> None:
     report = WhyReport(
         memory(1), False, place, 10, None, 1.0, None, {}, (), superseded_by=successor
@@ -54,4 +54,6 @@ def test_what_is_not_recalled_says_why(
     console = Console(width=200)
     with console.capture() as seen:
         console.print(why(report))
-    assert [line.split(maxsplit=1)[1].strip() for line in seen.get().splitlines()[1:2]] == [told]
+    assert [line.split(maxsplit=1)[1].strip() for line in seen.get().splitlines()[1:2]] == [
+        sentence
+    ]

@@ -23,8 +23,8 @@ def test_the_command_says_what_is_remembered_already(cli: Cli, server: Running, 
     again = cli.json("remember", TEA, "--tag", "shed")
     assert (again["id"], again["already_remembered"]) == (first["id"], True)
     assert again["tags"] == ["tea", "shed"]
-    told = cli("remember", TEA).stdout
-    assert told == f"already remembered as {first['id'][:13]} (version 2)\n"
+    output = cli("remember", TEA).stdout
+    assert output == f"already remembered as {first['id'][:13]} (version 2)\n"
     assert len(cli.json("list")["memories"]) == 1
 
 

@@ -15,7 +15,7 @@ NEW = "The API moved to port 9000"
 
 @pytest.fixture
 def curated(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """A store with one proposal."""
+    """Return the command on a store with one proposal."""
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     monkeypatch.setenv("RECOLLECT_CURATION", "propose")
     cli("remember", OLD)
@@ -31,7 +31,7 @@ def work(cli: Cli) -> Any:
     return json.loads(done.stdout)
 
 
-def recalled(cli: Cli) -> set[str]:
+def recall_contents(cli: Cli) -> set[str]:
     return {hit["memory"]["content"] for hit in cli.json("recall", "API port")["hits"]}
 
 
@@ -44,7 +44,7 @@ def test_proposals_are_listed_with_their_quotes(curated: Cli) -> None:
     assert "1 to decide" in curated("status").stdout
 
 
-def test_one_kind_of_work_that_fails_leaves_the_others_their_turn(
+def test_one_kind_of_work_that_fails_does_not_block_the_others(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECOLLECT_CURATION", "propose")
@@ -99,12 +99,12 @@ def test_a_configured_model_decides_what_the_rules_do_not(
 
 
 def test_review_accepts_and_undo_reverts(curated: Cli) -> None:
-    said = curated("review", input="?\na\n").stdout
-    assert "accepted: " in said
-    assert recalled(curated) == {NEW}
+    output = curated("review", input="?\na\n").stdout
+    assert "accepted: " in output
+    assert recall_contents(curated) == {NEW}
     assert curated.json("proposals")["proposals"] == []
     assert curated("undo").stdout.startswith("undone: ")
-    assert recalled(curated) == {OLD, NEW}
+    assert recall_contents(curated) == {OLD, NEW}
     code, problem = curated.error("undo")
     assert (code, "nothing to undo" in str(problem)) == (3, True)
 
@@ -113,18 +113,18 @@ def test_review_accepts_and_undo_reverts(curated: Cli) -> None:
 def test_review_rejects_puts_off_and_quits(curated: Cli, key: str, left: list[str]) -> None:
     curated("review", input=f"{key}\n")
     assert [each["state"] for each in curated.json("proposals")["proposals"]] == left
-    assert recalled(curated) == {OLD, NEW}
+    assert recall_contents(curated) == {OLD, NEW}
 
 
 def test_review_can_keep_the_older(curated: Cli) -> None:
     curated("review", input="o\n")
-    assert recalled(curated) == {OLD}
+    assert recall_contents(curated) == {OLD}
 
 
 def test_accept_all_of_a_kind(curated: Cli) -> None:
     assert curated("review", "--accept-all", "duplicate_of").stdout == ""
     assert "accepted: " in curated("review", "--accept-all", "supersedes").stdout
-    assert recalled(curated) == {NEW}
+    assert recall_contents(curated) == {NEW}
     code, problem = curated.error("review", "--accept-all", "nonsense")
     assert (code, "duplicate_of" in str(problem)) == (2, True)
 
@@ -148,10 +148,10 @@ def test_nothing_is_examined_unless_it_is_switched_on(
 
 @pytest.mark.parametrize("command", [("proposals",), ("review",)])
 @pytest.mark.parametrize(
-    ("mode", "told"), [("off", "curation is off"), ("propose", "`recollect worker --local`")]
+    ("mode", "message"), [("off", "curation is off"), ("propose", "`recollect worker --local`")]
 )
 def test_a_store_without_proposals_says_how_they_are_made(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, mode: str, told: str, command: tuple[str, ...]
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, mode: str, message: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("RECOLLECT_CURATION", mode)
-    assert told in " ".join(cli(*command).stderr.split())
+    assert message in " ".join(cli(*command).stderr.split())

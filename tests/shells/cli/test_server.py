@@ -23,9 +23,9 @@ def test_the_commands_work_on_a_server(server: Running, tmp_path: Path) -> None:
     assert cli.json("list")["memories"] == [stored]
     assert cli.json("update", stored["id"][:13], "--importance", "1")["version"] == 2
     assert cli.json("settings", "set", "fusion", "convex")["fusion"]["new"] == "convex"
-    told = cli.json("status")
-    assert (told["store"], told["location"]) == ("server", server.url)
-    assert told["stats"]["memories"] == 1
+    status = cli.json("status")
+    assert (status["store"], status["location"]) == ("server", server.url)
+    assert status["stats"]["memories"] == 1
     assert cli.json("forget", stored["id"])["forgotten"] == [stored["id"]]
     assert cli.error("show", stored["id"])[0] == 3
     checks = {check["name"]: check["status"] for check in cli.json("doctor")["checks"]}
@@ -111,21 +111,21 @@ def test_serve_warns_of_a_network_without_tls(
 
 
 def _check_keys(admin: Cli, url: str, home: Path) -> None:
-    made = admin.json("keys", "create", "--owner", "anna", "--label", "laptop")
-    named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": made["key"]}
+    created = admin.json("keys", "create", "--owner", "anna", "--label", "laptop")
+    named = {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": created["key"]}
     client = Cli(home, {**named, "RECOLLECT_SYNC": "off"})
     assert client.json("status")["stats"]["memories"] == 0
-    # An empty name, such as a variable that is not set, opens nobody's memories.
+    # An empty name, such as an unset variable, opens no memories.
     assert admin.error("keys", "create", "--owner", "")[0] == 2
     assert admin.error("keys", "create", "--owner", " ")[0] == 2
     listed = admin("keys", "list", "--json").stdout
-    assert made["id"] in listed
-    assert made["key"] not in listed
+    assert created["id"] in listed
+    assert created["key"] not in listed
     assert "laptop" in admin("keys", "list").stdout
-    assert admin.json("keys", "revoke", made["id"])["revoked"] == made["id"]
+    assert admin.json("keys", "revoke", created["id"])["revoked"] == created["id"]
     code, error = client.error("status")
     assert (code, error["type"]) == (4, "urn:recollect:problem:not-allowed")
-    assert admin.error("keys", "revoke", made["id"])[0] == 3
+    assert admin.error("keys", "revoke", created["id"])[0] == 3
     assert admin.error("keys", "revoke", "01890a5d")[0] == 3
 
 
@@ -134,7 +134,7 @@ def test_doctor_on_a_named_database(
     tmp_path: Path, database_url: str, full: tuple[str, ...]
 ) -> None:
     cli = Cli(tmp_path / "home", {"RECOLLECT_DATABASE_URL": database_url})
-    told = cli.json("doctor", *full)
-    found = {one["name"]: one["status"] for one in told["checks"]}
+    report = cli.json("doctor", *full)
+    found = {check["name"]: check["status"] for check in report["checks"]}
     assert found["database"] == "ok"
     assert found.get("row-level security") == ("ok" if full else None)

@@ -44,9 +44,9 @@ def test_without_the_server_everything_goes_on_and_status_says_what_waits(
     found = offline("recall", "pull requests")
     assert "Nadia prefers" in found.stdout
     assert "answered by the local store, by words alone" in found.stderr
-    told = offline.json("recall", "pull requests")
-    assert (told["degraded"], len(told["hits"])) == (["dense", "graph"], 1)
-    assert "cannot be reached" in told["note"]
+    answer = offline.json("recall", "pull requests")
+    assert (answer["degraded"], len(answer["hits"])) == (["dense", "graph"], 1)
+    assert "cannot be reached" in answer["note"]
     explained = offline("why", stored["id"], "--query", "pull requests")
     assert "yes, at place 1" in explained.stdout
     assert "answered by the local store, by words alone" in explained.stderr
@@ -115,7 +115,7 @@ def test_conflicts_over_rest(homes: list[Cli], server: Running) -> None:
     assert remote.json("conflicts", "list")["conflicts"] == []
 
 
-def test_a_refused_key_is_said_once(homes: list[Cli]) -> None:
+def test_a_refused_key_is_reported_once(homes: list[Cli]) -> None:
     one, _ = homes
     wrong = Cli(one.home, {**one.settings, "RECOLLECT_API_KEY": "rk_wrong"})
     first = wrong("remember", "The harbour")
@@ -163,7 +163,7 @@ def test_a_second_server_is_refused_until_relinked(homes: list[Cli], server: Run
     assert other.json("status")["sync"]["waiting"] == 1
     other.json("sync", "--relink")
     shown = other.process("list", "--json", RECOLLECT_SYNC="off")
-    assert [one["id"] for one in json.loads(shown.stdout)["memories"]] == [
+    assert [memory["id"] for memory in json.loads(shown.stdout)["memories"]] == [
         stored["id"],
         first["id"],
     ]

@@ -21,7 +21,7 @@ def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def options(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Options:
-    """Where the memory is: each of the three ways to say it."""
+    """Return each of the three ways to say where the memories are."""
     for name in ("RECOLLECT_API_URL", "RECOLLECT_API_KEY", "RECOLLECT_HOME"):
         monkeypatch.delenv(name, raising=False)
     if request.param == "local":

@@ -22,7 +22,7 @@ from recollect.shells.client.asynchronous import Options
 
 
 def outcomes(results: list[Remembered]) -> list[str]:
-    return [one.outcome for one in results]
+    return [result.outcome for result in results]
 
 
 def test_texts_drafts_and_dicts_are_stored_together(options: Options) -> None:
@@ -37,14 +37,14 @@ def test_texts_drafts_and_dicts_are_stored_together(options: Options) -> None:
     with Client(**options) as memory:
         results = memory.remember_many(item for item in items)
         assert outcomes(results) == ["stored"] * 3 + ["refused"] * 3
-        assert [getattr(one.error, "field", None) for one in results[3:]] == [
+        assert [getattr(result.error, "field", None) for result in results[3:]] == [
             "importnce",
             "content",
             "memory",
         ]
         assert memory.get(str(results[2].id)).tags == ("office",)
         assert memory.get(str(results[1].id)).category == "procedure"
-        listed = [one.content for one in memory.page().memories]
+        listed = [stored.content for stored in memory.page().memories]
         assert listed == ["The office is in Odense.", items[1].content, items[0]]
 
 
@@ -65,9 +65,9 @@ def test_remember_many_reads_batches_as_it_stores_them(options: Options) -> None
         )
         assert outcomes(results) == ["stored"] * total
         assert done == [0, MAX_BATCH, MAX_BATCH * 2]
-        assert [str(one.id) for one in results] == ids
+        assert [str(result.id) for result in results] == ids
         assert outcomes(memory.remember_many(facts())) == ["present"] * total
-        newest = [one.content for one in memory.iter_memories()]
+        newest = [stored.content for stored in memory.iter_memories()]
         assert newest == [f"fact {number}" for number in reversed(range(total))]
         scoped = list(memory.iter_memories(Scope(tags=("none",))))
         assert scoped == []
@@ -76,7 +76,7 @@ def test_remember_many_reads_batches_as_it_stores_them(options: Options) -> None
 def test_a_generator_may_use_the_client_it_is_stored_with(tmp_path: Path) -> None:
     with Client(home=tmp_path) as memory:
         memory.remember_many(["tea", "coffee"])
-        copied = memory.remember_many(f"hot {one.content}" for one in memory.iter_memories())
+        copied = memory.remember_many(f"hot {stored.content}" for stored in memory.iter_memories())
         assert outcomes(copied) == ["stored"] * 2
 
 
@@ -87,7 +87,7 @@ def test_texts_too_large_for_one_request_go_in_several(options: Options) -> None
 
 
 @pytest.mark.anyio
-async def test_the_asynchronous_one_takes_both_kinds_of_iterables(options: Options) -> None:
+async def test_the_async_client_takes_both_kinds_of_iterables(options: Options) -> None:
     async def coming() -> AsyncIterator[str]:
         for number in range(MAX_BATCH + 1):
             yield f"fact {number}"
@@ -95,15 +95,15 @@ async def test_the_asynchronous_one_takes_both_kinds_of_iterables(options: Optio
     async with AsyncClient(**options) as memory:
         assert len(await memory.remember_many(coming())) == MAX_BATCH + 1
         assert len(await memory.remember_many(["one more"])) == 1
-        assert len([one async for one in memory.iter_memories()]) == MAX_BATCH + 2
+        assert len([stored async for stored in memory.iter_memories()]) == MAX_BATCH + 2
 
 
-def test_one_memory_is_not_taken_for_its_letters(tmp_path: Path) -> None:
-    one: Any
+def test_a_single_memory_is_not_taken_for_a_list(tmp_path: Path) -> None:
+    single: Any
     with Client(home=tmp_path) as memory:
-        for one in ("tea", {"content": "tea"}):
+        for single in ("tea", {"content": "tea"}):
             with pytest.raises(InvalidInput, match="not several"):
-                memory.remember_many(one)
+                memory.remember_many(single)
         assert memory.stats().memories == 0
 
 
@@ -127,8 +127,8 @@ def test_what_is_exported_comes_in_again(options: Options, tmp_path: Path) -> No
     file = tmp_path / "all.jsonl"
     with Client(**options) as memory:
         memory.remember_many(["tea", {"content": "hidden", "is_sensitive": True}])
-        taken = memory.export(file)
-        assert (taken.exported, taken.left_out) == (1, 1)
+        report = memory.export(file)
+        assert (report.exported, report.left_out) == (1, 1)
         with pytest.raises(InvalidInput, match="already"):
             memory.export(file)
         held = io.BytesIO()
@@ -163,7 +163,7 @@ def test_many_need_a_key_and_an_open_client(options: Options) -> None:
             memory.remember_many(["tea"])
 
 
-# Says after each batch how many are acknowledged.
+# Prints after each batch how many memories are acknowledged.
 WRITER = """
 import itertools, sys
 from recollect import Client
@@ -172,7 +172,7 @@ acknowledged = 0
 
 def tell(batch):
     global acknowledged
-    acknowledged += sum(one.outcome == "stored" for one in batch)
+    acknowledged += sum(result.outcome == "stored" for result in batch)
     print(acknowledged, flush=True)
 
 with Client(home=sys.argv[1]) as memory:
@@ -186,12 +186,12 @@ def test_an_acknowledged_batch_survives_a_kill(tmp_path: Path) -> None:
         [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
     assert writer.stdout is not None
-    said = [int(writer.stdout.readline()) for _ in range(3)]
+    counts = [int(writer.stdout.readline()) for _ in range(3)]
     writer.send_signal(signal.SIGKILL)
-    said += [int(line) for line in writer.stdout.read().split()]
+    counts += [int(line) for line in writer.stdout.read().split()]
     writer.wait(SECONDS)
     writer.stdout.close()
     with closing(sqlite3.connect(tmp_path / "memories.db")) as file:
-        (kept,) = file.execute("SELECT count(*) FROM memories").fetchone()
-    assert kept >= said[-1] >= 3 * MAX_BATCH
-    assert kept % MAX_BATCH == 0
+        (stored,) = file.execute("SELECT count(*) FROM memories").fetchone()
+    assert stored >= counts[-1] >= 3 * MAX_BATCH
+    assert stored % MAX_BATCH == 0

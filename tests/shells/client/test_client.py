@@ -30,15 +30,15 @@ from recollect import (
     RecollectError,
     Scope,
 )
-from recollect.shells.client.asynchronous import Asked, Options
+from recollect.shells.client.asynchronous import Options, RecallOptions
 from recollect.shells.client.blocking import _LoopThread
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "chat.py"
 
 
-def said(*memories: Memory) -> list[tuple[UUID, str]]:
-    """What a cached store's engine, working beside the test, does not change."""
-    return [(one.id, one.content) for one in memories]
+def ids_and_texts(*memories: Memory) -> list[tuple[UUID, str]]:
+    """Return the fields that the engine of a cached store, running meanwhile, does not change."""
+    return [(memory.id, memory.content) for memory in memories]
 
 
 def test_broken_text_is_stored_as_far_as_it_can_be_read(options: Options) -> None:
@@ -52,21 +52,25 @@ def test_broken_text_is_stored_as_far_as_it_can_be_read(options: Options) -> Non
 def test_a_memory_from_its_first_day_to_its_last(options: Options) -> None:
     with Client(**options) as memory:
         stored = memory.remember("Nadia prefers tea.", tags=["drinks"], project="office")
-        assert said(memory.get(stored.id)) == said(stored)
-        assert said(memory.get(str(stored.id)[:13])) == said(stored)
+        assert ids_and_texts(memory.get(stored.id)) == ids_and_texts(stored)
+        assert ids_and_texts(memory.get(str(stored.id)[:13])) == ids_and_texts(stored)
         found = memory.recall("what does Nadia drink, tea?", scope=Scope(project="office"))
-        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        assert ids_and_texts(*(hit.memory for hit in found.hits)) == ids_and_texts(stored)
         assert memory.recall("tea", exclude=[stored.id]).hits == ()
         assert memory.why(stored.id, "tea").memory.id == stored.id
-        asked = Asked(limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0})
-        told = memory.why(stored.id, "tea", **asked)
-        assert (told.limit, told.kept_out[0].kind) == (1, "excluded")
-        assert told.legs["dense"].facts.weight == 0.0
+        asked = RecallOptions(
+            limit=1, sort_by="recency", exclude=[stored.id], weights={"dense": 0.0}
+        )
+        report = memory.why(stored.id, "tea", **asked)
+        assert (report.limit, report.kept_out[0].kind) == (1, "excluded")
+        assert report.legs["dense"].facts.weight == 0.0
         changed = memory.update(stored.id, content="Nadia prefers coffee.")
         assert changed.version > stored.version
         assert changed.tags == ("drinks",)
-        assert said(*memory.page(Scope(tags=("drinks",))).memories) == said(changed)
-        assert said(*memory.brief("office").memories) == said(changed)
+        assert ids_and_texts(*memory.page(Scope(tags=("drinks",))).memories) == ids_and_texts(
+            changed
+        )
+        assert ids_and_texts(*memory.brief("office").memories) == ids_and_texts(changed)
         assert memory.stats().memories == 1
         assert memory.settings().deadline_ms > 0
         assert memory.forget(stored.id) == stored.id
@@ -88,15 +92,15 @@ def test_the_same_errors_everywhere(options: Options) -> None:
 
 
 def test_client_rejects_mistaken_arguments(options: Options) -> None:
-    """Of a text in the place of a list its letters, of a field with a slip in its name nothing."""
+    """Otherwise a text would be stored as a list of letters, and a misspelled field ignored."""
     slips: list[tuple[str, Callable[[Client, Memory], object]]] = [
         ("tags", lambda memory, _: memory.remember("Tea.", **slip(tags="drinks"))),
-        ("tags", lambda memory, one: memory.update(one.id, **slip(tags="drinks"))),
+        ("tags", lambda memory, stored: memory.update(stored.id, **slip(tags="drinks"))),
         (
             "importnce",
-            lambda memory, one: memory.update(one.id, **slip(importnce=1.0, content="T")),
+            lambda memory, stored: memory.update(stored.id, **slip(importnce=1.0, content="T")),
         ),
-        ("owner", lambda memory, one: memory.update(one.id, **slip(owner="you"))),
+        ("owner", lambda memory, stored: memory.update(stored.id, **slip(owner="you"))),
         ("sessions", lambda memory, _: memory.recall("tea", scope=Scope(**slip(sessions="s1")))),
         ("tags", lambda memory, _: memory.page(Scope(**slip(tags="drinks")))),
         ("sort_by", lambda memory, _: memory.recall("tea", **slip(sort_by="date"))),
@@ -107,14 +111,14 @@ def test_client_rejects_mistaken_arguments(options: Options) -> None:
             with pytest.raises(InvalidInput) as refused:
                 slipped(memory, stored)
             assert (refused.value.field, bool(refused.value.remedy)) == (field, True)
-        assert said(*memory.page().memories) == said(stored)
+        assert ids_and_texts(*memory.page().memories) == ids_and_texts(stored)
         assert memory.get(stored.id).tags == ("drinks",)
         memory.update(stored.id, **slip(tags=(tag for tag in ("tea", "hot"))))
         assert memory.get(stored.id).tags == ("tea", "hot")
 
 
 def slip(**fields: Any) -> Any:
-    """Arguments that a type checker would refuse."""
+    """Return arguments that a type checker would refuse."""
     return fields
 
 
@@ -156,22 +160,22 @@ def test_a_key_without_a_server_opens_no_local_store(
     monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
     with pytest.raises(InvalidInput, match="without a server"):
         Client(key="rk_x")
-    Client(**slip(key=None))  # as whoever reads it from an environment that has none
+    Client(**slip(key=None))  # as when it is read from an environment that has none
     monkeypatch.setenv("RECOLLECT_API_URL", "http://127.0.0.1:9")
     Client(key="rk_x")
 
 
 @pytest.mark.anyio
-async def test_the_asynchronous_one_does_the_same(options: Options) -> None:
+async def test_the_async_client_does_the_same(options: Options) -> None:
     async with AsyncClient(**options) as memory:
         stored = await memory.remember("The staging database is read-only on Fridays.")
         found = await memory.recall("staging on Fridays")
-        assert said(*(hit.memory for hit in found.hits)) == said(stored)
+        assert ids_and_texts(*(hit.memory for hit in found.hits)) == ids_and_texts(stored)
         with pytest.raises(NotFound):
             await memory.forget("01a1dd17-97d6-7000-8000-000000000000")
 
 
-def test_every_method_has_its_blocking_twin_made_of_it() -> None:
+def test_every_method_has_a_blocking_twin() -> None:
     methods = {
         name: method
         for name, method in inspect.getmembers(AsyncClient, inspect.isfunction)
@@ -191,12 +195,12 @@ def test_threads_share_a_client(tmp_path: Path) -> None:
     with Client(home=tmp_path) as memory:
         with ThreadPoolExecutor(8) as pool:
             stored = list(pool.map(lambda n: memory.remember(f"Fact number {n}."), range(40)))
-        assert len({one.id for one in stored}) == 40
+        assert len({memory.id for memory in stored}) == 40
         assert memory.stats().memories == 40
 
 
 def test_call_during_close_raises() -> None:
-    """The loop still takes work while it ends what is left, but nobody would ever do it."""
+    """The loop still accepts work while it finishes the rest, but would never run it."""
     begun, ending, go_on = threading.Event(), threading.Event(), threading.Event()
     refused: Future[str] = Future()
 
@@ -209,9 +213,9 @@ def test_call_during_close_raises() -> None:
             go_on.wait(SECONDS)
 
     def come_late() -> None:
-        with pytest.raises(InvalidInput) as told:
+        with pytest.raises(InvalidInput) as caught:
             loop.wait(asyncio.Event().wait())
-        refused.set_result(str(told.value))
+        refused.set_result(str(caught.value))
 
     loop = _LoopThread()
     with ThreadPoolExecutor(2) as pool:
@@ -228,13 +232,13 @@ def test_call_during_close_raises() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_blocking_one_works_beside_a_running_loop(tmp_path: Path) -> None:
+async def test_the_blocking_client_works_next_to_a_running_loop(tmp_path: Path) -> None:
     with Client(home=tmp_path) as memory:
         assert memory.remember("Here.").version == 1
 
 
 def _own_threads() -> list[str]:
-    """The client's loop and the local store's lanes; servers of other tests have threads, too."""
+    """Name the threads of the client and the local store; servers of other tests have some, too."""
     names = [thread.name for thread in threading.enumerate()]
     return [name for name in names if name.startswith("recollect-")]
 
@@ -249,10 +253,10 @@ def test_closed_client_raises_and_leaves_no_thread(tmp_path: Path) -> None:
             assert _own_threads()
     with pytest.raises(InvalidInput, match="not open"):
         memory.stats()
-    wait_until(lambda: not _own_threads())  # a lane's last one ends by itself, soon
+    wait_until(lambda: not _own_threads())  # the last thread of a lane soon ends by itself
 
 
-def test_one_that_cannot_be_opened_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_cannot_be_opened_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOLLECT_API_KEY", raising=False)
     with pytest.raises(InvalidInput, match="no key"), Client(url="http://127.0.0.1:9"):
         raise AssertionError("it was opened")
@@ -289,7 +293,7 @@ def test_importing_the_package_costs_next_to_nothing() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
 
 
-def test_the_front_door_lists_what_it_has() -> None:
+def test_the_package_lists_its_public_names() -> None:
     for name in recollect.__all__:
         assert getattr(recollect, name)
     assert {"Client", "AsyncClient", "Draft", "__version__"} <= set(dir(recollect))

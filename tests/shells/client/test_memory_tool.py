@@ -106,20 +106,23 @@ async def test_a_file_is_a_memory_that_is_recalled(tool: Tool) -> None:
 
 
 async def test_what_is_not_there(tool: Tool) -> None:
-    gone = "/memories/gone.txt"
-    plain = f"Error: The path {gone} does not exist"
+    missing = "/memories/gone.txt"
+    plain = f"Error: The path {missing} does not exist"
     refusals: dict[str, tuple[str, dict[str, Any]]] = {
-        f"The path {gone} does not exist. Please provide a valid path.": ("view", {"path": gone}),
+        f"The path {missing} does not exist. Please provide a valid path.": (
+            "view",
+            {"path": missing},
+        ),
         f"{plain}. Please provide a valid path.": (
             "str_replace",
-            {"path": gone, "old_str": "a", "new_str": "b"},
+            {"path": missing, "old_str": "a", "new_str": "b"},
         ),
-        plain: ("insert", {"path": gone, "insert_line": 0, "insert_text": "a"}),
+        plain: ("insert", {"path": missing, "insert_line": 0, "insert_text": "a"}),
     }
-    for told, (command, arguments) in refusals.items():
-        assert await tool.refused(command, **arguments) == told
-    assert await tool.refused("delete", path=gone) == plain
-    assert await tool.refused("rename", old_path=gone, new_path="/memories/x") == plain
+    for message, (command, arguments) in refusals.items():
+        assert await tool.refused(command, **arguments) == message
+    assert await tool.refused("delete", path=missing) == plain
+    assert await tool.refused("rename", old_path=missing, new_path="/memories/x") == plain
 
 
 async def test_what_is_there_is_not_overwritten(tool: Tool) -> None:

@@ -1,4 +1,4 @@
-"""The page's first program runs as it stands, and its table names every method."""
+"""The page's first program runs as written, and its table names every method."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ QUESTIONS = (
 LATER = time.monotonic() + 1_000_000
 
 
-def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
+def scores_and_places(hits: list[Hit]) -> list[tuple[object, ...]]:
     return [(hit.memory, hit.score, hit.fused, hit.prior, hit.legs, hit.attached) for hit in hits]
 
 
@@ -59,7 +59,7 @@ async def fill(recollect: Service) -> None:
 
 
 async def supersede_and_resolve(recollect: Service) -> None:
-    """A chain of two, both of whose ends are found, and a memory that another resolves."""
+    """Store a chain of two, both of whose ends are found, and a memory that another resolves."""
     old, *_, ships = (await recollect.recall(RecallRequest("database", limit=10))).hits
     for text in ("no database is read-only any more", "every database is read-only again"):
         successor = Link(SUPERSEDES, old.memory.id)
@@ -86,7 +86,7 @@ async def test_fast_recall_answers_as_the_use_case_on_the_local_store(
         for question, scope, sort_by in product(QUESTIONS, scopes, ORDERS):
             request = RecallRequest(question, limit=3, scope=scope, sort_by=sort_by)
             long = await recollect.recall(request)
-            assert shown(find(request)) == shown([*long.hits])
+            assert scores_and_places(find(request)) == scores_and_places([*long.hits])
 
 
 async def test_fast_recall_injects_no_memory_outside_its_lifetime(tmp_path: Path) -> None:
@@ -102,7 +102,9 @@ async def test_fast_recall_injects_no_memory_outside_its_lifetime(tmp_path: Path
             await recollect.remember(draft)
         find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), LATER)
         request = RecallRequest("staging database")
-        assert shown(find(request)) == shown([*(await recollect.recall(request)).hits])
+        assert scores_and_places(find(request)) == scores_and_places(
+            [*(await recollect.recall(request)).hits]
+        )
     injected = inject(find, "what about the staging database?").memories
     assert [memory.content for memory in injected] == [now]
 
@@ -119,11 +121,14 @@ async def test_fast_recall_injects_successors_and_resolutions(tmp_path: Path) ->
         await recollect.link(str(slow.id), RESOLVED_BY, str(secret.id))
     find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), LATER)
 
-    def injected(prompt: str) -> list[str]:
+    def injected_texts(prompt: str) -> list[str]:
         return [memory.content for memory in inject(find, prompt).memories]
 
-    assert injected("which port does staging have?") == ["the staging port is 7001"]
-    assert injected("why is the nightly export of invoices slow?") == [slow.content, index.content]
+    assert injected_texts("which port does staging have?") == ["the staging port is 7001"]
+    assert injected_texts("why is the nightly export of invoices slow?") == [
+        slow.content,
+        index.content,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +151,9 @@ async def test_fast_recall_answers_as_the_client_on_a_server(server: Running) ->
             scope = Scope(project="shop", with_global=True)
             request = RecallRequest(question, limit=5, scope=scope)
             long = await remote.recall(request)
-            assert shown(recall_there(server.url, key, request, 60.0)) == shown([*long.hits])
+            assert scores_and_places(
+                recall_there(server.url, key, request, 60.0)
+            ) == scores_and_places([*long.hits])
             assert {hit.memory.project for hit in long.hits} <= {"shop", None}
     with pytest.raises(StoreUnavailable):
         recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
@@ -182,7 +189,7 @@ async def test_fast_recall_merges_the_server_with_what_only_the_store_has(
 async def test_fast_recall_keeps_a_memory_that_is_sent_while_the_server_searches(
     tmp_path: Path,
 ) -> None:
-    """The server does not have it when it looks, and it is not unsent any more after that."""
+    """The server does not have it while it searches, and afterwards it is no longer unsent."""
 
     class Sending(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -222,6 +229,6 @@ def test_fast_recall_sends_no_sensitive_query_and_no_key_in_the_clear() -> None:
         recall_there("https://memory.example.org", "rk_x", secret, 1.0)
     with pytest.raises(InvalidInput) as caught:
         recall_there("http://memory.example.org", "rk_x", RecallRequest("x"), 1.0)
-    with pytest.raises(InvalidInput) as told:
+    with pytest.raises(InvalidInput) as refused:
         RemoteService("http://memory.example.org", "rk_x")
-    assert caught.value.remedy == told.value.remedy
+    assert caught.value.remedy == refused.value.remedy

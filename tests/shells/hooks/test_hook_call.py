@@ -16,7 +16,7 @@ from recollect.shells.hooks.recall import Prompt
 from recollect.wire.hook_call import PREFIX, SETTINGS, HookCall, HookReply
 
 NO_ZERO = st.text().filter(lambda text: "\0" not in text)
-# As the system gives them: bytes that are no UTF-8 become surrogates.
+# As the system passes them: bytes that are not UTF-8 become surrogates.
 VALUES = st.binary().filter(lambda data: b"\0" not in data).map(os.fsdecode)
 
 
@@ -71,7 +71,7 @@ READ: set[str] = set()
 
 
 class Seen(Settings):
-    """Remembers what is read of it."""
+    """Records which settings are read."""
 
     def __getattribute__(self, name: str) -> Any:
         READ.add(name)
@@ -79,7 +79,7 @@ class Seen(Settings):
 
 
 class Environ(dict[str, str]):
-    """Remembers what is looked up."""
+    """Records which variables are looked up."""
 
     def get(self, key: str, default: str | None = None) -> str | None:  # type: ignore[override]  # as `environ` is read
         READ.add(key.removeprefix("RECOLLECT_").lower())
@@ -94,7 +94,7 @@ def test_a_call_holds_every_setting_that_an_answer_depends_on(tmp_path: Path) ->
     assert prompt.request is not None
     prompt.reply((), "")
     assert settings.owner
-    # Where the store is, the session that answers knows.
+    # The session that answers knows where the store is.
     known = {"home", "XDG_DATA_HOME"}
     read = READ & {*Settings.__dataclass_fields__, "XDG_DATA_HOME"}
     assert {f"RECOLLECT_{name.upper()}" for name in read - known} == {*SETTINGS}

@@ -1,4 +1,4 @@
-"""What every prompt would wait for must not be imported by a hook that recalls."""
+"""A hook that recalls must not import what every prompt would have to wait for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLOW = ("asyncio", "pydantic", "httpx", "rich", "numpy", "logging", "http.client
 
 
 def test_a_recall_on_the_local_store_imports_nothing_slow(tmp_path: Path) -> None:
-    """Of a whole call that shows a memory, until its process ends."""
+    """Covers a whole call that shows a memory, until its process ends."""
     env = {
         "PATH": os.environ["PATH"],
         "HOME": f"{tmp_path}",
@@ -20,8 +20,8 @@ def test_a_recall_on_the_local_store_imports_nothing_slow(tmp_path: Path) -> Non
         "RECOLLECT_HOOK_BUDGET_MS": "10000",
     }
     command = [sys.executable, "-X", "importtime", "-m", "recollect.main"]
-    said = "The build of Skylark runs on host alpha"
-    subprocess.run([*command, "remember", said], env=env, capture_output=True, check=True)
+    text = "The build of Skylark runs on host alpha"
+    subprocess.run([*command, "remember", text], env=env, capture_output=True, check=True)
 
     event = {
         "hook_event_name": "UserPromptSubmit",
@@ -36,21 +36,21 @@ def test_a_recall_on_the_local_store_imports_nothing_slow(tmp_path: Path) -> Non
         check=True,
     )
 
-    assert said in done.stdout
+    assert text in done.stdout
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "recollect.adapters.sqlite.fast_recall" in imported
     assert imported & {*SLOW} == set()
 
 
 def test_a_hook_that_a_session_answers_imports_next_to_nothing() -> None:
-    """Also before the time limit starts."""
+    """Even before the time limit starts."""
     code = (
         "import sys, recollect.main, recollect.shells.hooks.run\n"
         "import recollect.adapters.resident.client\n"
         "print(*{'contextlib', 'dataclasses', 'enum', 'json', 'pathlib', 're', 'typing'}"
         " & {*sys.modules})"
     )
-    # Isolated: what is installed beside it may import at the start of every process.
+    # Isolated: other installed packages may import at the start of every process.
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"],
         capture_output=True,

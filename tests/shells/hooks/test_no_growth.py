@@ -1,8 +1,8 @@
 """A session's own injections, fed back for fifty rounds, add nothing to the store.
 
-The way is the hooks' own: recall and inject on a real store, the transcript as the agent writes it,
-the reading of it, the rules, and the use case that stores. Only the processes around it are left
-out; `test_session_hooks.py` has those.
+The path is that of the hooks: recall and inject on a real store, write the transcript as the agent
+does, read it, apply the rules, and store through the use case. Only the processes around it are
+left out; `test_session_hooks.py` has those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from recollect.wiring.fast_recall import FastRecall
 pytestmark = pytest.mark.anyio
 
 ROUNDS = 50
-# Each is phrased so that the rules would keep it, were it anybody's own words.
+# Each is phrased so that the rules would capture it from a person.
 SEEDS = (
     "Remember that the staging database is read-only on Fridays.",
     "We decided to use Postgres for the audit log of the staging cluster.",
@@ -37,7 +37,7 @@ PROMPT = "what should I know of the staging database, audit log, linter, fronten
 
 
 def transcript(context: str, number: int) -> list[bytes]:
-    """One exchange in which everybody quotes what was injected, in every way there is."""
+    """Return an exchange in which both sides quote the injected text in every possible way."""
     lines = context.split("\n")
     entries = [
         ("user", f"{PROMPT}\n<system-reminder>\n{context}\n</system-reminder>"),
@@ -65,11 +65,11 @@ async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path
             injection = inject(find, PROMPT)
             assert len(injection.memories) == len(SEEDS)
             context = block(RECALL_SENTENCE, injection.memories)
-            said = own_words(transcript(context, number))
-            found = [one for text, at in said for one in statements(text, at)]
-            assert found, "the person's own repetition is judged by the use case"
-            told = await capture(recollect, found, project=None, session="s", allowance=100)
-            stored.append(told.stored)
+            messages = own_words(transcript(context, number))
+            found = [statement for text, at in messages for statement in statements(text, at)]
+            assert found, "the person's own repetition is left to the use case"
+            captured = await capture(recollect, found, project=None, session="s", allowance=100)
+            stored.append(captured.stored)
         page = await recollect.page(EVERYWHERE, None, 500)
     assert {memory.content for memory in page.memories} == set(SEEDS)
     assert not any(stored)

@@ -1,4 +1,4 @@
-"""A session as an agent lives it: start, prompts, answers, a compaction, and another project."""
+"""Whole sessions of an agent: start, prompts, answers, a compaction, and another project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.shells.hooks.session import make_brief
 pytestmark = pytest.mark.anyio
 
 FRIDAY = "The staging database is read-only on Fridays."
-ASKING = "Can I write to the staging database on a Friday?"
+QUESTION = "Can I write to the staging database on a Friday?"
 
 
 @pytest.fixture
@@ -40,29 +40,29 @@ def cli(agent: ScriptedAgent) -> Cli:
 
 
 def contents(cli: Cli) -> list[str]:
-    return [one["content"] for one in cli.json("list")["memories"]]
+    return [memory["content"] for memory in cli.json("list")["memories"]]
 
 
 def test_a_memory_is_injected_once_until_the_context_is_compacted(
     agent: ScriptedAgent, cli: Cli
 ) -> None:
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
-    first = agent.ask(ASKING)
+    first = agent.ask(QUESTION)
     assert "project example.org/ada/shop" in first
     assert FRIDAY in first
-    assert agent.ask(ASKING) == ""
+    assert agent.ask(QUESTION) == ""
     other = ScriptedAgent(agent.home, agent.folder, session="session-2")
-    assert FRIDAY in other.ask(ASKING)
+    assert FRIDAY in other.ask(QUESTION)
     assert FRIDAY in agent.compact()  # restored with the brief
-    assert agent.ask(ASKING) == ""
+    assert agent.ask(QUESTION) == ""
 
 
 def test_a_duplicate_of_what_was_injected_is_not_injected(agent: ScriptedAgent, cli: Cli) -> None:
     cli.json("remember", FRIDAY, "--global")
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
     assert len(contents(cli)) == 2
-    assert agent.ask(ASKING).count(FRIDAY) == 1
-    assert agent.ask(ASKING) == ""
+    assert agent.ask(QUESTION).count(FRIDAY) == 1
+    assert agent.ask(QUESTION) == ""
 
 
 def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAgent) -> None:
@@ -70,7 +70,7 @@ def test_what_was_said_last_is_in_the_brief_after_a_compaction(agent: ScriptedAg
     assert "The invoices live in the eu-west bucket." in agent.compact()
 
 
-async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
+async def test_a_capture_that_was_killed_does_not_delay_a_brief(
     agent: ScriptedAgent, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(cli.json, "remember", FRIDAY, "--project", "example.org/ada/shop")
@@ -78,11 +78,11 @@ async def test_a_capture_that_was_killed_does_not_keep_a_brief_waiting(
     session.note_begun("killed")
     assert session.state().is_at_work
     monkeypatch.setenv("RECOLLECT_HOME", str(agent.home))
-    said = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
-    event = parse_event(json.dumps(said).encode())
+    payload = {"cwd": str(agent.folder), "source": "compact", "session_id": agent.session}
+    event = parse_event(json.dumps(payload).encode())
     until = time.monotonic() + 0.1
-    (told,) = (await make_brief(event, os.environ, until)).memories
-    assert told.content == FRIDAY
+    (memory,) = (await make_brief(event, os.environ, until)).memories
+    assert memory.content == FRIDAY
     assert time.monotonic() >= until
 
 
@@ -93,11 +93,11 @@ def test_the_project_comes_first_global_memories_are_marked_and_others_stay_out(
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
     cli.json("remember", "Their staging database moves on Friday.", "--project", "other")
     cli.json("remember", "The staging database password on Friday: hunter2hunter2", "--sensitive")
-    told = agent.ask(ASKING)
-    assert told.index(FRIDAY) < told.index("backed up on Friday")
-    assert " · global · " in told
-    assert "moves on Friday" not in told
-    assert "hunter2" not in told
+    context = agent.ask(QUESTION)
+    assert context.index(FRIDAY) < context.index("backed up on Friday")
+    assert " · global · " in context
+    assert "moves on Friday" not in context
+    assert "hunter2" not in context
 
 
 def test_an_unrelated_prompt_injects_nothing(agent: ScriptedAgent, cli: Cli) -> None:
@@ -112,9 +112,9 @@ def test_a_session_starts_with_a_brief_that_is_not_repeated(agent: ScriptedAgent
     brief = agent.start()
     assert FRIDAY in brief
     assert "ghp_" not in brief
-    assert agent.ask(ASKING) == ""
+    assert agent.ask(QUESTION) == ""
     assert agent.start("resume") == brief
-    assert agent.ask(ASKING) == ""
+    assert agent.ask(QUESTION) == ""
 
 
 def test_what_a_person_says_to_remember_is_kept_for_the_project(
@@ -123,9 +123,9 @@ def test_what_a_person_says_to_remember_is_kept_for_the_project(
     agent.ask("Remember that the invoices live in the eu-west bucket. What is next?")
     agent.answer("Remember that I, the agent, said nothing.")
     assert contents(cli) == ["The invoices live in the eu-west bucket."]
-    (kept,) = cli.json("list")["memories"]
-    assert kept["project"] == "example.org/ada/shop"
-    assert (kept["session"], kept["tags"]) == ("session-1", ["captured"])
+    (memory,) = cli.json("list")["memories"]
+    assert memory["project"] == "example.org/ada/shop"
+    assert (memory["session"], memory["tags"]) == ("session-1", ["captured"])
     agent.ask("Remember that invoices live in the eu-west bucket!")
     agent.answer("Known.")
     agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
@@ -140,18 +140,18 @@ def test_what_a_person_says_to_remember_is_kept_for_the_project(
 def test_what_a_person_removed_is_not_captured_again(
     agent: ScriptedAgent, cli: Cli, command: str, options: tuple[str, ...]
 ) -> None:
-    said = "Remember that the invoices live in the eu-west bucket."
-    agent.ask(said)
+    statement = "Remember that the invoices live in the eu-west bucket."
+    agent.ask(statement)
     agent.answer("Fine.")
-    (kept,) = cli.json("list")["memories"]
-    cli.json(command, kept["id"], *options)
+    (memory,) = cli.json("list")["memories"]
+    cli.json(command, memory["id"], *options)
     left = contents(cli)
     forked = agent.fork("session-2")
     forked.answer("Resumed.")
     assert contents(cli) == left
-    forked.ask(said)  # said again, it counts again
+    forked.ask(statement)  # a repeated statement counts again
     forked.answer("Fine.")
-    assert kept["content"] in contents(cli)
+    assert memory["content"] in contents(cli)
 
 
 def test_a_fork_in_another_project_repeats_nothing(
@@ -160,8 +160,8 @@ def test_a_fork_in_another_project_repeats_nothing(
     agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
     agent.ask("Remember that the invoices live in the eu-west bucket.")
     agent.answer("Fine.")
-    (kept,) = cli.json("list")["memories"]
-    cli.json("forget", kept["id"], "--forever", "--yes")
+    (memory,) = cli.json("list")["memories"]
+    cli.json("forget", memory["id"], "--forever", "--yes")
     elsewhere = agent.fork("session-2")
     elsewhere.folder = repository(tmp_path / "web", "git@example.org:ada/web.git")
     elsewhere.answer("Resumed.")
@@ -180,8 +180,8 @@ def test_what_was_said_before_a_change_does_not_undo_it(agent: ScriptedAgent, cl
     agent.answer("Fine.")
     agent.ask("Remember that the invoices live in the eu-west bucket for seven years.")
     agent.answer("Refined.")
-    (kept,) = cli.json("list")["memories"]
-    cli.json("update", kept["id"], "--content", "The invoices live in the eu-west bucket.")
+    (memory,) = cli.json("list")["memories"]
+    cli.json("update", memory["id"], "--content", "The invoices live in the eu-west bucket.")
     agent.fork("session-2").answer("Resumed.")
     assert contents(cli) == ["The invoices live in the eu-west bucket."]
 
@@ -189,8 +189,8 @@ def test_what_was_said_before_a_change_does_not_undo_it(agent: ScriptedAgent, cl
 def test_a_secret_that_is_captured_is_sensitive(agent: ScriptedAgent, cli: Cli) -> None:
     agent.ask("Remember that the deploy token is ghp_0123456789abcdefghijABCDEFGHIJ012345")
     agent.answer("Fine.")
-    (kept,) = cli.json("list")["memories"]
-    assert kept["is_sensitive"]
+    (memory,) = cli.json("list")["memories"]
+    assert memory["is_sensitive"]
     assert agent.ask("what is the deploy token?") == ""
 
 
@@ -199,9 +199,9 @@ def test_the_day_has_a_cap_that_people_can_see(agent: ScriptedAgent, cli: Cli) -
     agent.ask("\n".join(f"Remember that host number {n} builds the images." for n in range(4)))
     agent.answer("Fine.")
     assert len(contents(cli)) == 2
-    told = json.loads(Cli(agent.home, agent.settings)("hook", "status", "--json").stdout)
-    assert (told["captured_today"], told["daily_cap"]) == (2, 2)
-    assert any("over_cap=2" in line for line in told["log"])
+    status = json.loads(Cli(agent.home, agent.settings)("hook", "status", "--json").stdout)
+    assert (status["captured_today"], status["daily_cap"]) == (2, 2)
+    assert any("over_cap=2" in line for line in status["log"])
 
 
 def test_capturing_can_be_turned_off(agent: ScriptedAgent, cli: Cli) -> None:
@@ -255,7 +255,7 @@ def test_a_model_elsewhere_is_not_asked_unless_egress_is_opened(
     assert "model=InvalidInput" in status
 
 
-def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
+def test_an_agent_s_own_command_can_extract_and_its_hooks_do_nothing(
     agent: ScriptedAgent, cli: Cli, tmp_path: Path
 ) -> None:
     script = tmp_path / "model.sh"
@@ -270,9 +270,9 @@ def test_an_agent_s_own_command_can_extract_and_its_hooks_stay_still(
     agent.ask("sign in with ghp_0123456789abcdefghijABCDEFGHIJ012345 then")
     agent.answer("Noted.")
     assert contents(cli) == ["Invoices go to the eu-west bucket."]
-    told = Path(f"{script}.read").read_text()
-    assert "invoices go to" in told
-    assert "ghp_" not in told
+    prompt = Path(f"{script}.read").read_text()
+    assert "invoices go to" in prompt
+    assert "ghp_" not in prompt
 
 
 def test_a_model_named_for_other_work_reads_no_conversation(agent: ScriptedAgent) -> None:
@@ -296,13 +296,13 @@ def test_a_model_that_talks_nonsense_changes_nothing(
 
 def test_calls_without_a_session_are_not_taken_for_one(agent: ScriptedAgent, cli: Cli) -> None:
     cli.json("remember", FRIDAY, "--project", "example.org/ada/shop")
-    for transcript in ("", ""):  # nothing tells them apart: each may be another's first prompt
+    for transcript in ("", ""):  # indistinguishable: each may be the first prompt of a session
         agent.session = ""
         assert FRIDAY in agent.run_for_context(
-            "recall", "UserPromptSubmit", prompt=ASKING, transcript_path=transcript
+            "recall", "UserPromptSubmit", prompt=QUESTION, transcript_path=transcript
         )
     for transcript in ("/tmp/one.jsonl", "/tmp/two.jsonl"):
-        asked = {"prompt": ASKING, "transcript_path": transcript}
+        asked = {"prompt": QUESTION, "transcript_path": transcript}
         assert FRIDAY in agent.run_for_context("recall", "UserPromptSubmit", **asked)
         assert agent.run_for_context("recall", "UserPromptSubmit", **asked) == ""
 

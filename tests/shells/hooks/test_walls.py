@@ -1,5 +1,5 @@
 """Whatever goes wrong, a hook ends in time with exit code 0, prints a whole answer or nothing, and
-says so in its log without quoting anybody.
+logs the reason without quoting any text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def home(tmp_path: Path) -> Path:
 
 @contextmanager
 def stalling() -> Iterator[str]:
-    """A server that accepts and never says a word."""
+    """Run a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
@@ -64,10 +64,10 @@ def remote(url: str) -> dict[str, str]:
     return {"RECOLLECT_API_URL": url, "RECOLLECT_API_KEY": "rk_x", "RECOLLECT_SYNC": "off"}
 
 
-def ended_quietly(done: subprocess.CompletedProcess[bytes], home: Path, told: str) -> None:
+def check_quiet_end(done: subprocess.CompletedProcess[bytes], home: Path, message: str) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
     text = log(home)
-    assert told in text
+    assert message in text
     for word in ("zanzibar", "quagga", "staging"):
         assert word not in text
 
@@ -81,7 +81,7 @@ def test_events_that_say_nothing_are_answered_with_nothing(
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_a_stalling_server_ends_at_the_wall(home: Path) -> None:
+def test_a_stalling_server_ends_at_the_time_limit(home: Path) -> None:
     with stalling() as url:
         settings = remote(url) | {"RECOLLECT_HOOK_BUDGET_MS": "1500"}
         done = hook(home, json.dumps(EVENT).encode(), **settings)
@@ -89,7 +89,7 @@ def test_a_stalling_server_ends_at_the_wall(home: Path) -> None:
     assert "its budget" in log(home) or "StoreUnavailable" in log(home)
 
 
-def test_a_stdin_that_is_never_closed_ends_at_the_wall(home: Path) -> None:
+def test_a_stdin_that_is_never_closed_ends_at_the_time_limit(home: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "hook", "recall"],
         stdin=subprocess.PIPE,
@@ -125,18 +125,18 @@ def test_an_answer_that_is_out_is_logged_even_if_the_time_ends_before_the_rest(h
     assert "gave up" not in log(home)
 
 
-def test_a_locked_store_ends_at_the_wall_or_before(home: Path) -> None:
+def test_a_locked_store_ends_at_the_time_limit_or_before(home: Path) -> None:
     with closing(sqlite3.connect(home / "memories.db", isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         done = hook(home, json.dumps(EVENT).encode(), RECOLLECT_HOOK_BUDGET_MS="2000")
         other.execute("ROLLBACK")
     assert done.returncode == 0
-    # Readers of a store with a log are not kept out by a writer: either is right.
+    # A writer does not block readers of a store in WAL mode: either is right.
     assert done.stdout == b"" or json.loads(done.stdout)["hookSpecificOutput"]
 
 
-def test_a_stopped_server_is_answered_for_by_the_local_store(home: Path) -> None:
+def test_the_local_store_answers_for_a_stopped_server(home: Path) -> None:
     settings = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
     done = hook(home, json.dumps(EVENT).encode(), RECOLLECT_HOOK_BUDGET_MS="60000", **settings)
     assert "read-only on Fridays" in done.stdout.decode()
@@ -149,17 +149,17 @@ def test_what_is_no_recollect_api_says_nothing(home: Path, answer: int) -> None:
         other.misbehave(Status(answer))
         settings = remote(other.base_url) | {"RECOLLECT_HOOK_BUDGET_MS": "60000"}
         done = hook(home, json.dumps(EVENT).encode(), **settings)
-    ended_quietly(done, home, "failed: StoreUnavailable")
+    check_quiet_end(done, home, "failed: StoreUnavailable")
 
 
 def test_a_broken_store_and_broken_settings_say_nothing(home: Path) -> None:
     event = json.dumps(EVENT).encode()
     settings = {"RECOLLECT_HOOK_TOKENS": "many", "RECOLLECT_HOOK_BUDGET_MS": "60000"}
-    ended_quietly(hook(home, event, **settings), home, "failed: InvalidInput")
-    ended_quietly(hook(home, event, RECOLLECT_HOOK_BUDGET_MS="soon"), home, "")
+    check_quiet_end(hook(home, event, **settings), home, "failed: InvalidInput")
+    check_quiet_end(hook(home, event, RECOLLECT_HOOK_BUDGET_MS="soon"), home, "")
     (home / "memories.db").write_bytes(b"SQLite format 3\x00 but no more")
     done = hook(home, event, RECOLLECT_HOOK_BUDGET_MS="60000")
-    ended_quietly(done, home, "failed: DatabaseError")
+    check_quiet_end(done, home, "failed: DatabaseError")
 
 
 def test_a_home_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_home_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_exit_code_two_is_never_used(home: Path) -> None:
-    """Not even for what does not exist: an agent would take it for a refusal."""
+    """Not even for an unknown hook: an agent would take it for a refusal."""
     done = hook(home, b"", "recal")
     assert (done.returncode, done.stdout) == (0, b"")
     assert b"choose one of: recall" in done.stderr
@@ -195,8 +195,8 @@ def test_the_log_stays_small_and_is_its_owner_s_alone(tmp_path: Path) -> None:
 def test_a_home_that_a_hook_makes_is_its_owner_s_alone(tmp_path: Path) -> None:
     home = tmp_path / "made" / "home"
     HookLog(str(home / "hooks")).write("recall", "fine", 1.0)
-    made = [home.parent, home, home / "hooks"]
-    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * 3
+    folders = [home.parent, home, home / "hooks"]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 3
 
 
 def test_no_process_outlives_a_capture(home: Path, tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ async def test_the_same_tools_over_http(server: Running, mode: str) -> None:
         why = await call(client, "memory_why", id=id, query="coffee", weights={"dense": 0})
         fits(why.structured_content, tools["memory_why"].output_schema)
         assert why.structured_content["memory"] == stored.structured_content
-        kept_out = [(one["kind"], one.get("leg")) for one in why.structured_content["kept_out"]]
+        kept_out = [
+            (reason["kind"], reason.get("leg")) for reason in why.structured_content["kept_out"]
+        ]
         assert kept_out[:2] == [("no_match", "lexical"), ("leg_skipped", "dense")]
         assert "--weight dense=" in why.structured_content["kept_out"][1]["remedy"]
         failed = await call(client, "memory_store", content="")
@@ -86,8 +88,8 @@ async def test_a_key_opens_only_its_owners_memories(server: Running) -> None:
         assert (await call(theirs, "memory_stats")).structured_content["memories"] == 0
         # The same id is another memory, so an id that exists elsewhere is not reported.
         assert not (await call(theirs, "memory_store", content="my own", id=id)).is_error
-        kept = await call(mine, "memory_get", id=id)
-        assert kept.structured_content == stored.structured_content
+        memory = await call(mine, "memory_get", id=id)
+        assert memory.structured_content == stored.structured_content
 
 
 async def test_links_are_made_served_and_asked_as_of_a_moment(server: Running) -> None:
@@ -107,7 +109,7 @@ async def test_links_are_made_served_and_asked_as_of_a_moment(server: Running) -
             [old["id"]],
         )
         then = await call(client, "memory_recall", query="ferry", as_of=old["created_at"])
-        assert [one["memory"]["id"] for one in then.structured_content["hits"]] == [old["id"]]
+        assert [hit["memory"]["id"] for hit in then.structured_content["hits"]] == [old["id"]]
         changed = await call(client, "memory_update", id=hit["memory"]["id"], links=[])
         assert "links" not in changed.structured_content
         assert (
@@ -150,8 +152,8 @@ async def test_half_of_a_surrogate_pair_is_stored_as_its_replacement(server: Run
     headers = {**HEADERS, "Authorization": f"Bearer {server.new_key()}"}
     async with httpx.AsyncClient(headers=headers, timeout=SECONDS) as client:
         answer = await client.post(_url(server), content=json.dumps(message))
-    kept = answer.json()["result"]["structuredContent"]
-    assert kept["content"] == "a broken \ufffd harbour"
+    memory = answer.json()["result"]["structuredContent"]
+    assert memory["content"] == "a broken \ufffd harbour"
 
 
 async def test_a_foreign_host_is_refused_even_with_a_key(server: Running) -> None:
@@ -181,7 +183,7 @@ async def test_resources_and_prompts_over_http(server: Running, mode: str) -> No
         assert "The shed is locked" in str(await mine.read_resource(uri))
         with pytest.raises(MCPError, match="no memory"):
             await theirs.read_resource(uri)
-        # A server is used in no folder: its brief is of no project until one is named.
+        # A server works in no folder: its brief has no project until one is named.
         brief = str(await mine.read_resource("recollect://brief"))
         assert "Everywhere holds this" in brief
         assert "shed" not in brief
@@ -194,7 +196,7 @@ async def test_resources_and_prompts_over_http(server: Running, mode: str) -> No
 @pytest.mark.parametrize("mode", MODES)
 async def test_progress_request_over_http_is_answered(server: Running, mode: str) -> None:
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        """Where each answer is one JSON document, there is no way to tell it."""
+        """Do nothing: an answer in one JSON document cannot report progress."""
 
     async with connected(server, server.new_key(), mode) as client:
         result = await client.call_tool("memory_stats", {}, progress_callback=hear)
@@ -203,7 +205,7 @@ async def test_progress_request_over_http_is_answered(server: Running, mode: str
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
+    ("tool", "arguments", "message"),
     [
         ("memory_store", {"content": "x", "importance": "high"}, "Pass a number from 0 (trivial)"),
         ("memory_store", {"content": "x", "tags": 5}, "Pass a list of texts"),
@@ -213,10 +215,10 @@ async def test_progress_request_over_http_is_answered(server: Running, mode: str
     ],
 )
 async def test_wrong_argument_type_is_reported_in_our_own_words(
-    server: Running, tool: str, arguments: dict[str, Any], told: str
+    server: Running, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     async with connected(server, server.new_key()) as client:
         refused = await call(client, tool, **arguments)
     assert refused.is_error
-    assert told in str(refused.content)
+    assert message in str(refused.content)
     assert "Input should" not in str(refused.content)

@@ -1,4 +1,4 @@
-"""What clients read without a tool, prompts, progress and cancellation, over the real protocol."""
+"""Resources, prompts, progress and cancellation over the real protocol."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECALL = {
     },
 }
 # A question to a server that does not answer ends by itself after 65 seconds.
-BEFORE_IT_GIVES_UP = 45.0
+MAX_CANCEL_SECONDS = 45.0
 CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
 
 
@@ -54,7 +54,7 @@ async def test_a_memory_and_a_brief_are_read(tmp_path: Path, mode: str) -> None:
         (listed,) = (await client.list_resources()).resources
         assert listed.uri == "recollect://brief"
         templates = (await client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == [
+        assert [template.uri_template for template in templates] == [
             "recollect://memory/{id}",
             "recollect://brief/{project}",
         ]
@@ -141,7 +141,7 @@ def test_progress_is_sent_only_to_clients_that_ask(patient: Path) -> None:
 
 
 class Silent:
-    """A server elsewhere that hears a question and never answers."""
+    """A remote server that receives a request and never answers."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -186,8 +186,8 @@ def test_long_call_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None
             assert server.heard.wait(SECONDS)
             assert not server.left.is_set()
             pipe.send(CANCEL)
-            # The recall is given up: its question to the other machine, too.
-            assert server.left.wait(BEFORE_IT_GIVES_UP)
+            # The recall is cancelled, and so is its request to the other machine.
+            assert server.left.wait(MAX_CANCEL_SECONDS)
             # A cancelled request is never answered; others are.
             pipe.send({"jsonrpc": "2.0", "id": 8, "method": "tools/list"})
             while (message := pipe.message()).get("id") != 8:

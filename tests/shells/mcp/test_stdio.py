@@ -64,7 +64,7 @@ BAD = (
 async def connected(
     home: Path, mode: str = "auto", folder: Path | str | None = None, **settings: str
 ) -> AsyncIterator[Client]:
-    """The SDK's client on a server of its own; nothing may be said on stderr."""
+    """Connect the SDK's client to a server of its own, which must print nothing to stderr."""
     errors = home.with_suffix(".stderr")
     parameters = StdioServerParameters(
         command=COMMAND[0],
@@ -79,13 +79,13 @@ async def connected(
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> Any:
-    """The structured answer of a call that must succeed; it fits the tool's output schema."""
+    """Return the structured answer of a call that must succeed and fit the output schema."""
     result = await client.call_tool(tool, arguments)
     assert isinstance(result, CallToolResult)
     assert not result.is_error, result.content
-    (told,) = [one for one in (await client.list_tools()).tools if one.name == tool]
-    assert told.output_schema is not None
-    fits(result.structured_content, told.output_schema)
+    (described,) = [listed for listed in (await client.list_tools()).tools if listed.name == tool]
+    assert described.output_schema is not None
+    fits(result.structured_content, described.output_schema)
     (text,) = result.content
     assert isinstance(text, TextContent)
     assert json.loads(text.text.split("\n")[3]) == result.structured_content
@@ -93,7 +93,7 @@ async def ask(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
-    """What a call that must fail says."""
+    """Return the error of a call that must fail."""
     result = await client.call_tool(tool, arguments)
     assert isinstance(result, CallToolResult)
     assert result.is_error
@@ -141,8 +141,8 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
         assert (changed["importance"], changed["version"]) == (0.9, 2)
         assert changed["tags"] == ["tea"]
         assert (await ask(client, "memory_stats"))["memories"] == 1
-        gone = await ask(client, "memory_delete", id=prefix)
-        assert gone == {"id": stored["id"], "forever": False}
+        deleted = await ask(client, "memory_delete", id=prefix)
+        assert deleted == {"id": stored["id"], "forever": False}
         erased = await ask(client, "memory_delete", id=prefix, forever=True)
         assert erased == {"id": stored["id"], "forever": True}
         assert await ask(client, "memory_stats") == {
@@ -181,7 +181,7 @@ async def test_errors_reach_the_model_with_their_remedy(tmp_path: Path) -> None:
         assert "cursor" in await refusal(client, "memory_list", cursor="nonsense")
 
 
-async def test_a_store_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
+async def test_a_store_that_cannot_be_opened_is_retried(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "memories.db").write_bytes(b"no database" * 1000)
@@ -221,14 +221,14 @@ class Pipe:
         self._in.flush()
 
     def answer(self, id: int) -> Any:
-        """The answer to a request; every line before it must be protocol, too."""
+        """Return the answer to a request; every line before it must be protocol, too."""
         while True:
             message = self.message()
             if message.get("id") == id:
                 return message
 
     def message(self) -> Any:
-        """The next line, which must be protocol."""
+        """Return the next line, which must be protocol."""
         message = json.loads(self._out.readline())
         assert message["jsonrpc"] == "2.0"
         return message
@@ -236,7 +236,7 @@ class Pipe:
 
 @contextmanager
 def bare(home: Path, **settings: str) -> Iterator[Pipe]:
-    """A session that must end cleanly when stdin closes, with nothing but protocol said."""
+    """Run a session that must print nothing but protocol and end cleanly when stdin closes."""
     process = subprocess.Popen(
         [*COMMAND, "mcp"],
         stdin=subprocess.PIPE,
@@ -257,8 +257,8 @@ def test_bad_lines_are_survived(tmp_path: Path) -> None:
         assert pipe.answer(1)["result"]["serverInfo"]["name"] == "recollect"
         for number, line in enumerate(BAD, start=10):
             pipe.send(line, {**STATS, "id": number})
-            told = pipe.answer(number)["result"]["structuredContent"]
-            assert told["memories"] == 0, line
+            stats = pipe.answer(number)["result"]["structuredContent"]
+            assert stats["memories"] == 0, line
 
 
 def test_half_of_a_surrogate_pair_is_stored_as_its_replacement(tmp_path: Path) -> None:
@@ -267,8 +267,8 @@ def test_half_of_a_surrogate_pair_is_stored_as_its_replacement(tmp_path: Path) -
     store = {**STATS, "params": {"name": "memory_store", "arguments": arguments}}
     with bare(tmp_path / "home") as pipe:
         pipe.send(INITIALIZE, json.dumps(store).encode())
-        kept = pipe.answer(3)["result"]["structuredContent"]
-        assert kept["content"] == "a broken \ufffd harbour"
+        memory = pipe.answer(3)["result"]["structuredContent"]
+        assert memory["content"] == "a broken \ufffd harbour"
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_nothing_is_opened_or_asked_before_the_first_call(tmp_path: Path) -> Non
             assert len(callers) == 1
 
 
-def test_the_local_store_is_made_by_the_first_call(tmp_path: Path) -> None:
+def test_the_local_store_is_created_by_the_first_call(tmp_path: Path) -> None:
     with bare(tmp_path / "home") as pipe:
         pipe.send(INITIALIZE, LIST)
         pipe.answer(2)
@@ -322,7 +322,7 @@ def test_ctrl_c_ends_it_while_stdin_is_open(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(RECOLLECT_HOME=str(tmp_path / "home")),
-        # A run in the background inherits that Ctrl-C is ignored.
+        # A run in the background inherits an ignored SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         pipe = Pipe(process)

@@ -1,4 +1,4 @@
-"""MCP over a pipe with a server behind it: the agent's writes get there without anybody's doing."""
+"""MCP over a pipe with a server behind it: the agent's writes are sent in the background."""
 
 from __future__ import annotations
 

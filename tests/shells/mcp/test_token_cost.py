@@ -1,4 +1,4 @@
-"""What the tools cost a model to read, and that few words still lead it to the right one."""
+"""What the tools cost a model to read, and that their short texts lead to the right tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.shells.mcp import compact
 from recollect.shells.mcp.server import definition
 from recollect.shells.mcp.tools import TOOLS
 
-# What somebody wants, by the tool that does it.
+# Intents, by the tool that serves them.
 INTENTS = {
     "memory_store": (
         "remember that I prefer dark mode",
@@ -88,21 +88,21 @@ def words(text: str) -> list[str]:
     return [stem(word) for word in found if word not in english_stop_words()]
 
 
-def chosen(intent: str, described: dict[str, Counter[str]]) -> str:
-    """The tool whose name and description fit best by BM25, with its usual constants."""
-    frequency = Counter(word for one in described.values() for word in one)
-    mean = sum(one.total() for one in described.values()) / len(described)
+def choose_tool(intent: str, described: dict[str, Counter[str]]) -> str:
+    """Return the tool whose name and description fit best by BM25, with its usual constants."""
+    frequency = Counter(word for counts in described.values() for word in counts)
+    mean = sum(counts.total() for counts in described.values()) / len(described)
 
     def score(name: str) -> float:
-        said = described[name]
-        length = 1.2 * (0.25 + 0.75 * said.total() / mean)
+        counts = described[name]
+        length = 1.2 * (0.25 + 0.75 * counts.total() / mean)
         return sum(
             log(1 + (len(described) - frequency[word] + 0.5) / (frequency[word] + 0.5))
-            * said[word]
+            * counts[word]
             * 2.2
-            / (said[word] + length)
+            / (counts[word] + length)
             for word in set(words(intent))
-            if word in said
+            if word in counts
         )
 
     return max(described, key=lambda name: (score(name), name))
@@ -118,7 +118,7 @@ def test_an_intent_leads_to_its_tool() -> None:
         intent
         for tool, intents in INTENTS.items()
         for intent in intents
-        if chosen(intent, described) == tool
+        if choose_tool(intent, described) == tool
     ]
     assert sum(map(len, INTENTS.values())) == 46
     assert len(right) >= 42
@@ -128,10 +128,13 @@ def test_the_definitions_stay_short() -> None:
     """A model reads name, description and arguments of each tool in every conversation; clients
     also read what a tool answers.
     """
-    told = [definition(tool).model_dump(mode="json", by_alias=True) for tool in TOOLS]
-    read = [{name: one[name] for name in ("name", "description", "inputSchema")} for one in told]
-    assert sum(len(json.dumps(one)) for one in read) <= 9_520
-    assert sum(len(json.dumps(one)) for one in told) <= 24_650
+    definitions = [definition(tool).model_dump(mode="json", by_alias=True) for tool in TOOLS]
+    read = [
+        {name: tool[name] for name in ("name", "description", "inputSchema")}
+        for tool in definitions
+    ]
+    assert sum(len(json.dumps(tool)) for tool in read) <= 9_520
+    assert sum(len(json.dumps(tool)) for tool in definitions) <= 24_650
 
 
 def test_arguments_are_described_except_those_no_model_can_choose() -> None:
@@ -153,7 +156,7 @@ def test_arguments_are_described_except_those_no_model_can_choose() -> None:
     }
 
 
-def test_an_answer_says_nothing_twice_and_nothing_empty() -> None:
+def test_an_answer_repeats_nothing_and_omits_empty_fields() -> None:
     memory = {
         "id": str(uuid4()),
         "owner": "ada",

@@ -1,4 +1,4 @@
-"""What a client is told of the tools."""
+"""How the tools are described to a client."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def _properties(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     if isinstance(schema, dict):
         yield from schema.get("properties", {}).items()
-        for one in schema.values():
-            yield from _properties(one)
+        for value in schema.values():
+            yield from _properties(value)
     elif isinstance(schema, list):
-        for one in schema:
-            yield from _properties(one)
+        for value in schema:
+            yield from _properties(value)
 
 
 def test_the_nine_tools() -> None:
@@ -52,19 +52,19 @@ def test_all_four_annotations_are_set_and_true(tool: MemoryTool) -> None:
 
 @_each_tool
 def test_schemas_are_sound_objects(tool: MemoryTool) -> None:
-    told = definition(tool)
-    for schema in (told.input_schema, told.output_schema):
+    described = definition(tool)
+    for schema in (described.input_schema, described.output_schema):
         assert schema is not None
         is_sound(schema)
         assert schema["type"] == "object"
-    assert told.input_schema["additionalProperties"] is False
+    assert described.input_schema["additionalProperties"] is False
 
 
 @_each_tool
 def test_every_argument_is_described(tool: MemoryTool) -> None:
-    told = definition(tool)
-    assert told.description
-    for name, property in _properties(told.input_schema):
+    described = definition(tool)
+    assert described.description
+    for name, property in _properties(described.input_schema):
         assert property.get("description"), f"{tool.name}: {name}"
 
 

@@ -31,7 +31,7 @@ def server(
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Until the end of a file: Playwright's event loop must not meet that of other tests."""
+    """Run until the end of a file: Playwright's event loop must not meet that of other tests."""
     path = CHROMIUM.path()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
@@ -40,12 +40,12 @@ def browser() -> Iterator[Browser]:
 
 
 class Watched:
-    """What the pages of a test must not do: ask other hosts, or complain in the console."""
+    """Records what pages must not do: contact other hosts, or log errors to the console."""
 
     def __init__(self) -> None:
         self.foreign: list[str] = []
         self.complaints: list[str] = []
-        # A page that is refused something says so on the console, too.
+        # A refused request is also logged to the console.
         self.allowed: tuple[str, ...] = ()
 
     def watch(self, page: Page, host: str) -> None:

@@ -14,7 +14,7 @@ from tests.shells.web.conftest import OpenPage
 
 @pytest.fixture
 def server(database_url: str, tmp_path: Path) -> Iterator[Running]:
-    """One a test: they change and count what all owners share."""
+    """One per test: they change and count what all owners share."""
     with running(database_url, tmp_path / "home") as up:
         yield up
 

@@ -23,7 +23,7 @@ def docs(open_page: OpenPage) -> Page:
 
 
 def send(page: Page, operation: str, **fields: str) -> str:
-    """Fills in the form of an operation and sends it; the status and body of the answer."""
+    """Fill in and send the form of an operation; return the status and body of the answer."""
     form = page.locator(f"[aria-labelledby={operation}] .try")
     form.evaluate("(form) => { form.open = true; }")
     for name, text in fields.items():
@@ -46,9 +46,9 @@ def test_no_script_of_the_page_takes_texts_for_markup(server: Running) -> None:
 
 
 def test_descriptions_are_rendered(docs: Page) -> None:
-    said = docs.locator("article > p, td").all_text_contents()
-    assert said
-    assert not [text for text in said if "`" in text]
+    texts = docs.locator("article > p, td").all_text_contents()
+    assert texts
+    assert not [text for text in texts if "`" in text]
     codes = docs.locator("[aria-labelledby=remember] > p code").all_text_contents()
     assert "is_sensitive" in codes
 

@@ -27,7 +27,7 @@ def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def recollect(home: Path, *arguments: str, sent: str = "", **variables: str) -> str:
-    """Run a command on the store of a home; what it prints."""
+    """Run a command on the store of a home and return what it prints."""
     ran = subprocess.run(
         [*COMMAND, *arguments],
         env=environment(home, variables),
@@ -100,6 +100,43 @@ def test_the_page_names_the_command_that_serves_it(browser: Browser, tmp_path: P
     expect(page.locator("main")).to_contain_text("open the link that it prints")
     assert "recollect serve" not in page.locator("body").inner_text()
     page.close()
+
+
+def test_the_search_goes_by_meaning_when_asked(browser: Browser, home_with_model: Path) -> None:
+    minilm = {"RECOLLECT_EMBEDDER": "minilm", "RECOLLECT_TIMEOUT_FACTOR": "60"}
+    home = home_with_model
+    recollect(home, "settings", "set", "deadline_ms", "60000")
+    for category, text in (
+        ("procedure", "Deployments go out with make release."),
+        ("fact", "Nadia prefers small pull requests."),
+    ):
+        recollect(home, "remember", text, "--category", category, **minilm)
+    recollect(home, "recall", "which are embedded by this?", **minilm)
+    with local_page(home, **minilm) as link:
+        page = browser.new_page()
+        page.goto(link)
+        expect(page.locator(".total").first).to_contain_text("2")
+        page.goto(f"http://{urlsplit(link).netloc}/#/memories")
+        rows = page.locator(".grid-row:visible")
+        expect(rows).to_have_count(2)
+
+        page.keyboard.press("/")
+        expect(page.get_by_label("Words in the text")).to_be_focused()
+        page.keyboard.type("how do we ship a new version?")
+        expect(page.get_by_role("heading", name="No memory matches")).to_be_visible()
+        page.get_by_label("Search", exact=True).select_option("by meaning")
+        expect(rows.first).to_contain_text("Deployments go out with make release.")
+        expect(page.get_by_text("best match first")).to_be_visible()
+
+        page.reload()
+        expect(rows.first).to_contain_text("Deployments go out with make release.")
+        page.get_by_text("More filters").click()
+        expect(page.get_by_label("State")).to_be_disabled()
+        page.get_by_label("Category", exact=True).select_option("procedure")
+        expect(rows).to_have_count(1)
+        page.get_by_role("button", name="Select all").click()
+        expect(page.get_by_text("1 memory selected")).to_be_visible()
+        page.close()
 
 
 def key_of(link: str) -> str:

@@ -303,7 +303,7 @@ def test_editing_a_text_keeps_its_lifetime_exactly(
 
 
 def local_moment(page: Page, text: str) -> str:
-    """What the browser's own time of day is as the API writes it."""
+    """Convert a local time of the browser to the format of the API."""
     moment: str = page.evaluate("text => new Date(text).toISOString()", text)
     return moment.replace(".000Z", "Z")
 

@@ -72,7 +72,7 @@ def fill(server: Running, key: str) -> list[str]:
 
 
 def read_graph(server: Running, key: str) -> None:
-    """The server's own worker may already be reading: then that one is waited for."""
+    """Read what is stored; if the server's own worker is already reading, wait for it."""
     worker = Worker(GraphStep(server.server.graph))
     asyncio.run_coroutine_threadsafe(worker.work_off(), server.loop).result()
     with server.client(key) as client:

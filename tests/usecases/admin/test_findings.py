@@ -20,7 +20,7 @@ def test_without_a_model_it_says_how_memories_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "parked", "said"),
+    ("waiting", "parked", "detail"),
     [
         (0, 1, "1 memory failed too often: it choked"),
         (0, 2, "2 memories failed too often: it choked"),
@@ -28,7 +28,7 @@ def test_without_a_model_it_says_how_memories_are_found() -> None:
         (0, 0, "nothing waits"),
     ],
 )
-def test_numbers_are_in_grammatical_number(waiting: int, parked: int, said: str) -> None:
+def test_numbers_are_in_grammatical_number(waiting: int, parked: int, detail: str) -> None:
     error = "it choked" if parked else None
     (found,) = find_problems(stats(EmbeddingStats("m", 0, waiting, parked, error)), {})
-    assert found.detail == said
+    assert found.detail == detail

@@ -27,7 +27,7 @@ async def test_a_change_is_answered_and_obeyed(context: Context) -> None:
 
 
 async def test_the_answer_holds_what_another_wrote_meanwhile(context: Context) -> None:
-    class Beside:
+    class ConcurrentlyChanged:
         """The store's settings, of which another process changes one just before us."""
 
         read_settings = context.settings.read_settings
@@ -39,7 +39,9 @@ async def test_the_answer_holds_what_another_wrote_meanwhile(context: Context) -
             await context.settings.write_settings({"depth": 80}, by="another", at=at)
             await context.settings.write_settings(changes, by=by, at=at)
 
-    changed = await change_settings(replace(context, settings=Beside()), "me", {"rrf_k": 10})
+    changed = await change_settings(
+        replace(context, settings=ConcurrentlyChanged()), "me", {"rrf_k": 10}
+    )
     assert changed == RecallSettings(rrf_k=10, depth=80) == await settings(context)
 
 
@@ -109,7 +111,7 @@ async def test_the_log_says_who_changed_what_and_when(context: Context) -> None:
     await change_settings(context, "ada", {"dense_weight": "0.5"})
     await change_settings(context, "bob", {"dense_weight": 0.7, "second_stage": "off"})
     log = await settings_log(context, 10)
-    assert [(one.by, one.name, one.old, one.new) for one in log] == [
+    assert [(entry.by, entry.name, entry.old, entry.new) for entry in log] == [
         ("bob", "second_stage", None, "off"),
         ("bob", "dense_weight", 0.5, 0.7),
         ("ada", "dense_weight", None, 0.5),

@@ -1,4 +1,4 @@
-"""What a hook injects for a prompt, with any recall."""
+"""What a hook injects for a prompt, with any recall function."""
 
 from __future__ import annotations
 

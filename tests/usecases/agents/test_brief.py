@@ -25,10 +25,10 @@ SCOPE = Scope(project="alpha", with_global=True)
 NOW = MOMENT + timedelta(days=100)
 
 
-async def briefed(context: Context, *memories: Memory, budget: int = 1200) -> Brief:
+async def make_brief(context: Context, *memories: Memory, budget: int = 1200) -> Brief:
     assert isinstance(context.store, InMemoryStore)
-    for one in memories:
-        await context.store.add(one)
+    for each in memories:
+        await context.store.add(each)
     return await brief(LocalService(context, OWNER), SCOPE, budget_tokens=budget, now=NOW)
 
 
@@ -39,7 +39,7 @@ def old(number: int, days: int, importance: float, **fields: object) -> Memory:
 
 
 async def test_importance_and_youth_both_count_and_global_ones_come_last(context: Context) -> None:
-    told = await briefed(
+    result = await make_brief(
         context,
         old(1, days=90, importance=0.9),  # 0.9 + 1/8
         old(2, days=0, importance=0.2),  # 0.2 + 1
@@ -47,24 +47,24 @@ async def test_importance_and_youth_both_count_and_global_ones_come_last(context
         old(4, days=0, importance=1.0, project=None),
         old(5, days=0, importance=1.0, project="beta"),
     )
-    assert [one.id.int for one in told.memories] == [2, 1, 3, 4]
-    assert told.project == "alpha"
+    assert [memory.id.int for memory in result.memories] == [2, 1, 3, 4]
+    assert result.project == "alpha"
 
 
 async def test_sensitive_memories_and_episodes_are_left_out(context: Context) -> None:
-    told = await briefed(
+    result = await make_brief(
         context,
         old(1, days=0, importance=1.0, is_sensitive=True),
         old(2, days=0, importance=1.0, category="episode", session="s"),
         old(3, days=0, importance=0.1),
     )
-    assert [one.id.int for one in told.memories] == [3]
+    assert [memory.id.int for memory in result.memories] == [3]
 
 
 async def test_memories_outside_their_lifetime_are_left_out(context: Context) -> None:
     day = timedelta(days=1)
     expired = old(2, days=0, importance=1.0, valid_until=NOW)
-    told = await briefed(
+    result = await make_brief(
         context,
         old(1, days=0, importance=0.5, valid_from=NOW - day, valid_until=NOW + day),
         expired,
@@ -72,7 +72,9 @@ async def test_memories_outside_their_lifetime_are_left_out(context: Context) ->
         old(4, days=0, importance=0.3),
         replace(expired, id=UUID(int=5), links=(Link(SUPERSEDES, UUID(int=4)),)),
     )
-    assert [one.id.int for one in told.memories] == [1, 4], "what an expired one replaced holds"
+    assert [memory.id.int for memory in result.memories] == [1, 4], (
+        "what an expired one replaced holds"
+    )
 
 
 async def test_superseded_memories_are_left_out_unless_they_supersede_each_other(
@@ -82,31 +84,31 @@ async def test_superseded_memories_are_left_out_unless_they_supersede_each_other
         links = (Link(SUPERSEDES, UUID(int=former)),)
         return old(number, days=number, importance=0.5, links=links, **fields)
 
-    told = await briefed(
+    result = await make_brief(
         context,
         old(1, days=1, importance=1.0),
         after(2, former=1),
         after(3, former=4),
         after(4, former=3),
         old(5, days=5, importance=1.0),
-        after(6, former=5, project="beta"),  # which is not here, so 5 still holds
+        after(6, former=5, project="beta"),  # which is not stored, so 5 still holds
     )
-    assert {one.id.int for one in told.memories} == {2, 3, 4, 5}
+    assert {memory.id.int for memory in result.memories} == {2, 3, 4, 5}
 
 
 async def test_the_budget_holds_and_what_is_left_out_is_counted(context: Context) -> None:
-    told = await briefed(
+    result = await make_brief(
         context, *(old(n, days=n, importance=0.5) for n in range(1, 90)), budget=400
     )
-    assert 0 < len(told.memories) < 89
-    assert told.left_out == 89 - len(told.memories)
-    assert tokens(block(BRIEF_SENTENCE, told.memories)) <= 400
+    assert 0 < len(result.memories) < 89
+    assert result.left_out == 89 - len(result.memories)
+    assert tokens(block(BRIEF_SENTENCE, result.memories)) <= 400
 
 
 async def test_more_than_one_page_is_looked_at(context: Context) -> None:
     many = [old(n, days=0, importance=0.1) for n in range(2, 700)]
-    told = await briefed(context, old(1, days=0, importance=1.0), *many, budget=200)
-    assert told.memories[0].id.int == 1
+    result = await make_brief(context, old(1, days=0, importance=1.0), *many, budget=200)
+    assert result.memories[0].id.int == 1
 
 
 async def test_what_the_curator_applied_is_reported_within_the_budget(context: Context) -> None:
@@ -114,16 +116,18 @@ async def test_what_the_curator_applied_is_reported_within_the_budget(context: C
         return CurationCounts(undecided=4, applied=2)
 
     many = [old(number, days=number, importance=0.5) for number in range(1, 40)]
-    told = await briefed(replace(context, curation_counts=counts), *many, budget=200)
-    assert told.applied == 2
-    assert told.sentence.startswith(BRIEF_SENTENCE)
-    assert "replaced 2 memories without asking" in told.sentence
-    assert tokens(block(told.sentence, told.memories)) <= 200
+    result = await make_brief(replace(context, curation_counts=counts), *many, budget=200)
+    assert result.applied == 2
+    assert result.sentence.startswith(BRIEF_SENTENCE)
+    assert "replaced 2 memories without asking" in result.sentence
+    assert tokens(block(result.sentence, result.memories)) <= 200
 
 
 async def test_a_brief_counts_what_was_applied_and_nothing_else(context: Context) -> None:
     async def progress(_owner: str) -> ExtractionProgress:
         raise AssertionError("a session that starts waits for this")
 
-    told = await briefed(replace(context, graph_progress=progress), old(1, days=0, importance=0.5))
-    assert told.applied == 0
+    result = await make_brief(
+        replace(context, graph_progress=progress), old(1, days=0, importance=0.5)
+    )
+    assert result.applied == 0

@@ -1,4 +1,4 @@
-"""What a memory is to those nearest to it."""
+"""How a memory relates to those nearest to it."""
 
 from __future__ import annotations
 

@@ -18,20 +18,20 @@ TWIN = UUID("019a8f4e-2b7c-7000-8000-000000000002")
 OTHER = UUID("019b0000-0000-7000-8000-000000000003")
 
 
-async def stored(context: Context, id: UUID, owner: str = "me", **fields: str) -> Memory:
+async def store(context: Context, id: UUID, owner: str = "me", **fields: str) -> Memory:
     return await remember(context, owner, Draft(f"memory {id.int % 16}", id=id, **fields))  # type: ignore[arg-type]  # mypy takes a keyword for any field
 
 
 async def test_an_id_or_any_unambiguous_prefix_finds_a_memory(context: Context) -> None:
-    memory = await stored(context, OTHER)
-    await stored(context, ONE)
+    memory = await store(context, OTHER)
+    await store(context, ONE)
     for reference in (str(OTHER), OTHER.hex, "019b", " 019B0000-0 ", str(OTHER)[:13]):
         assert await find.get(context, "me", reference) == memory
 
 
 async def test_an_ambiguous_prefix_shows_what_it_fits(context: Context) -> None:
-    await stored(context, ONE)
-    await stored(context, TWIN)
+    await store(context, ONE)
+    await store(context, TWIN)
     with pytest.raises(AmbiguousId) as refused:
         await find.get(context, "me", "019a8f4e-2b7c")
     assert str(ONE) in str(refused.value)
@@ -41,15 +41,15 @@ async def test_an_ambiguous_prefix_shows_what_it_fits(context: Context) -> None:
 
 async def test_of_very_many_only_a_few_are_shown(context: Context) -> None:
     for number in range(20):
-        await stored(context, UUID(int=ONE.int + number))
+        await store(context, UUID(int=ONE.int + number))
     with pytest.raises(AmbiguousId) as refused:
         await find.resolve(context, "me", "019a")
     assert str(refused.value).count("019a8f4e") == 5
 
 
 async def test_a_forgotten_twin_makes_no_prefix_ambiguous(context: Context) -> None:
-    memory = await stored(context, ONE)
-    await stored(context, TWIN)
+    memory = await store(context, ONE)
+    await store(context, TWIN)
     await forget(context, "me", str(TWIN))
     assert await find.get(context, "me", "019a") == memory
     with pytest.raises(AmbiguousId):
@@ -59,9 +59,9 @@ async def test_a_forgotten_twin_makes_no_prefix_ambiguous(context: Context) -> N
 @pytest.mark.parametrize("reference", ["019c", str(TWIN), str(ONE)])
 async def test_what_is_not_there_is_not_found(context: Context, reference: str) -> None:
     """Never stored, another owner's, and forgotten: all three look alike."""
-    await stored(context, ONE)
+    await store(context, ONE)
     await forget(context, "me", str(ONE))
-    await stored(context, TWIN, owner="you")
+    await store(context, TWIN, owner="you")
     with pytest.raises(NotFound) as missing:
         await find.get(context, "me", reference)
     assert reference in str(missing.value)
@@ -74,7 +74,7 @@ async def test_what_is_no_id_is_bad_input(context: Context) -> None:
 
 
 async def test_pages_show_everything_once_newest_first(context: Context) -> None:
-    made = [await remember(context, "me", Draft(f"number {number}")) for number in range(7)]
+    memories = [await remember(context, "me", Draft(f"number {number}")) for number in range(7)]
     await remember(context, "you", Draft("not mine"))
     shown: list[Memory] = []
     sizes: list[int] = []
@@ -86,7 +86,7 @@ async def test_pages_show_everything_once_newest_first(context: Context) -> None
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert shown == made[::-1]
+    assert shown == memories[::-1]
     assert sizes == [3, 3, 1]
 
 
@@ -98,18 +98,18 @@ async def test_a_page_that_just_fits_has_no_next(context: Context) -> None:
 
 
 async def test_what_is_written_between_pages_shifts_nothing(context: Context) -> None:
-    made = [await remember(context, "me", Draft(f"number {number}")) for number in range(4)]
+    memories = [await remember(context, "me", Draft(f"number {number}")) for number in range(4)]
     first = await find.page(context, "me", EVERYWHERE, None, 2)
     await remember(context, "me", Draft("newer than all"))
-    await forget(context, "me", str(made[3].id))
+    await forget(context, "me", str(memories[3].id))
     second = await find.page(context, "me", EVERYWHERE, first.next_cursor, 2)
-    assert second.memories == (made[1], made[0])
+    assert second.memories == (memories[1], memories[0])
 
 
 async def test_a_listing_stays_in_its_scope(context: Context) -> None:
-    web = await stored(context, ONE, project="web")
-    await stored(context, TWIN, project="app")
-    await stored(context, OTHER)
+    web = await store(context, ONE, project="web")
+    await store(context, TWIN, project="app")
+    await store(context, OTHER)
     page = await find.page(context, "me", Scope(project=" web "), None, 10)
     assert page.memories == (web,)
 

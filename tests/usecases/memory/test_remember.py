@@ -123,7 +123,7 @@ async def test_a_text_that_is_stored_again_stays_one_memory_and_gains_what_is_ne
     assert not first.was_known
     again = await remember(context, "me", Draft("Tea is  in the shed.\n"))
     assert again.was_known
-    assert again == first  # nothing was said, nothing changed
+    assert again == first  # nothing new was given, nothing changed
     link = Link("see_also", UUID(int=7))
     richer = Draft(
         "Tea is in the shed.",

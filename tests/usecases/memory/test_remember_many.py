@@ -32,32 +32,38 @@ async def test_a_batch_stores_what_is_right_and_refuses_the_rest(context: Contex
         Draft("rye bread"),
     ]
     results = await remember_many(context, "me", batch)
-    assert [one.outcome for one in results] == ["stored", "refused", "refused", "refused", "stored"]
-    assert [getattr(one.error, "field", None) for one in results] == [
+    assert [result.outcome for result in results] == [
+        "stored",
+        "refused",
+        "refused",
+        "refused",
+        "stored",
+    ]
+    assert [getattr(result.error, "field", None) for result in results] == [
         None,
         "content",
         "memory",
         "id",
         None,
     ]
-    assert all(one.error.remedy for one in results if one.error)
+    assert all(result.error.remedy for result in results if result.error)
     assert [results[1].id, results[3].id] == [None, bad_id]
     assert await contents(context) == ["rye bread", "tea"]
 
 
 async def test_a_batch_keeps_its_order(context: Context) -> None:
-    said = [f"turn {number}" for number in range(50)]
-    await remember_many(context, "me", [Draft(text) for text in said])
-    assert await contents(context) == said[::-1]
+    texts = [f"turn {number}" for number in range(50)]
+    await remember_many(context, "me", [Draft(text) for text in texts])
+    assert await contents(context) == texts[::-1]
 
 
 async def test_repeating_a_batch_with_ids_changes_nothing(context: Context) -> None:
     batch = [Draft(f"fact {number}", id=new_id()) for number in range(3)]
     first = await remember_many(context, "me", batch)
     again = await remember_many(context, "me", batch)
-    assert [one.outcome for one in first] == ["stored"] * 3
-    assert [one.outcome for one in again] == ["present"] * 3
-    assert [one.id for one in again] == [draft.id for draft in batch]
+    assert [result.outcome for result in first] == ["stored"] * 3
+    assert [result.outcome for result in again] == ["present"] * 3
+    assert [result.id for result in again] == [draft.id for draft in batch]
     assert len(await contents(context)) == 3
 
 
@@ -75,14 +81,16 @@ async def test_an_id_that_is_taken_is_refused(context: Context) -> None:
         Draft("gone", id=gone),
     ]
     results = await remember_many(context, "me", batch)
-    assert [one.outcome for one in results] == [
+    assert [result.outcome for result in results] == [
         "stored",
         "refused",
         "present",
         "refused",
         "refused",
     ]
-    assert all(isinstance(one.error, Conflict) for one in results if one.outcome == "refused")
+    assert all(
+        isinstance(result.error, Conflict) for result in results if result.outcome == "refused"
+    )
     assert "changed since" in str(results[3].error)
     assert "forgotten since" in str(results[4].error)
 
@@ -92,7 +100,7 @@ async def test_secret_makes_its_memory_sensitive_with_the_reason(context: Contex
     results = await remember_many(
         context, "me", [Draft(f"token {token}"), Draft(f"no token {token}", is_sensitive=False)]
     )
-    assert [one.secret is not None for one in results] == [True, False]
+    assert [result.secret is not None for result in results] == [True, False]
     listed = (await page(context, "me", EVERYWHERE, None, 10)).memories
     assert [memory.is_sensitive for memory in listed] == [False, True]
 
@@ -108,13 +116,13 @@ async def test_a_text_that_is_known_stays_one_memory(context: Context) -> None:
     known = await remember(context, "me", Draft("tea", tags=("drinks",)))
     batch = [Draft("tea", tags=("hot",)), Draft("milk"), Draft("milk "), Draft("tea", id=new_id())]
     results = await remember_many(context, "me", batch)
-    assert [one.outcome for one in results] == ["present", "stored", "present", "stored"]
+    assert [result.outcome for result in results] == ["present", "stored", "present", "stored"]
     assert results[0].id == known.id
     assert results[2].id == results[1].id
     assert sorted(await contents(context)) == ["milk", "tea", "tea"]
     assert set((await get(context, "me", str(known.id))).tags) == {"drinks", "hot"}
     again = await remember_many(context, "me", batch[:3])
-    assert [one.outcome for one in again] == ["present"] * 3
+    assert [result.outcome for result in again] == ["present"] * 3
 
 
 async def test_a_known_text_that_cannot_take_more_tags_is_refused_alone(context: Context) -> None:
@@ -122,6 +130,6 @@ async def test_a_known_text_that_cannot_take_more_tags_is_refused_alone(context:
     await remember(context, "me", Draft("tea", tags=tuple(f"tag{n}" for n in range(most))))
     batch = [Draft("milk"), Draft("tea", tags=("one more",)), Draft("rye bread")]
     results = await remember_many(context, "me", batch)
-    assert [one.outcome for one in results] == ["stored", "refused", "stored"]
+    assert [result.outcome for result in results] == ["stored", "refused", "stored"]
     assert isinstance(results[1].error, InvalidInput)
     assert sorted(await contents(context)) == ["milk", "rye bread", "tea"]

@@ -40,5 +40,5 @@ async def test_the_figures_are_those_of_the_active_space(context: Context) -> No
     (job,) = await queue.claim(active, 1)
     await queue.finish(active, [(job, [1.0, 1.0])])
     await queue.give_back(active, [], "the model is gone")
-    told = (await stats(embedding, "me")).embedding
-    assert told == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone", embedder="m")
+    found = (await stats(embedding, "me")).embedding
+    assert found == EmbeddingStats("m@1/2", 1, 1, 0, "the model is gone", embedder="m")

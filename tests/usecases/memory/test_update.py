@@ -22,7 +22,7 @@ DRAFT = Draft("staging is frozen", tags=("ops",), project="web", session="s1", i
 
 
 class MeetingStore(InMemoryStore):
-    """Hands over to other tasks between reading and writing, as a store behind a wire does."""
+    """Yields to other tasks between reading and writing, like a store behind a network."""
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         await asyncio.sleep(0)
@@ -123,7 +123,7 @@ async def test_writers_that_meet_all_keep_their_fields() -> None:
     assert after.version == 1 + len(changes)
 
 
-async def test_of_writers_on_one_version_one_wins_and_the_others_hear_of_it() -> None:
+async def test_of_writers_on_one_version_one_wins_and_the_others_get_a_conflict() -> None:
     context = build_context(MeetingStore())
     memory = await remember(context, "me", DRAFT)
     outcomes = await asyncio.gather(

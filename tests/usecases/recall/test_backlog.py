@@ -1,4 +1,4 @@
-"""A recall tells what is not embedded yet, from a count that it does not wait for."""
+"""A recall reports what is not embedded yet, from a count that it does not wait for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SlowQueue(InMemoryQueue):
         return await super().progress(space, owner)
 
 
-async def one_of_three(queue: InMemoryQueue) -> StoredSpace:
+async def embed_one_of_three(queue: InMemoryQueue) -> StoredSpace:
     space = await queue.open_space("m", Model("m").space)
     (job, *_) = await queue.claim(space, 1)
     await queue.finish(space, [(job, [1.0, 1.0])])
@@ -50,13 +50,13 @@ async def test_recall_reports_the_backlog_without_waiting_for_a_long_count(
     context: Context,
 ) -> None:
     queue = SlowQueue(texts())
-    space = await one_of_three(queue)
+    space = await embed_one_of_three(queue)
     async with Backlog(queue, REMEDY) as backlog:
-        told = replace(context, hint=backlog.hint)
-        assert (await recall(told, "me", RecallRequest("anything"))).hint is None
+        hinted = replace(context, hint=backlog.hint)
+        assert (await recall(hinted, "me", RecallRequest("anything"))).hint is None
         await asyncio.sleep(2)
         for _ in range(5):
-            found = await recall(told, "me", RecallRequest("anything"))
+            found = await recall(hinted, "me", RecallRequest("anything"))
             assert found.hint == (
                 "1 of 3 memories are embedded; the other 2 are found by words only so far. "
                 "Run the worker."
@@ -64,22 +64,22 @@ async def test_recall_reports_the_backlog_without_waiting_for_a_long_count(
         assert queue.counts == 1
         await embed_the_rest(queue, space)
         await asyncio.sleep(REFRESH_SECONDS + 2)
-        assert (await recall(told, "me", RecallRequest("anything"))).hint is None
+        assert (await recall(hinted, "me", RecallRequest("anything"))).hint is None
         assert queue.counts == 2
         await asyncio.sleep(REFRESH_SECONDS * 10)
-        assert queue.counts == 3  # the recall above asked for it; nobody else did
+        assert queue.counts == 3  # requested by the recall above, and by nothing else
 
 
-async def test_what_was_embedded_meanwhile_is_not_said_to_wait(context: Context) -> None:
+async def test_memories_embedded_meanwhile_are_not_reported_as_waiting(context: Context) -> None:
     queue = InMemoryQueue(texts())
-    space = await one_of_three(queue)
+    space = await embed_one_of_three(queue)
     async with Backlog(queue, REMEDY) as backlog:
-        told = replace(context, hint=backlog.hint)
+        hinted = replace(context, hint=backlog.hint)
         await backlog.count("me")
-        assert "the other 2 are" in str((await recall(told, "me", RecallRequest("any"))).hint)
+        assert "the other 2 are" in str((await recall(hinted, "me", RecallRequest("any"))).hint)
         await embed_the_rest(queue, space)
-        await asyncio.sleep(2)  # a short count is soon repeated
-        assert (await recall(told, "me", RecallRequest("any"))).hint is None
+        await asyncio.sleep(2)  # a quick count is soon repeated
+        assert (await recall(hinted, "me", RecallRequest("any"))).hint is None
 
 
 async def test_backlog_counts_again_after_a_failure(context: Context) -> None:

@@ -1,4 +1,4 @@
-"""The dense leg: finds meaning, compares inside one space only, and never spoils a recall."""
+"""The dense leg: finds meaning, compares inside one space only, and never breaks a recall."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_dense_leg_finds_a_memory_that_shares_no_word(setup: Setup) -> Non
     assert list(first.legs) == ["dense"]
     assert first.legs["dense"].rank == 1
     assert first.legs["dense"].score == pytest.approx(0.9 / (0.9**2 + 0.1**2) ** 0.5)
-    assert first.fused == 4 + VOTE  # the other lies on the floor: one of two stands out by 4
+    assert first.fused == 4 + VOTE  # the other is at the floor: one of two stands out by 4
     assert answer.legs["dense"].found == 2
 
 
@@ -55,7 +55,7 @@ async def test_a_memory_found_by_words_and_meaning_counts_twice(setup: Setup) ->
     first, second = (await setup.recall("car")).hits
     assert first.memory == both
     words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
-    # The cosines are nearly equal: less apart than the least deviation, 0.01 of the way from −1.
+    # The cosines are nearly equal: closer than the minimum deviation, 0.01 of the way from −1.
     height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
     assert first.fused == pytest.approx(words * (2.5 + VOTE) + meaning * (height**2 + VOTE))
     assert second.fused == meaning * (0 + VOTE)
@@ -135,7 +135,7 @@ SECRET = "AKIA" + "Q3EGV7YJ5TLWX2PN"
 HOSTED = [
     ("car", True, "skipped"),
     ("car", False, "ran"),
-    # What a query holds counts as what the caller says of it.
+    # A secret in the query counts like the caller's own flag.
     (f"car with {SECRET}", False, "skipped"),
 ]
 

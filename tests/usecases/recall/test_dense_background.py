@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from recollect.core.recall.request import UNKNOWN_EVIDENCE, Declined, RecallRequ
 from recollect.core.recall.space import Space
 from recollect.ports.recall import Leg
 from recollect.usecases.recall.dense import Backgrounds, dense_leg
+from recollect.usecases.tasks import cancel_and_wait
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -26,14 +28,16 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class SlowEmbedder(MeaningEmbedder):
-    """Embeds documents only once it may; `batches` counts how often it was asked to."""
+    """Embeds documents only once it may; `batches` counts the calls."""
 
+    began: asyncio.Event = field(default_factory=asyncio.Event)
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
     batches: int = 0
     fails: bool = False
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.batches += 1
+        self.began.set()
         await self.may_go.wait()
         if self.fails:
             raise ModelUnavailable("busy", remedy="Try again.")
@@ -54,8 +58,8 @@ async def evidence(leg: Leg, context: RecallContext) -> list[float]:
     return [candidate.evidence for candidate in found]
 
 
-def hurried() -> RecallContext:
-    """No time is left."""
+def make_expired_context() -> RecallContext:
+    """Return a context without any time left."""
     deadline = Deadline(started=0.0, seconds=1.0, clock=lambda: 2.0)
     return replace(recall_context(RecallRequest("car")), deadline=deadline)
 
@@ -63,8 +67,8 @@ def hurried() -> RecallContext:
 async def test_a_recall_out_of_time_leaves_the_background_to_the_next(vectors: AllVectors) -> None:
     model = SlowEmbedder()
     leg = dense_leg(vectors, OneEmbedder(model))
-    assert await evidence(leg, hurried()) == [UNKNOWN_EVIDENCE]
-    assert await evidence(leg, hurried()) == [UNKNOWN_EVIDENCE]
+    assert await evidence(leg, make_expired_context()) == [UNKNOWN_EVIDENCE]
+    assert await evidence(leg, make_expired_context()) == [UNKNOWN_EVIDENCE]
     assert model.batches == 1
     model.may_go.set()
     (measured,) = await evidence(leg, recall_context(RecallRequest("car")))
@@ -80,6 +84,19 @@ async def test_a_background_that_failed_is_embedded_again(vectors: AllVectors) -
     model.fails = False
     (measured,) = await evidence(leg, recall_context(RecallRequest("car")))
     assert measured > UNKNOWN_EVIDENCE
+
+
+async def test_a_background_may_fail_after_everyone_has_gone() -> None:
+    model = SlowEmbedder(fails=True)
+    backgrounds = Backgrounds()
+    others = asyncio.all_tasks()
+    waiting = asyncio.create_task(backgrounds.prepare(model))
+    await model.began.wait()
+    await cancel_and_wait(waiting)
+    model.may_go.set()
+    await asyncio.wait(asyncio.all_tasks() - others)
+    del backgrounds, waiting
+    gc.collect()  # an error that nobody has retrieved would now fail the test
 
 
 async def test_processes_share_a_background(vectors: AllVectors, tmp_path: Path) -> None:

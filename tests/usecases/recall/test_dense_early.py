@@ -1,4 +1,4 @@
-"""The dense leg's model works while the store is asked which model it must be."""
+"""The dense leg's model works while the store is still asked which model is the right one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FIRST, SECOND = StoredSpace(1, "first", SPACE, "active"), StoredSpace(2, "second
 
 @dataclass
 class Watched(AllVectors):
-    """Writes down what the models were asked before it answered."""
+    """Records which models were asked before it answered."""
 
     models: Mapping[str, MeaningEmbedder] = field(default_factory=dict)
     asked_before: list[str] = field(default_factory=list)
 
     async def survey(self, owner: str, scope: Scope) -> Survey:
         for _ in range(3):
-            await asyncio.sleep(0)  # whoever is to work meanwhile gets to it
+            await asyncio.sleep(0)  # lets other tasks run meanwhile
         self.asked_before = [name for name, model in self.models.items() if model.asked]
         return await super().survey(owner, scope)
 
@@ -83,7 +83,7 @@ async def test_dense_leg_embeds_with_the_last_model_while_the_store_is_asked(set
 
 
 async def test_dense_leg_asks_the_model_before_the_store(setup: Setup) -> None:
-    """Whatever the other legs have to put together, it works already."""
+    """Even if the other legs have work to do first, the model has started."""
     await setup.ask("car")
     begun: list[str] = []
 

@@ -36,7 +36,7 @@ GERMAN = "Wann wird das Auto in der Werkstatt repariert?"
         (ENGLISH, "42", 1.0),
         (BOTH, GERMAN, 1.0),
         (BOTH, "車はいつ修理されますか", 1.0),
-        (SPACE, GERMAN, 1.0),  # what a model was made for may be unknown
+        (SPACE, GERMAN, 1.0),  # the languages of a model may be unknown
     ],
 )
 async def test_trust_depends_on_the_language_of_the_query(
@@ -69,7 +69,7 @@ async def test_in_another_script_a_model_has_too_little_evidence_for_a_hook(
 
 
 @pytest.mark.parametrize(("trust", "weight"), [(1.0, 0.65), (0.2, 0.13), (0.0, 0.0)])
-def test_the_report_tells_the_weight_that_counts(trust: float, weight: float) -> None:
+def test_the_report_shows_the_effective_weight(trust: float, weight: float) -> None:
     found = [candidate._replace(trust=trust) for candidate in candidates(memory(1))]
     report = LegOutcome.answered(found, 0.65, 1.0).report
     assert report.weight == weight

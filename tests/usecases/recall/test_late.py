@@ -1,4 +1,4 @@
-"""The second stage by late interaction: the order it makes, and when the fused order stands."""
+"""The second stage by late interaction: the order it makes, and when the fused order remains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
-    """Time passes as usual: the comparison runs in a thread."""
+    """Real time: the comparison runs in a thread."""
     return "asyncio"
 
 
@@ -49,7 +49,7 @@ CODEC = ScalarCodec(
 
 
 def read_tokens(text: str) -> TokenVectors:
-    """A vector for each word, the same for the same word."""
+    """Return a vector for each word, the same for the same word."""
     spans = [match.span() for match in re.finditer(r"\w+", text)]
     vectors = [
         np.random.default_rng(sum(map(ord, text[start:end].lower()))).normal(size=WIDTH)
@@ -65,7 +65,7 @@ def encode(text: str) -> bytes:
 
 @dataclass
 class WordEmbedder(MeaningEmbedder):
-    """Knows what words are alike: those that are the same."""
+    """Knows which words are alike: equal ones."""
 
     codec: TokenCodec | None = CODEC
 
@@ -112,7 +112,7 @@ TEXTS = ("red car", "green car", "old blue boat", "blue house")
 
 @pytest.fixture
 async def setup(context: Context, store: InMemoryStore) -> Setup:
-    """The dense leg puts the memories in the order of TEXTS, close to each other."""
+    """The dense leg returns the memories in the order of TEXTS, with close scores."""
     memories = [await remember(context, "me", Draft(text)) for text in TEXTS]
     embedder = WordEmbedder()
     embedders = OneEmbedder(embedder)
@@ -125,7 +125,7 @@ async def setup(context: Context, store: InMemoryStore) -> Setup:
         return candidates(*memories)
 
     context = replace(context, legs={"dense": dense}, late=LateStage(vectors, embedders))
-    # A busy machine must rank the same.
+    # A busy machine must return the same order.
     patient = {"deadline_ms": 60_000, "rerank_timeout_ms": 10_000}
     changes = {"lexical_weight": 0.0, "min_relevance": 0.0, **patient}
     await change_settings(context, "me", changes)
@@ -266,7 +266,7 @@ async def test_tokens_count_as_far_as_the_model_knows_the_language(setup: Setup)
 
 
 async def test_a_query_that_was_not_embedded_skips_the_stage(setup: Setup) -> None:
-    async def dense(context: RecallContext) -> list[Candidate]:  # the port's
+    async def dense(context: RecallContext) -> list[Candidate]:  # the port's default
         return candidates(*setup.memories)
 
     setup.context = replace(setup.context, legs={"dense": dense})

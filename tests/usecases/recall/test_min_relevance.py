@@ -1,4 +1,4 @@
-"""The floor of a recall: what has nothing to do with the query is no hit."""
+"""The floor of a recall: a memory that is unrelated to the query is not a hit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_why_names_the_memory_that_says_the_same(setup: Setup) -> None:
 
 
 async def test_a_memory_that_answers_part_of_a_long_prompt_is_a_hit(setup: Setup) -> None:
-    """Of a prompt about much else, no memory holds a tenth of the words."""
+    """In a prompt about many other things, no memory holds a tenth of the words."""
     halibut = await setup.remember("The staging database Halibut listens on port 5544")
     prompt = f"{' '.join(f'word{number}' for number in range(200))} Halibut staging database port"
     assert [hit.memory for hit in (await setup.recall(prompt)).hits] == [halibut]

@@ -1,4 +1,4 @@
-"""What a recall answers; how it copes with legs that do not is in test_recall_legs.py."""
+"""What a recall answers; failing legs are tested in test_recall_legs.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 VOTE, DENSE = RecallSettings().vote, RecallSettings().dense_weight
 
 
-async def remembered(context: Context, *contents: str, owner: str = "me") -> list[Memory]:
+async def remember_all(context: Context, *contents: str, owner: str = "me") -> list[Memory]:
     return [await remember(context, owner, Draft(content)) for content in contents]
 
 
@@ -31,13 +31,13 @@ def contents(answer: Recollection) -> list[str]:
 
 
 async def test_recall_finds_a_memory_by_its_words(context: Context) -> None:
-    await remembered(context, "the staging database is read-only", "lunch is at noon")
+    await remember_all(context, "the staging database is read-only", "lunch is at noon")
     answer = await recall(context, "me", RecallRequest("which database is read-only?"))
     assert contents(answer) == ["the staging database is read-only"]
 
 
 async def test_recall_explains_each_hit(context: Context) -> None:
-    both, words_only = await remembered(context, "staging database", "staging")
+    both, words_only = await remember_all(context, "staging database", "staging")
     dense = Saying(candidates(both, best=0.75))
     context = replace(context, legs={**context.legs, "dense": dense})
     answer = await recall(context, "me", RecallRequest("staging database"))
@@ -45,8 +45,8 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert (first.memory, second.memory) == (both, words_only)
     assert {leg: place.rank for leg, place in first.legs.items()} == {"lexical": 1, "dense": 1}
     assert first.legs["dense"].score == 0.75
-    # By words, one of two stands out by 4, and the other lies on the floor and has its vote alone;
-    # by meaning, the only one has nothing to stand out from. The legs count by weight.
+    # By words, one of two stands out by 4, and the other is at the floor and has only its vote; by
+    # meaning, the only one has nothing to stand out from. The legs count by weight.
     words, meaning = 1.0 / (1.0 + DENSE) * (4 + VOTE), DENSE / (1.0 + DENSE) * (0 + VOTE)
     assert first.legs["lexical"].contribution == words
     assert first.legs["dense"].contribution == meaning
@@ -55,7 +55,7 @@ async def test_recall_explains_each_hit(context: Context) -> None:
     assert first.score == first.fused * first.prior
     held = second.legs["lexical"].evidence
     assert 0.0 < held < 0.5  # of two words it has the one that both memories have
-    # It has no vector: its words stand for its meaning.
+    # It has no vector: its words count as its meaning.
     assert second.fused == pytest.approx(held * (1.0 / (1.0 + DENSE) * (0 + VOTE) + meaning))
     assert answer.fusion == "standout"
     assert {name: (leg.status, leg.found) for name, leg in answer.legs.items()} == {
@@ -73,10 +73,10 @@ async def test_recall_explains_each_hit(context: Context) -> None:
 
 
 async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
-    one, other = await remembered(context, "one", "other")
+    one, other = await remember_all(context, "one", "other")
     lexical, dense = Saying(candidates(one, other)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
-    # By .01, where scores of .9 are as good as equal within .009.
+    # The settings differ by .01; scores of .9 count as equal within .009.
     stands_out = 1.0 / (1.0 + DENSE) * (0.01 / 0.009) ** 2
     first, second = (await recall(context, "me", RecallRequest("q"))).hits
     assert first.memory == one
@@ -100,13 +100,13 @@ async def test_recall_obeys_changed_settings_at_once(context: Context) -> None:
 
 
 async def test_recall_prefers_the_weights_of_the_request(context: Context) -> None:
-    one, other = await remembered(context, "one", "other")
+    one, other = await remember_all(context, "one", "other")
     lexical, dense = Saying(candidates(one)), Saying(candidates(other))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     heavy_dense = RecallRequest("q", weights={"dense": 5.0})
     answer = await recall(context, "me", heavy_dense)
-    # Each leg found one, which has its vote and nothing to stand out from. The words of the one
-    # without a vector stand for its meaning.
+    # Each leg found one memory, which has its vote and nothing to stand out from. The words of the
+    # one without a vector count as its meaning.
     assert {hit.memory.content: hit.fused for hit in answer.hits} == pytest.approx(
         {"other": 5 / 6 * VOTE, "one": (1 / 6 + 5 / 6) * VOTE}
     )
@@ -116,7 +116,7 @@ async def test_recall_prefers_the_weights_of_the_request(context: Context) -> No
 
 @pytest.mark.parametrize("by", ["settings", "request"])
 async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: str) -> None:
-    (one,) = await remembered(context, "one")
+    (one,) = await remember_all(context, "one")
     lexical, dense = Saying(candidates(one)), Saying(candidates(one))
     context = replace(context, legs={"lexical": lexical, "dense": dense})
     if by == "settings":
@@ -132,8 +132,8 @@ async def test_recall_does_not_run_a_leg_without_weight(context: Context, by: st
 
 @pytest.mark.parametrize("by", ["settings", "request"])
 async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
-    """An empty answer would say that nothing is known."""
-    await remembered(context, "one")
+    """An empty answer would claim that nothing is known."""
+    await remember_all(context, "one")
     request = RecallRequest("one")
     if by == "settings":
         await context.settings.write_settings({"lexical_weight": 0}, by="me", at=MOMENT)
@@ -146,7 +146,7 @@ async def test_recall_refuses_to_ask_no_leg(context: Context, by: str) -> None:
 
 
 async def test_recall_keeps_the_lexical_order_with_words_alone(context: Context) -> None:
-    memories = await remembered(context, *(f"memory {number}" for number in range(9)))
+    memories = await remember_all(context, *(f"memory {number}" for number in range(9)))
     shuffled = [memories[place] for place in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
     context = replace(context, legs={"lexical": Saying(candidates(*shuffled))})
     for fusion in FUSIONS:
@@ -156,7 +156,7 @@ async def test_recall_keeps_the_lexical_order_with_words_alone(context: Context)
 
 
 async def test_recall_gives_no_place_to_excluded_memories(context: Context) -> None:
-    in_prompt, wanted = await remembered(context, "staging is frozen", "staging is frozen today")
+    in_prompt, wanted = await remember_all(context, "staging is frozen", "staging is frozen today")
     heedless = Saying(candidates(in_prompt, wanted))
     context = replace(context, legs={**context.legs, "dense": heedless})
     request = RecallRequest("staging frozen", limit=1, exclude=frozenset({in_prompt.id}))
@@ -166,7 +166,7 @@ async def test_recall_gives_no_place_to_excluded_memories(context: Context) -> N
 
 
 async def test_recall_returns_the_limit_beyond_the_depth(context: Context) -> None:
-    await remembered(context, *(f"staging note {number}" for number in range(8)))
+    await remember_all(context, *(f"staging note {number}" for number in range(8)))
     await change_settings(context, "me", {"depth": 2})
     for limit, expected in ((1, 1), (2, 2), (5, 5), (100, 8)):
         answer = await recall(context, "me", RecallRequest("staging", limit=limit))
@@ -174,7 +174,7 @@ async def test_recall_returns_the_limit_beyond_the_depth(context: Context) -> No
 
 
 async def test_recall_widens_the_lexical_leg_with_expanded_words(context: Context) -> None:
-    await remembered(context, "deploys stop on Fridays")
+    await remember_all(context, "deploys stop on Fridays")
     plain = RecallRequest("when may I ship?")
     assert (await recall(context, "me", plain)).hits == ()
     answer = await recall(context, "me", replace(plain, expanded_query="deploy release"))
@@ -190,7 +190,7 @@ async def test_recall_stays_with_the_owner_and_in_the_scope(context: Context) ->
 
 
 async def test_recall_drops_what_a_leg_finds_of_another_owner(context: Context) -> None:
-    (theirs,) = await remembered(context, "theirs", owner="you")
+    (theirs,) = await remember_all(context, "theirs", owner="you")
     context = replace(context, legs={"lexical": Saying(candidates(theirs))})
     assert (await recall(context, "me", RecallRequest("q"))).hits == ()
 
@@ -219,6 +219,6 @@ async def test_recall_sorts_by_relevance_importance_or_recency(
 
 @pytest.mark.parametrize("query", ["", " ", "AND", '"', "\x00", "\ud800", "🚀", "the", "x" * 10**6])
 async def test_recall_accepts_any_text_as_a_query(context: Context, query: str) -> None:
-    await remembered(context, "staging is frozen")
+    await remember_all(context, "staging is frozen")
     answer = await recall(context, "me", RecallRequest(query, expanded_query=query))
     assert answer.legs["lexical"].status == "ran"

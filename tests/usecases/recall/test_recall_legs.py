@@ -33,7 +33,7 @@ SHORT_MS = 200
 
 
 async def with_legs(context: Context, **legs: Leg) -> Context:
-    """One memory that the lexical leg finds, and other legs beside it."""
+    """Return a context with one memory that the lexical leg finds, and with other legs."""
     await remember(context, "me", Draft("staging is frozen"))
     named: dict[LegName, Leg] = {**context.legs, **legs}  # type: ignore[dict-item]  # keywords are str
     return replace(context, legs=named)
@@ -66,7 +66,7 @@ async def test_recall_skips_a_late_leg(context: Context) -> None:
 
 
 async def test_recall_reports_a_cancelled_leg_as_failed(context: Context) -> None:
-    """Its cancellation is its own affair: it must not look like one of the recall."""
+    """The leg cancelled itself: that must not look like a cancellation of the recall."""
     context = await with_legs(context, dense=Raising(asyncio.CancelledError()))
     answer = await recall(context, "me", REQUEST)
     assert len(answer.hits) == 1
@@ -80,7 +80,7 @@ async def test_recall_runs_legs_side_by_side(context: Context) -> None:
     """Each of two legs answers only once the other has begun."""
     first, second = asyncio.Event(), asyncio.Event()
 
-    def meeting(mine: asyncio.Event, other: asyncio.Event) -> Leg:
+    def make_meeting_leg(mine: asyncio.Event, other: asyncio.Event) -> Leg:
         async def leg(context: RecallContext) -> list[object]:
             mine.set()
             await other.wait()
@@ -88,7 +88,7 @@ async def test_recall_runs_legs_side_by_side(context: Context) -> None:
 
         return leg  # type: ignore[return-value]  # an empty answer has no candidates to type
 
-    legs = {"dense": meeting(first, second), "graph": meeting(second, first)}
+    legs = {"dense": make_meeting_leg(first, second), "graph": make_meeting_leg(second, first)}
     answer = await recall(await with_legs(context, **legs), "me", REQUEST)
     assert [leg.status for leg in answer.legs.values()] == ["ran", "ran", "ran"]
 
@@ -101,7 +101,7 @@ async def test_recall_takes_an_empty_answer_for_an_answer(context: Context) -> N
 
 
 async def test_recall_fails_when_every_leg_failed(context: Context) -> None:
-    """An empty answer would say that nothing is known."""
+    """An empty answer would claim that nothing is known."""
     gone = StoreUnavailable("the database is gone", remedy="Start it.")
     context = await with_legs(context, lexical=Raising(gone), dense=Hanging())
     with pytest.raises(StoreUnavailable) as failed:
@@ -128,7 +128,7 @@ async def test_recall_cancels_its_legs_when_it_is_cancelled(context: Context) ->
 
 
 async def test_recall_logs_nothing_when_a_late_leg_fails_afterwards(context: Context) -> None:
-    """asyncio reports an error nobody looked at; a hook's stderr must stay empty."""
+    """asyncio reports errors that were never retrieved; a hook's stderr must stay empty."""
     shouted: list[Mapping[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: shouted.append(context))
     leg = Hanging(last_words=OSError("connection lost"))

@@ -1,5 +1,5 @@
-"""How a recall runs the legs of its second phase: they prepare beside the first, start from what it
-found, and end with the recall.
+"""How a recall runs the legs of its second phase: they prepare while the first phase runs, start
+from what it found, and end with the recall.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Answering:
 
 @dataclass
 class WaitingFor:
-    """A leg that answers once the other has prepared, and like `then`."""
+    """A leg that answers like `then` once the other has prepared."""
 
     other: Reversing
     then: Leg
@@ -87,7 +87,7 @@ def contents(answer: Recollection) -> list[str]:
     return [hit.memory.content for hit in answer.hits]
 
 
-async def test_a_second_phase_leg_prepares_beside_the_first_and_reorders_its_hits(
+async def test_a_second_phase_leg_prepares_during_the_first_phase_and_reorders_its_hits(
     context: Context,
 ) -> None:
     answer = await recall_with(context, Reversing())
@@ -147,7 +147,7 @@ async def test_second_phase_legs_run_one_after_another_on_the_order_before(
     assert [list(hit.legs) for hit in answer.hits] == [["lexical", "dense", "graph"]] * 3
 
 
-async def test_the_order_before_stands_when_a_second_phase_leg_fails_hangs_or_declines(
+async def test_the_order_is_unchanged_when_a_second_phase_leg_fails_hangs_or_declines(
     context: Context,
 ) -> None:
     for text in ("a harbour", "a harbour by a river"):

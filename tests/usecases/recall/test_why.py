@@ -35,7 +35,7 @@ class Setup(TwoLegs):
     search_depth = SEARCH_DEPTH
 
     async def why(self, memory: Memory, query: str = "car", **fields: Any) -> WhyReport:
-        """Held against the recall itself each time: the two must agree."""
+        """Return the report after comparing it with the recall itself: the two must agree."""
         request = replace(RecallRequest(query), **fields)
         report = await why(self.context, "me", str(memory.id), request, self.search_depth)
         hits = {
@@ -59,7 +59,7 @@ def setup(store: InMemoryStore) -> Setup:
 
 
 def kinds(report: WhyReport) -> list[tuple[str, str | None]]:
-    """Without the graph leg, which is absent throughout (`test_why_graph.py` has one)."""
+    """Return the obstacles except the graph leg, which is absent here (see `test_why_graph.py`)."""
     graph = {obstacle.kind for obstacle in report.kept_out if obstacle.leg == "graph"}
     assert graph <= {"leg_absent", "sensitive"}
     return [
@@ -73,7 +73,7 @@ async def test_why_says_what_each_leg_gave_to_a_recalled_memory(setup: Setup) ->
     report = await setup.why(memory)
     assert (report.recalled, report.place, report.kept_out) == (True, 1, ())
     # By words a single hit stands out by 2.5 at most, plus its vote; by meaning the two are nearly
-    # equal: less apart than the least deviation, 0.01 of the way from −1.
+    # equal: closer than the minimum deviation, 0.01 of the way from −1.
     words, meaning = 1.0 / (1.0 + DENSE), DENSE / (1.0 + DENSE)
     height = (1.0 - 0.9 / (0.9**2 + 0.1**2) ** 0.5) / (0.01 * 2.0)
     assert report.fused is not None
@@ -159,7 +159,7 @@ async def test_why_explains_a_place_below_the_limit(setup: Setup) -> None:
 
 
 async def test_why_names_no_remedy_that_cannot_be_tried(setup: Setup) -> None:
-    """In the scope that it is told to ask for, others may be before it."""
+    """In the scope that it suggests, others may rank before it."""
     for _ in range(6):
         await setup.remember("car automobile", project="shop", id=new_id())
     memory = await setup.remember("vehicle", project="home")
@@ -196,7 +196,7 @@ async def test_why_gives_no_rank_beyond_the_search_depth(setup: Setup) -> None:
     assert facts.score is not None
     assert (facts.rank, facts.searched) == (None, 8)
     outside = await setup.why(memory, limit=5, scope=Scope(project="other"))
-    assert outside.legs["dense"].facts.rank == 1  # of nobody else in that scope
+    assert outside.legs["dense"].facts.rank == 1  # of no other memory in that scope
 
 
 async def test_why_explains_a_leg_that_is_skipped_fails_or_hangs(setup: Setup) -> None:
@@ -216,7 +216,7 @@ async def test_why_reports_a_leg_that_fails_when_asked_again(
     car, lunch = await setup.remember("car"), await setup.remember("lunch")
     dense, asked = setup.context.legs["dense"], 0
 
-    async def failing_the_second_time(
+    async def fail_second_time(
         context: RecallContext,
     ) -> Sequence[Candidate] | Declined:
         nonlocal asked
@@ -227,7 +227,7 @@ async def test_why_reports_a_leg_that_fails_when_asked_again(
         assert not isinstance(found, Declined)
         return found[:1]
 
-    context = replace(setup.context, legs={**setup.context.legs, "dense": failing_the_second_time})
+    context = replace(setup.context, legs={**setup.context.legs, "dense": fail_second_time})
     report = await why(context, "me", str(lunch.id), RecallRequest("car"))
     assert kinds(report) == [("no_match", "lexical"), ("leg_failed", "dense")]
     report = await why(context, "me", str(car.id), RecallRequest("car"))
@@ -280,10 +280,10 @@ async def test_why_explains_a_parked_memory(setup: Setup) -> None:
     memory = await setup.remember("automobile")
     setup.vectors.vectors.clear()
 
-    async def parked(owner: str, id: UUID) -> str | None:
+    async def get_parked_error(owner: str, id: UUID) -> str | None:
         return "the model choked" if (owner, id) == ("me", memory.id) else None
 
-    setup.context = replace(setup.context, parked=parked)
+    setup.context = replace(setup.context, parked=get_parked_error)
     report = await setup.why(memory)
     assert kinds(report) == [("no_match", "lexical"), ("parked", "dense")]
     assert "the model choked" in report.kept_out[1].what

@@ -1,5 +1,5 @@
-"""What `why` says of a memory that only the graph leads to: the same as the recall does, and what
-kept it out is true of the graph, too.
+"""What `why` reports about a memory that only the graph leads to: it agrees with the recall, and
+what kept the memory out applies to the graph, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from tests.recall_contexts import with_walker
 from tests.usecases.conftest import build_context
-from tests.usecases.walking import Walking, mentioning
+from tests.usecases.walking import Walking, make_walking
 
 from recollect.adapters.walkers.naming import NO_NAME, UNKNOWN
 from recollect.core.memory.memory import Changes, Draft, Memory, Scope
@@ -26,13 +26,14 @@ from recollect.usecases.recall.why import why
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
-# Found by its word; then led to from there, over one concept and over two; and a stranger.
+# The first is found by its word; the graph leads from there over one concept and over two; the last
+# is unrelated.
 TEXTS = ("the car is red", "Anna sings", "Anna cooks", "rain")
 
 
 class Setup:
     def __init__(self, context: Context, memories: list[Memory]) -> None:
-        self.walker = mentioning(memories, [0], [0, 1], [1], [])
+        self.walker = make_walking(memories, [0], [0, 1], [1], [])
         self.context = with_walker(context, self.walker)
         self.found, self.near, self.far, self.stranger = memories
 
@@ -40,7 +41,7 @@ class Setup:
         request = replace(RecallRequest("car"), **fields)
         return await why(self.context, "me", str(memory.id), request)
 
-    async def recalled(self, **fields: Any) -> dict[UUID, tuple[int, Hit]]:
+    async def recall_all(self, **fields: Any) -> dict[UUID, tuple[int, Hit]]:
         hits = (await recall(self.context, "me", replace(RecallRequest("car"), **fields))).hits
         return {hit.memory.id: (place, hit) for place, hit in enumerate(hits, start=1)}
 
@@ -58,7 +59,7 @@ def of_graph(report: WhyReport) -> Obstacle:
 
 
 async def test_why_explains_a_memory_recalled_by_the_graph_alone(setup: Setup) -> None:
-    hits = await setup.recalled()
+    hits = await setup.recall_all()
     assert len(hits) == 3
     for memory in (setup.found, setup.near, setup.far):
         place, hit = hits[memory.id]
@@ -89,22 +90,22 @@ async def test_why_gives_a_memory_out_of_scope_the_place_it_would_have(setup: Se
         "leg_absent",
     ]
     assert (report.place, report.legs["graph"].facts.rank) == (2, 2)
-    others = await setup.recalled(scope=Scope(project="home"))
-    assert list(others) == [setup.found.id, setup.far.id], "nobody else comes in with it"
+    others = await setup.recall_all(scope=Scope(project="home"))
+    assert list(others) == [setup.found.id, setup.far.id], "no other memory comes in with it"
 
 
 async def test_why_finds_the_graph_rank_beyond_the_depth(setup: Setup) -> None:
     await change_settings(setup.context, "me", {"depth": 1})
     report = await setup.why(setup.far, limit=1)
     assert (report.place, report.legs["graph"].facts.rank) == (None, 3)
-    told = of_graph(report)
-    assert (told.kind, told.what) == (
+    obstacle = of_graph(report)
+    assert (obstacle.kind, obstacle.what) == (
         "below_depth",
         "it has rank 3 in the graph leg, which is asked for 1",
     )
-    assert "depth 3" in told.remedy
+    assert "depth 3" in obstacle.remedy
     await change_settings(setup.context, "me", {"depth": 3})
-    assert setup.far.id in await setup.recalled(limit=3)
+    assert setup.far.id in await setup.recall_all(limit=3)
 
 
 async def test_why_says_when_the_graph_has_no_path(setup: Setup) -> None:
@@ -114,7 +115,7 @@ async def test_why_says_when_the_graph_has_no_path(setup: Setup) -> None:
 
 
 async def test_why_says_that_a_sensitive_memory_is_not_in_the_graph(setup: Setup) -> None:
-    """Though the one that is walked may be older than that."""
+    """The cached graph may be older than that."""
     changes: Changes = {"is_sensitive": True, "project": "shop"}
     await update(setup.context, "me", str(setup.near.id), changes)
     report = await setup.why(setup.near)
@@ -139,14 +140,17 @@ async def test_why_asks_for_a_name_when_the_query_names_no_concept(
     setup: Setup, answer: Declined, remedy: str
 ) -> None:
     setup.walker.answer = answer
-    told = of_graph(await setup.why(setup.near))
-    assert (told.kind, told.what) == ("leg_skipped", f"the graph leg was not asked: {answer.note}")
-    assert remedy in told.remedy
+    obstacle = of_graph(await setup.why(setup.near))
+    assert (obstacle.kind, obstacle.what) == (
+        "leg_skipped",
+        f"the graph leg was not asked: {answer.note}",
+    )
+    assert remedy in obstacle.remedy
 
 
 async def test_why_says_that_the_graph_runs_only_by_relevance(setup: Setup) -> None:
-    told = of_graph(await setup.why(setup.near, sort_by="recency"))
-    assert (told.kind, told.remedy) == ("leg_skipped", "Sort by relevance.")
+    obstacle = of_graph(await setup.why(setup.near, sort_by="recency"))
+    assert (obstacle.kind, obstacle.remedy) == ("leg_skipped", "Sort by relevance.")
     nothing = of_graph(await setup.why(setup.near, query="zebra"))
     assert (nothing.kind, nothing.remedy) == (
         "leg_skipped",
@@ -163,7 +167,7 @@ async def test_why_reports_a_walk_that_fails_when_asked_again(
 
 async def test_why_gives_no_graph_rank_to_a_hit_the_walk_did_not_reach(setup: Setup) -> None:
     setup.context = with_walker(setup.context, Walking({setup.near.id: [0], setup.far.id: [0]}))
-    _, hit = (await setup.recalled())[setup.found.id]
+    _, hit = (await setup.recall_all())[setup.found.id]
     place = hit.legs["graph"]
     assert (place.rank, place.score) == (None, 0.0)
     assert hit.fused == pytest.approx(sum(place.contribution for place in hit.legs.values()))

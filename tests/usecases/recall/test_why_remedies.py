@@ -1,6 +1,6 @@
-"""What `why` says would bring a memory in does bring it in, in every fusion, with and without a
-graph, also of a memory that is excluded: each remedy that names a number is followed, and the
-recall asked again.
+"""What `why` suggests to bring a memory in does bring it in, in every fusion, with and without a
+graph, and for an excluded memory: each remedy that names a number is followed, and the recall asked
+again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Listing:
         return found[: context.depth]
 
 
-async def known(
+async def make_context(
     store: InMemoryStore, random: Random, fusion: Fusion, *, walks: bool
 ) -> tuple[Context, list[Memory]]:
     context = build_context(store)
@@ -81,8 +81,8 @@ async def is_recalled(context: Context, memory: Memory, limit: int) -> bool:
     return memory.id in [hit.memory.id for hit in hits]
 
 
-async def vital(context: Context, memory: Memory) -> Context:
-    """The same legs and a store for whom this memory has become as important as can be."""
+async def make_vital(context: Context, memory: Memory) -> Context:
+    """Return the same legs and store after setting this memory's importance to the maximum."""
     raised = await update(context, "me", str(memory.id), {"importance": 1.0})
     legs = {
         name: replace(leg, memories={**leg.memories, memory.id: raised})
@@ -98,25 +98,25 @@ async def test_following_a_remedy_of_why_brings_the_memory_in(fusion: Fusion, wa
     random = Random(fusion)
     followed = {"limit": 0, "importance": 0, "depth": 0, "depth and limit": 0}
     for limit in (1, 2, 4) * ROUNDS:
-        context, memories = await known(InMemoryStore(), random, fusion, walks=walks)
+        context, memories = await make_context(InMemoryStore(), random, fusion, walks=walks)
         for memory in memories:
             excluded = frozenset([memory.id] if random.random() < 0.3 else [])
             request = RecallRequest("q", limit=limit, exclude=excluded)
             report = await why(context, "me", str(memory.id), request)
-            for told in report.kept_out:
-                more, deeper = LIMIT.search(told.remedy), DEPTH.search(told.remedy)
+            for obstacle in report.kept_out:
+                more, deeper = LIMIT.search(obstacle.remedy), DEPTH.search(obstacle.remedy)
                 wanted = int(more[1]) if more else limit
                 if deeper:
                     await change_settings(context, "me", {"depth": int(deeper[1])})
-                    assert await is_recalled(context, memory, wanted), told
+                    assert await is_recalled(context, memory, wanted), obstacle
                     await change_settings(context, "me", {"depth": DEPTH_AT_FIRST})
                     followed["depth and limit" if more else "depth"] += 1
                 elif more:
-                    assert await is_recalled(context, memory, wanted), told
+                    assert await is_recalled(context, memory, wanted), obstacle
                     followed["limit"] += 1
-                if told.kind == "below_limit":
-                    would_do = await is_recalled(await vital(context, memory), memory, limit)
+                if obstacle.kind == "below_limit":
+                    would_do = await is_recalled(await make_vital(context, memory), memory, limit)
                     await update(context, "me", str(memory.id), {"importance": memory.importance})
-                    assert would_do == ("importance" in told.remedy)
+                    assert would_do == ("importance" in obstacle.remedy)
                     followed["importance"] += would_do
     assert all(followed.values()), followed

@@ -1,5 +1,5 @@
-"""How long a client waits for its server: for what a server says that has a leg which hangs, and no
-longer. Both sides are real but for the network between them, on a clock that the test owns.
+"""How long a client waits for its server: long enough for a server with a leg that hangs, and no
+longer. Both sides are real except for the network between them, on a clock that the test controls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Far:
 
 
 class NothingWaits:
-    """All that is here has been sent."""
+    """Everything here has been sent."""
 
     async def unsent_ids(self) -> frozenset[UUID]:
         return frozenset()
@@ -66,12 +66,12 @@ def with_one_that_hangs(context: Context, leg: LegName) -> Context:
 
 
 async def client_of(server: Context, seconds: float = 0.0) -> OfflineFirstService:
-    """A client with nothing of its own, which has copied the server's deadline."""
+    """Return a client with nothing of its own, which has copied the server's deadline."""
     store = InMemoryStore()
     local = LocalService(build_context(store), "me")
     await local.change_settings({"deadline_ms": DEADLINE_MS})
     remote = Far(LocalService(server, "me"), seconds)
-    return OfflineFirstService(local, remote, store, "me", NothingWaits(), TickingClock())  # type: ignore[arg-type]  # these are only asked
+    return OfflineFirstService(local, remote, store, "me", NothingWaits(), TickingClock())  # type: ignore[arg-type]  # only these are called
 
 
 @pytest.mark.parametrize("leg", ["dense", "graph"])
@@ -104,7 +104,7 @@ async def test_a_server_that_says_nothing_is_given_up_soon_after_the_deadline(
 
 @pytest.mark.parametrize("leg", ["dense", "graph"])
 async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegName) -> None:
-    """Also of a memory below the depth, for which the other legs are asked again."""
+    """Also for a memory below the depth, for which the other legs are asked again."""
     server = with_one_that_hangs(context, leg)
     owned = LocalService(server, "me")
     await owned.change_settings({"depth": 5})
@@ -117,10 +117,10 @@ async def test_why_waits_once_for_a_leg_that_hangs(context: Context, leg: LegNam
     report = await client.why(str(memory.id), RecallRequest("harbour", limit=5))
     assert now() - begun == pytest.approx(Timeouts().why)
     assert report.note is None
-    told = {one.leg: one for one in report.kept_out}
-    assert told[leg].kind == "leg_late"
-    assert told["lexical"].kind == "below_depth"
-    assert "depth 7" in told["lexical"].remedy
+    by_leg = {obstacle.leg: obstacle for obstacle in report.kept_out}
+    assert by_leg[leg].kind == "leg_late"
+    assert by_leg["lexical"].kind == "below_depth"
+    assert "depth 7" in by_leg["lexical"].remedy
 
 
 async def test_a_successor_known_only_here_stands_in_while_it_is_valid(context: Context) -> None:
@@ -131,9 +131,9 @@ async def test_a_successor_known_only_here_stands_in_while_it_is_valid(context: 
     link = Link(SUPERSEDES, old.id)
     new = await client.remember(Draft("dredged in May", links=(link,), valid_until=end))
 
-    async def recalled(now: datetime) -> list[UUID]:
+    async def recall_ids(now: datetime) -> list[UUID]:
         answer = await replace(client, clock=TickingClock(now)).recall(RecallRequest("harbour"))
         return [hit.memory.id for hit in answer.hits]
 
-    assert await recalled(MOMENT) == [new.id]
-    assert await recalled(end) == [old.id]
+    assert await recall_ids(MOMENT) == [new.id]
+    assert await recall_ids(end) == [old.id]

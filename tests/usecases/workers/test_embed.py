@@ -1,4 +1,4 @@
-"""One batch, over a queue and models in memory: who is blamed, and what is never lost."""
+"""One batch, over a queue and models in memory: which text is blamed, and what is never lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf, nan
 from uuid import UUID
 
 import pytest
-from tests.usecases.benches import GONE, bench, opened
+from tests.usecases.benches import GONE, bench, open_space
 from tests.usecases.queues import MAX_ATTEMPTS, Model
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable
@@ -25,7 +25,7 @@ async def test_one_poisoned_text_is_alone_in_failing(place: int, error: Exceptio
     model = Model("m", poison={f"text {place}": error})
     one = bench(BATCH, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=False)
     assert done == Embedded(space, BATCH - 1, (UUID(int=place),))
     progress = await one.queue.progress(space)
@@ -52,7 +52,7 @@ async def test_a_text_whose_vector_has_no_direction_is_alone_in_failing(
     model = Pointless("m")
     one = bench(5, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done == Embedded(space, 4, (UUID(int=3),))
     assert "no direction" in str((await one.queue.progress(space)).last_error)
@@ -63,7 +63,7 @@ async def test_a_vector_that_the_store_refuses_keeps_no_other_out() -> None:
     one = bench(5, model)
     one.queue.refuses = {UUID(int=3)}
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done == Embedded(space, 4, (UUID(int=3),))
     assert (await one.queue.progress(space)).last_error == "refused"
@@ -80,7 +80,7 @@ async def test_a_model_that_goes_down_in_the_middle_of_a_batch_loses_nothing() -
 
     model.on_texts = die
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     with pytest.raises(ModelUnavailable):
         await embed_batch(one.context, space, known_to_work=True)
     progress = await one.queue.progress(space)
@@ -94,7 +94,7 @@ async def test_vectors_of_a_wrong_dimension_are_refused(hosted: bool) -> None:
     model = Model("m", answers=3, is_hosted=hosted)
     one = bench(2, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     with pytest.raises(ModelUnavailable, match="dimension"):
         await embed_batch(one.context, space, known_to_work=False)
     assert one.queue.kept == []
@@ -117,14 +117,14 @@ async def test_what_changes_between_two_requests_is_not_sent() -> None:
     model = Model("m", most=2)
     one = bench(6, model)
 
-    def meanwhile(texts: Sequence[str]) -> None:
+    def change_texts(texts: Sequence[str]) -> None:
         if "text 0" in texts:
             one.queue.texts[UUID(int=3)] = "another text"
             del one.queue.texts[UUID(int=4)], one.queue.texts[UUID(int=5)]
 
-    model.on_texts = meanwhile
+    model.on_texts = change_texts
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
     assert model.asked == [["text 0", "text 1"], ["text 2"]]
     assert not any(row.claimed for row in one.queue.rows.values())
@@ -136,7 +136,7 @@ async def test_short_texts_go_first_and_a_budget_leaves_long_ones_to_others() ->
     model = Model("m", most=1)
     one = bench(0, model)
     one.queue.texts = {UUID(int=1): LONG, UUID(int=2): "short", UUID(int=3): "as it is"}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     budget = Budget(max_bytes=100)
     done = await embed_batch(one.context, space, known_to_work=True, budget=budget)
     assert done == Embedded(space, 2)
@@ -157,7 +157,7 @@ async def test_what_is_done_is_kept_when_a_batch_is_cancelled() -> None:
     model = Stopping("m", most=1)
     one = bench(0, model)
     one.queue.texts = {UUID(int=1): LONG, UUID(int=2): "short"}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     batch = asyncio.create_task(embed_batch(one.context, space, known_to_work=True))
     with pytest.raises(asyncio.CancelledError):
         await batch
@@ -170,7 +170,7 @@ async def test_a_long_text_is_kept_before_the_next_is_done() -> None:
     one = bench(0, model)
     longer = LONG * (1 + BATCH // len(cut_passages(LONG, model.space.window)))
     one.queue.texts = {UUID(int=1): longer, UUID(int=2): longer * 2}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     kept: list[int] = []
     model.on_texts = lambda _: kept.append(len(one.queue.kept))
     assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
@@ -179,7 +179,7 @@ async def test_a_long_text_is_kept_before_the_next_is_done() -> None:
 
 
 async def test_what_cannot_be_begun_in_time_is_given_back() -> None:
-    """Each text takes 10 s: the fourth would be begun after 30."""
+    """Each text takes 10 s: the fourth would begin after 30."""
 
     class Slow(Model):
         async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -189,7 +189,7 @@ async def test_what_cannot_be_begun_in_time_is_given_back() -> None:
     model = Slow("m", most=1)
     one = bench(5, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 3)
     assert not any(row.claimed or row.attempts for row in one.queue.rows.values())
     assert await embed_batch(one.context, space, known_to_work=True) == Embedded(space, 2)
@@ -209,7 +209,7 @@ async def test_a_slow_model_gets_past_a_bad_text_at_the_end_of_its_batch() -> No
     one = bench(32, model)
     one.queue.delays = True
 
-    await opened(one, model)
+    await open_space(one, model)
     assert await one.worker.work_off() == 1
     assert len(one.queue.kept) == 31
 
@@ -223,7 +223,7 @@ async def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUn
     model = Model("m", most=2, poison={"text 2": error})
     one = bench(6, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     with pytest.raises(ModelUnavailable) as caught:
         await embed_batch(one.context, space, known_to_work=True)
     assert caught.value is error
@@ -234,11 +234,11 @@ async def test_a_model_that_is_busy_or_slow_is_asked_nothing_more(error: ModelUn
 
 
 async def test_a_single_text_over_which_a_model_hangs_is_counted() -> None:
-    """Where the model reads a plain word meanwhile: else it would be tried for ever."""
+    """If the model meanwhile reads a plain word; otherwise the text would be retried for ever."""
     model = Model("m", most=1, poison={"text 1": ModelSlow("slow", remedy="wait")})
     one = bench(3, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done == Embedded(space, 2, (UUID(int=1),))
 
@@ -251,7 +251,7 @@ async def test_a_long_text_is_embedded_passage_by_passage() -> None:
     one = bench(0, model)
     queue = one.queue
     queue.texts = {UUID(int=1): LONG, UUID(int=2): "short"}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done is not None
     assert done.kept == 2
@@ -272,7 +272,7 @@ async def test_a_passage_that_fails_fails_its_text_alone() -> None:
     one = bench(0, model)
     queue = one.queue
     queue.texts = {UUID(int=1): text, UUID(int=2): "short"}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     done = await embed_batch(one.context, space, known_to_work=True)
     assert done is not None
     assert (done.kept, done.failed) == (1, (UUID(int=1),))
@@ -284,7 +284,7 @@ async def test_many_long_texts_are_shared_out_between_batches() -> None:
     one = bench(0, model)
     queue = one.queue
     queue.texts = {UUID(int=number): LONG * 10 for number in range(10)}
-    space = await opened(one, model)
+    space = await open_space(one, model)
     batches = 0
     while await embed_batch(one.context, space, known_to_work=True):
         batches += 1

@@ -1,4 +1,4 @@
-"""The step that builds indexes: for the active space, at once and then now and then."""
+"""The step that builds indexes: for the active space, at once and then periodically."""
 
 from __future__ import annotations
 

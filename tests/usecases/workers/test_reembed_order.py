@@ -1,5 +1,6 @@
-"""Changes of the model that were killed half way, and switches that would come too early: the way
-back leads to the model before, nothing is left behind, and recall never knows less than before.
+"""Changes of the model that were killed half way, and switches that would come too early: a
+rollback leads to the previous model, nothing is left behind, and recall never knows less than
+before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from uuid import UUID
 
 import pytest
 from tests.usecases.queues import InMemoryQueue, Model
-from tests.usecases.workers.test_reembed import served, states
+from tests.usecases.workers.test_reembed import make_served, states
 
 from recollect.core.errors import ModelUnavailable, NotFound
 from recollect.core.recall.space import EmbeddingProgress, SpaceState, StoredSpace
@@ -21,44 +22,44 @@ pytestmark = pytest.mark.anyio
 
 
 class Killed(BaseException):
-    """Ends a change as SIGKILL does: nothing is tidied up."""
+    """Ends a change as SIGKILL does: no cleanup runs."""
 
 
-async def killed_while_removing(
+async def kill_while_removing(
     queue: InMemoryQueue, change: Coroutine[Any, Any, StoredSpace]
 ) -> None:
-    """Let a change die when it has given a space up and removed nothing of it yet."""
+    """Let a change die after it has given a space up, but before anything of it is removed."""
     drop = queue.drop_space
 
-    async def killed(space: StoredSpace) -> None:
+    async def retire_and_die(space: StoredSpace) -> None:
         state: SpaceState = "retired"
         queue.known = [
-            replace(one, state=state, is_former=False) if one.id == space.id else one
-            for one in queue.known
+            replace(known, state=state, is_former=False) if known.id == space.id else known
+            for known in queue.known
         ]
         raise Killed
 
-    queue.drop_space = killed  # type: ignore[method-assign]  # dies there
+    queue.drop_space = retire_and_die  # type: ignore[method-assign]  # dies there
     with pytest.raises(Killed):
         await change
     queue.drop_space = drop  # type: ignore[method-assign]  # the next one lives
 
 
-async def test_a_space_whose_cancelling_was_killed_is_never_gone_back_to() -> None:
+async def test_rollback_never_leads_to_a_space_whose_cancellation_was_killed() -> None:
     models = Model("old"), Model("new"), Model("third")
-    parts, queue = await served(*models)
+    parts, queue = await make_served(*models)
     await reembed.reembed(parts, "new")
     await queue.open_space("third", models[2].space)
-    await killed_while_removing(queue, reembed.cancel(parts))
+    await kill_while_removing(queue, reembed.cancel(parts))
     assert states(queue) == {"old": "retired", "new": "active", "third": "retired"}
     assert (await reembed.rollback(parts)).embedder == "old"
     assert states(queue) == {"old": "active", "new": "retired"}, "the rest was removed"
 
 
-async def test_a_killed_cancelling_is_finished_by_the_next() -> None:
-    parts, queue = await served(Model("old"), Model("new"))
+async def test_a_killed_cancellation_is_finished_by_the_next() -> None:
+    parts, queue = await make_served(Model("old"), Model("new"))
     await queue.open_space("new", Model("new").space)
-    await killed_while_removing(queue, reembed.cancel(parts))
+    await kill_while_removing(queue, reembed.cancel(parts))
     with pytest.raises(NotFound, match="no former space"):
         await reembed.rollback(parts)
     assert (await reembed.cancel(parts)).embedder == "new"
@@ -67,80 +68,80 @@ async def test_a_killed_cancelling_is_finished_by_the_next() -> None:
         await reembed.cancel(parts)
 
 
-async def test_the_way_back_leads_to_the_model_before_whichever_space_is_older() -> None:
-    parts, queue = await served(Model("a"), Model("b"), Model("c"))
+async def test_rollback_leads_to_the_previous_model_whichever_space_is_older() -> None:
+    parts, queue = await make_served(Model("a"), Model("b"), Model("c"))
     await reembed.reembed(parts, "b")
     await reembed.rollback(parts)
-    await killed_while_removing(queue, reembed.reembed(parts, "c"))
+    await kill_while_removing(queue, reembed.reembed(parts, "c"))
     assert states(queue) == {"a": "retired", "b": "retired", "c": "active"}
     assert (await reembed.rollback(parts)).embedder == "a"
     assert states(queue) == {"a": "active", "c": "retired"}
 
 
 async def test_the_same_change_again_removes_what_a_killed_one_left() -> None:
-    parts, queue = await served(Model("a"), Model("b"), Model("c"))
+    parts, queue = await make_served(Model("a"), Model("b"), Model("c"))
     await reembed.reembed(parts, "b")
-    await killed_while_removing(queue, reembed.reembed(parts, "c"))
+    await kill_while_removing(queue, reembed.reembed(parts, "c"))
     await reembed.reembed(parts, "c")
     assert states(queue) == {"b": "retired", "c": "active"}
     assert (await reembed.rollback(parts)).embedder == "b"
 
 
-async def test_a_change_that_somebody_begins_while_another_is_cleaned_up_stays() -> None:
+async def test_a_change_that_begins_while_another_is_cleaned_up_remains() -> None:
     models = Model("a"), Model("b"), Model("c")
-    parts, queue = await served(*models)
+    parts, queue = await make_served(*models)
     await queue.open_space("b", models[1].space)
-    await killed_while_removing(queue, reembed.cancel(parts))
+    await kill_while_removing(queue, reembed.cancel(parts))
     activate, spaces = queue.activate, queue.spaces
 
-    async def watched(space: StoredSpace) -> None:
+    async def activate_and_intercept(space: StoredSpace) -> None:
         await activate(space)
-        queue.spaces = overtaken  # type: ignore[method-assign]  # the next look
+        queue.spaces = open_after_look  # type: ignore[method-assign]  # the next look
 
-    async def overtaken() -> list[StoredSpace]:
-        queue.spaces = spaces  # type: ignore[method-assign]  # that one alone
+    async def open_after_look() -> list[StoredSpace]:
+        queue.spaces = spaces  # type: ignore[method-assign]  # only that one
         found = await spaces()
-        await queue.open_space("b", models[1].space)  # by somebody else, after the look
+        await queue.open_space("b", models[1].space)  # by another process, after the look
         return found
 
-    queue.activate = watched  # type: ignore[method-assign]  # the moment that matters
+    queue.activate = activate_and_intercept  # type: ignore[method-assign]  # at the switch
     await reembed.reembed(parts, "c")
     assert states(queue) == {"a": "retired", "b": "filling", "c": "active"}
 
 
-async def test_a_way_back_that_is_killed_or_cancelled_stays_open() -> None:
+async def test_a_rollback_that_is_killed_or_cancelled_can_be_repeated() -> None:
     old = Model("old")
-    parts, queue = await served(old, Model("new"))
+    parts, queue = await make_served(old, Model("new"))
     await reembed.reembed(parts, "new")
     queue.texts[UUID(int=9999)] = "stored since"
 
-    def killed(_: object) -> None:
+    def die(_: object) -> None:
         raise Killed
 
     with pytest.raises(Killed):
-        await reembed.rollback(parts, killed)
+        await reembed.rollback(parts, die)
     assert states(queue) == {"old": "filling", "new": "active"}
     assert (await reembed.cancel(parts)).embedder == "old"
     assert states(queue) == {"old": "retired", "new": "active"}
     old.asked.clear()
     queue.texts[UUID(int=10_000)] = "stored still later"
     with pytest.raises(Killed):
-        await reembed.rollback(parts, killed)
+        await reembed.rollback(parts, die)
     await reembed.rollback(parts)
     assert states(queue) == {"old": "active", "new": "retired"}
-    assert ["text 1"] not in old.asked, "what it had, it kept"
+    assert ["text 1"] not in old.asked, "existing vectors are retained"
 
 
 async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None:
     new = Model("new", poison={"text 1": ValueError()})
-    parts, queue = await served(Model("old"), new)
+    parts, queue = await make_served(Model("old"), new)
     build = queue.build_indexes
 
-    async def slow(space: StoredSpace) -> None:
+    async def build_and_store(space: StoredSpace) -> None:
         await build(space)
-        queue.texts[UUID(int=9999)] = "stored meanwhile"  # nobody embeds it for the old space
+        queue.texts[UUID(int=9999)] = "stored meanwhile"  # no worker embeds it for the old space
 
-    queue.build_indexes = slow  # type: ignore[method-assign]  # stores while it builds
+    queue.build_indexes = build_and_store  # type: ignore[method-assign]  # stores while it builds
     with pytest.raises(ModelUnavailable, match="1 memory; the last error: ValueError"):
         await reembed.reembed(parts, "new")
     assert states(queue) == {"old": "active", "new": "filling"}
@@ -150,11 +151,11 @@ async def test_a_backlog_of_the_old_space_is_no_excuse_for_the_new_one() -> None
 async def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(
     accept_parked: bool,
 ) -> None:
-    parts, queue = await served(Model("old"), Model("new"))
+    parts, queue = await make_served(Model("old"), Model("new"))
     (old,) = queue.known
     progress = queue.progress
 
-    async def late(space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
+    async def finish_late(space: StoredSpace, owner: str | None = None) -> EmbeddingProgress:
         found = await progress(space, owner)
         if found.waiting == 0 and UUID(int=9999) not in queue.texts:
             queue.texts[UUID(int=9999)] = "stored after the last look"
@@ -164,10 +165,10 @@ async def test_what_the_old_space_learns_at_the_last_moment_is_waited_for(
 
     build = queue.build_indexes
 
-    async def built(space: StoredSpace) -> None:
+    async def build_and_intercept(space: StoredSpace) -> None:
         await build(space)
-        queue.progress = late  # type: ignore[method-assign]  # from here on
+        queue.progress = finish_late  # type: ignore[method-assign]  # from here on
 
-    queue.build_indexes = built  # type: ignore[method-assign]  # the moment that matters
+    queue.build_indexes = build_and_intercept  # type: ignore[method-assign]  # during the build
     active = await reembed.reembed(parts, "new", accept_parked=accept_parked)
     assert queue.has(active, UUID(int=9999))

@@ -1,4 +1,4 @@
-"""The worker makes token vectors with the vector, of a memory's own words, where they are used."""
+"""The worker computes token vectors with the vector, from a memory's own words, where used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from tests.strategies import MOMENT
-from tests.usecases.benches import bench, opened
+from tests.usecases.benches import bench, open_space
 from tests.usecases.queues import InMemoryQueue, Model
 
 from recollect.core.recall.late import Comparison, EmbeddedText, TokenVectors
@@ -62,7 +62,7 @@ async def embed(
     store = InMemoryStore()
     if second_stage is not None:
         await store.write_settings({"second_stage": second_stage}, by="me", at=MOMENT)
-    space = await opened(one, model)
+    space = await open_space(one, model)
     await embed_batch(replace(one.context, settings=store), space, known_to_work=True)
     return one.queue
 

@@ -1,4 +1,4 @@
-"""The worker's loop, over a queue and models in memory: what it works on, and for whom it waits."""
+"""The worker's loop, over a queue and models in memory: what it works on, and whom it waits for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
-from tests.usecases.benches import GONE, Bench, bench, opened
+from tests.usecases.benches import GONE, Bench, bench, open_space
 from tests.usecases.queues import InMemoryQueue, Model, Models, parts_with
 
 from recollect.core.errors import ModelBusy, ModelSlow, ModelUnavailable, StoreUnavailable
@@ -42,7 +42,7 @@ async def test_an_active_space_is_kept_whatever_is_configured() -> None:
     old, new = Model("old"), Model("new")
     one = bench(3, new, old)
 
-    await opened(one, old)
+    await open_space(one, old)
     await one.worker.work_off()
     assert [space.embedder for space in one.queue.known] == ["old"]
     assert new.asked == []
@@ -56,7 +56,7 @@ async def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
     class Late(Models):
         async def embedder(self, name: str) -> Model:
             if name == "mine" and not one.queue.known:
-                await opened(one, theirs)
+                await open_space(one, theirs)
             return {"mine": mine, "theirs": theirs}[name]
 
     one.context = EmbeddingContext(one.queue, Late(), "mine")
@@ -64,14 +64,14 @@ async def test_a_second_server_that_is_late_leaves_no_second_space() -> None:
     assert [space.embedder for space in one.queue.known] == ["theirs"]
 
 
-async def test_a_filling_space_is_filled_beside_the_active_one() -> None:
+async def test_a_filling_space_is_filled_like_the_active_one() -> None:
     old, new, gone = Model("old"), Model("new"), Model("gone")
     one = bench(BATCH + 5, old, new, gone)
 
-    retired = await opened(one, gone)
-    active = await opened(one, old)
+    retired = await open_space(one, gone)
+    active = await open_space(one, old)
     await one.queue.activate(active)
-    await opened(one, new)
+    await open_space(one, new)
     await one.worker.work_off()
     assert (await one.queue.progress(retired)).embedded == 0
     assert [space.state for space in one.queue.known] == ["retired", "active", "filling"]
@@ -79,28 +79,28 @@ async def test_a_filling_space_is_filled_beside_the_active_one() -> None:
     assert gone.asked == []
 
 
-async def test_a_model_that_is_down_costs_no_text_an_attempt_and_rests_longer_each_time() -> None:
+async def test_an_unavailable_model_costs_no_attempts_and_is_retried_with_backoff() -> None:
     model = Model("m", down=GONE)
     one = bench(BATCH, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
 
-    async def tired() -> bool:
-        return len(one.told) == 9
+    async def has_backed_off() -> bool:
+        return len(one.events) == 9
 
-    await one.run_until(tired)
+    await one.run_until(has_backed_off)
     progress = await one.queue.progress(space)
     assert (progress.waiting, progress.parked) == (BATCH, 0)
     assert progress.last_error == "the model is gone"
     assert all(row.attempts == 0 and not row.claimed for row in one.queue.rows.values())
-    seconds = [note.seconds for note in one.told if isinstance(note, BackoffEvent)]
+    seconds = [note.seconds for note in one.events if isinstance(note, BackoffEvent)]
     assert seconds == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     model.down = None
     await one.run_until(one.all_embedded)
     assert (await one.queue.progress(space)).last_error is None
 
 
-async def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
+async def test_new_work_does_not_shorten_the_backoff() -> None:
     model = Model("m", down=GONE)
     one = bench(1, model)
     rings = 0
@@ -114,7 +114,7 @@ async def test_a_model_that_rests_is_not_woken_by_new_work() -> None:
         if rings == 50:
             enough.set()
 
-    await opened(one, model)
+    await open_space(one, model)
     one.queue.on_wait = ring
     worker = Worker(EmbeddingStep(one.context), sleep=lambda _: asyncio.sleep(0), now=one.time.now)
     working = asyncio.ensure_future(worker.run())
@@ -129,28 +129,28 @@ async def test_trouble_with_one_space_does_not_hold_up_another() -> None:
     good, bad = Model("good"), Model("bad", down=GONE)
     one = bench(BATCH, good, bad)
 
-    active = await opened(one, bad)
-    filling = await opened(one, good)
+    active = await open_space(one, bad)
+    filling = await open_space(one, good)
 
-    async def filled() -> bool:
+    async def is_filled() -> bool:
         return (await one.queue.progress(filling)).waiting == 0
 
-    await one.run_until(filled)
+    await one.run_until(is_filled)
     assert (await one.queue.progress(active)).waiting == BATCH
 
 
 async def test_a_model_that_cannot_be_made_is_tried_again() -> None:
     model = Model("m")
     one = bench(1, model)
-    made = Models({"m": GONE})
-    one.context = EmbeddingContext(one.queue, made, "m")
+    models = Models({"m": GONE})
+    one.context = EmbeddingContext(one.queue, models, "m")
 
-    async def tried() -> bool:
-        return len(one.told) >= 3
+    async def has_retried() -> bool:
+        return len(one.events) >= 3
 
-    await one.run_until(tried)
+    await one.run_until(has_retried)
     assert one.queue.known == []
-    made.by_name["m"] = model
+    models.by_name["m"] = model
     await one.run_until(one.all_embedded)
 
 
@@ -159,7 +159,7 @@ async def test_a_hosted_model_is_asked_only_when_there_is_work() -> None:
     for model, asked in ((hosted, 0), (local, 1)):
         one = bench(0, model)
         await one.worker.work_off()
-        assert len(model.asked) == asked  # a local model is loaded before the first memory comes
+        assert len(model.asked) == asked  # a local model is loaded before the first memory arrives
 
 
 async def test_a_text_that_changes_while_it_is_embedded_is_embedded_again() -> None:
@@ -195,14 +195,14 @@ async def test_what_a_dead_worker_held_is_done_by_the_next() -> None:
     model = Model("m")
     one = bench(3, model)
 
-    space = await opened(one, model)
+    space = await open_space(one, model)
     await one.queue.claim(space, 2)  # and then it died
     one.queue.on_wait = one.queue.lapse
     await one.worker.work_off()
     assert len(one.queue.kept) == 3
 
 
-async def test_a_store_that_is_away_is_waited_for() -> None:
+async def test_the_worker_waits_for_an_unavailable_store() -> None:
     model = Model("m")
     one = bench(2, model)
     away = [True, True, True]
@@ -221,17 +221,17 @@ async def test_a_store_that_is_away_is_waited_for() -> None:
     assert len(queue.kept) == 2
 
 
-async def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> None:
+async def test_a_burst_of_new_memories_is_embedded_together() -> None:
     model = Model("m")
     one = bench(1, model)
-    bell = iter([0.0] + [0.03] * 12)  # when it rings; after that it is quiet
+    bell = iter([0.0] + [0.03] * 12)  # the pauses between notifications; after that it is quiet
 
-    async def both() -> bool:
+    async def are_both_embedded() -> bool:
         return len(one.queue.kept) == 14
 
     waiting = one.queue.wait_for_work
 
-    async def rung(seconds: float) -> None:
+    async def wait_for_bell(seconds: float) -> None:
         after = next(bell, None)
         if after is None:
             await waiting(seconds)
@@ -240,8 +240,8 @@ async def test_a_burst_of_stores_is_let_pass_and_then_embedded_together() -> Non
         one.time.moment += after
         await asyncio.sleep(0)
 
-    one.queue.wait_for_work = rung  # type: ignore[method-assign]  # rings as it is told
-    await one.run_until(both)
+    one.queue.wait_for_work = wait_for_bell  # type: ignore[method-assign]  # uses `bell`
+    await one.run_until(are_both_embedded)
     assert [len(asked) for asked in model.asked if asked != ["recollect"]] == [1, 13]
 
 

@@ -1,6 +1,6 @@
 """The supported clients, and where each keeps its settings on each system.
 
-Pure: the machine is an argument, so that a test on one system can ask about another.
+Pure functions: the machine is an argument, so a test on one system can check the paths of another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Machine:
 
     @property
     def applications(self) -> PurePath:
-        """Where desktop programs keep a user's own data."""
+        """The folder where desktop programs store a user's data."""
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         if self.system == "windows":
@@ -47,7 +47,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One file of a client, and what of Recollect belongs in it, all of it text in, text out.
+    """One settings file of a client, and how Recollect's entry in it is edited: text in, text out.
     `runs` returns the program and arguments that it currently starts, None if there is no entry.
     """
 
@@ -60,7 +60,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client by the name that people type."""
+    """A client, by the name that users type."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class Client:
     slots: Callable[[Machine, Scope], tuple[Slot, ...]]
 
 
-def client_named(name: str) -> Client:
+def find_client(name: str) -> Client:
     try:
         return CLIENTS[name]
     except KeyError:
@@ -79,7 +79,7 @@ def client_named(name: str) -> Client:
         ) from None
 
 
-def scope_named(name: str) -> Scope:
+def parse_scope(name: str) -> Scope:
     for scope in _BOTH:
         if name == scope:
             return scope
@@ -91,7 +91,7 @@ def scope_named(name: str) -> Scope:
 
 
 def slots(client: Client, machine: Machine, scope: Scope) -> tuple[Slot, ...]:
-    """The client's files in one scope; InvalidInput if it has no such scope."""
+    """Return the client's files in one scope; raise InvalidInput if it has no such scope."""
     if scope not in client.scopes:
         raise InvalidInput(
             f"{client.title} has no project settings",
@@ -101,18 +101,16 @@ def slots(client: Client, machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     return client.slots(machine, scope)
 
 
-def _json_server(
-    path: PurePath, key: str = "mcpServers", *, comments: bool = False, typed: bool = False
-) -> Slot:
+def _json_server(path: PurePath, key: str = "mcpServers", *, typed: bool = False) -> Slot:
     def put(text: str, command: Command) -> str:
         entry: dict[str, Any] = {"type": "stdio"} if typed else {}
-        return json_entries.with_server(text, key, {**entry, **command.server()}, comments=comments)
+        return json_entries.with_server(text, key, {**entry, **command.server()})
 
     def runs(text: str) -> list[str] | None:
-        entry = json_entries.server_in(text, key, comments=comments)
+        entry = json_entries.server_in(text, key)
         return None if entry is None else [entry["command"], *entry["args"]]
 
-    take = partial(json_entries.without_server, key=key, comments=comments)
+    take = partial(json_entries.without_server, key=key)
     return Slot(path, "MCP server", put, take, runs)
 
 
@@ -152,7 +150,7 @@ def _claude_desktop(machine: Machine, _: Scope) -> tuple[Slot, ...]:
 
 def _cursor(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     base = machine.home if scope == "user" else machine.folder
-    return (_json_server(base / ".cursor" / "mcp.json", comments=True),)
+    return (_json_server(base / ".cursor" / "mcp.json"),)
 
 
 def _vscode(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
@@ -161,7 +159,7 @@ def _vscode(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
         if scope == "user"
         else machine.folder / ".vscode" / "mcp.json"
     )
-    return (_json_server(path, "servers", comments=True, typed=True),)
+    return (_json_server(path, "servers", typed=True),)
 
 
 def _codex(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
@@ -175,7 +173,7 @@ def _codex(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
 
 def _gemini(machine: Machine, scope: Scope) -> tuple[Slot, ...]:
     base = machine.home if scope == "user" else machine.folder
-    return (_json_server(base / ".gemini" / "settings.json", comments=True),)
+    return (_json_server(base / ".gemini" / "settings.json"),)
 
 
 _BOTH: Final[tuple[Scope, ...]] = ("user", "project")

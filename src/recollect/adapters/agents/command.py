@@ -12,7 +12,7 @@ _MODULE: Final = ["-m", "recollect.main"]
 _OURS: Final = re.compile(r"(?:.*[\\/])?recollect(?:\.exe)?", re.IGNORECASE)
 _HOOK: Final = re.compile(
     r"""^(?:"(?P<double>[^"]+)"|'(?P<single>[^']+)'|(?P<bare>\S+))"""
-    r"(?:\s+-m\s+(?P<module>recollect\.main))?\s+hook\s+(?P<verb>recall|brief|capture|compact)\s*$"
+    r"(?:\s+-m\s+(?P<module>recollect\.main))?\s+hook\s+(?P<verb>recall|brief|capture|compact)(?:\s*\|\|\s*true)?\s*$"
 )
 
 
@@ -24,17 +24,19 @@ class Command:
     before: tuple[str, ...] = ()
 
     def server(self) -> dict[str, Any]:
-        """The entry of an MCP server, as nearly every client expects it."""
+        """Return the entry of an MCP server, as nearly every client expects it."""
         return {"command": self.program, "args": [*self.before, "mcp"]}
 
     def hook(self, verb: str) -> str:
-        """One shell line, as all versions of the client read it."""
-        words = (self.program, *self.before)
-        return " ".join([*(_quote(word) for word in words), "hook", verb])
+        """One shell line, as all versions of the client read it. A program that has been removed
+        must not report an error before each prompt; some Windows shells do not know `||`.
+        """
+        words = [*(_quote(word) for word in (self.program, *self.before)), "hook", verb]
+        return " ".join(words if "\\" in self.program else [*words, "||", "true"])
 
 
 def is_our_server(entry: object) -> bool:
-    """Whether `recollect install` could have written this server entry."""
+    """Return whether `recollect install` could have written this server entry."""
     if not isinstance(entry, dict):
         return False
     command, args = entry.get("command"), entry.get("args")
@@ -44,7 +46,7 @@ def is_our_server(entry: object) -> bool:
 
 
 def hook_of(text: object) -> tuple[str, str] | None:
-    """Which of our hooks this line runs, and with which program; None if it runs something else."""
+    """Return which of our hooks this line runs, and its program; None if it runs something else."""
     found = _HOOK.match(text) if isinstance(text, str) else None
     if found is None:
         return None
@@ -54,7 +56,7 @@ def hook_of(text: object) -> tuple[str, str] | None:
 
 
 def _quote(word: str) -> str:
-    """Quotes that both kinds of shell understand; a Windows program keeps its backslashes."""
+    """Quote as both kinds of shell understand it; a Windows program keeps its backslashes."""
     if "\\" in word:
         return f'"{word}"'
     return shlex.quote(word)

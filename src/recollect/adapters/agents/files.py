@@ -1,12 +1,13 @@
-"""Change a person's file so that it is never half written, lost or mangled.
+"""Edit a user's file without ever leaving it half-written, lost or corrupted.
 
-The new text is written beside the file, flushed to disk and moved into place; first, a backup is
+The new text is written next to the file, flushed to disk and moved into place; first, a backup is
 made that no later run overwrites. Concurrent changes are detected, and the edit is applied again to
 the new content.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import tempfile
@@ -22,12 +23,13 @@ from recollect.core.errors import Conflict, InvalidInput, StoreError
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _ATTEMPTS: Final = 5
+_BACKUP: Final = ".recollect-backup-"
 _NEW_MODE: Final = 0o600  # such files come to hold keys
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The outcome for a file; `backup` is None if there was no file, or nothing changed."""
+    """The result of an edit; `backup` is None if there was no file, or nothing changed."""
 
     path: Path
     changed: bool
@@ -35,12 +37,12 @@ class Edited:
 
 
 def read(path: Path) -> str:
-    """The file's text, or empty if there is no file."""
+    """Return the file's text; empty if there is no file."""
     return _text(_bytes(path), path)
 
 
-def edit(path: Path, change: Callable[[str], str]) -> Edited:
-    """Replace the text with the result of `change`."""
+def edit(path: Path, change: Callable[[str], str | None]) -> Edited:
+    """Replace the text with the result of `change`; None removes the file."""
     target = Path(os.path.realpath(path))
     for _ in range(_ATTEMPTS):
         before = _bytes(target)
@@ -48,18 +50,27 @@ def edit(path: Path, change: Callable[[str], str]) -> Edited:
         changed = change(text)
         if changed == text:
             return Edited(path, changed=False)
+        if changed is None:
+            target.unlink(missing_ok=True)
+            return Edited(path, changed=True)
         try:
             backup = _backup(target) if before is not None else None
             if _replace(target, before, changed):
                 return Edited(path, changed=True, backup=backup)
         except OSError as error:
-            raise _cannot(path, "written", error) from error
+            raise _access_error(path, "written", error) from error
         if backup is not None:
             backup.unlink()
     raise Conflict(
         f"{path} is being changed by another program",
         remedy="Close the client it belongs to, and try again.",
     )
+
+
+def backups(path: Path) -> list[Path]:
+    """The backups of a file, oldest first."""
+    target = Path(os.path.realpath(path))
+    return sorted(target.parent.glob(f"{glob.escape(target.name)}{_BACKUP}*"))
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -74,7 +85,7 @@ def _bytes(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _cannot(path, "read", error) from error
+        raise _access_error(path, "read", error) from error
 
 
 def _text(data: bytes | None, path: Path) -> str:
@@ -89,13 +100,13 @@ def _text(data: bytes | None, path: Path) -> str:
 
 
 def _backup(path: Path) -> Path:
-    """A copy beside the file, under an unused name."""
+    """Copy the file next to itself, under an unused name."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     number = 0
     while True:
         number += 1
         more = "" if number == 1 else f"-{number}"
-        backup = path.with_name(f"{path.name}.recollect-backup-{stamp}{more}")
+        backup = path.with_name(f"{path.name}{_BACKUP}{stamp}{more}")
         try:
             handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_MODE)
         except FileExistsError:
@@ -109,7 +120,7 @@ def _backup(path: Path) -> Path:
 
 
 def _replace(target: Path, before: bytes | None, text: str) -> bool:
-    """Move the new text into place; False if the file has changed."""
+    """Move the new text into place. Returns False if the file has changed."""
     data = (_BOM if (before or b"").startswith(_BOM) else b"") + text.encode()
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent)
@@ -139,7 +150,7 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-def _cannot(path: Path, done: str, error: OSError) -> StoreError:
+def _access_error(path: Path, done: str, error: OSError) -> StoreError:
     return StoreError(
         f"{path} cannot be {done}: {error.strerror or type(error).__name__}",
         remedy="Check who owns the file and its folder, and whether the disk is full.",

@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -19,7 +19,7 @@ from typing import Final, Literal
 from recollect.adapters.agents import json_entries
 from recollect.adapters.agents.clients import CLIENTS, Client, Machine, Scope, Slot, System, slots
 from recollect.adapters.agents.command import NAME, Command
-from recollect.adapters.agents.files import Edited, edit, read
+from recollect.adapters.agents.files import Edited, backups, edit, read
 from recollect.core.errors import Conflict, RecollectError
 
 # installed: everything is there; partly: some of it; stale: it starts a missing program; absent:
@@ -48,43 +48,69 @@ def this_machine() -> Machine:
 
 
 def this_command(scope: Scope) -> Command:
-    """How clients start this installation. What a project shares must work on every machine."""
+    """Return how clients start Recollect. A project's command must work on every machine."""
     if scope == "project":
         return Command(NAME)
     suffix = ".exe" if sys.platform == "win32" else ""
-    beside = Path(sys.executable).parent / f"{NAME}{suffix}"
-    if not beside.exists():
+    script = Path(sys.executable).parent / f"{NAME}{suffix}"
+    if not script.exists():
         found = shutil.which(NAME)
         return Command(found) if found else Command(sys.executable, ("-m", "recollect.main"))
     # A link in a `bin` folder survives an upgrade; the environment behind it may not.
     for link in (shutil.which(NAME), sys.argv[0]):
-        if link and os.path.exists(link) and os.path.samefile(link, beside):  # noqa: PTH110, PTH121
+        if link and os.path.exists(link) and os.path.samefile(link, script):  # noqa: PTH110, PTH121
             return Command(os.path.abspath(link))  # noqa: PTH100  # `resolve` would follow the link
-    return Command(str(beside))
+    return Command(str(script))
 
 
 def install(client: Client, machine: Machine, scope: Scope, command: Command) -> list[Edited]:
     """Add it; existing entries are not written again."""
+    other = _find_other_hooks(client, machine, scope)
+    if other is not None:
+        raise Conflict(
+            f"{other[1]} already runs the hooks, and every hook would run twice",
+            remedy=f"Nothing needs to be installed. To move them, run `recollect install "
+            f"{client.name} --scope {other[0]} --uninstall` first.",
+        )
     if _has_plugin(client, machine):
         raise Conflict(
             "Claude Code already runs the Recollect plugin, and every hook would run twice",
             remedy="Nothing needs to be installed. To replace the plugin, run `claude plugin "
             "uninstall recollect` first.",
         )
-    return _edit_all(
-        [(slot, partial(_put, slot, command)) for slot in slots(client, machine, scope)]
-    )
+    parts = slots(client, machine, scope)
+    edits = _edit_all([(slot, partial(_put, slot, command)) for slot in parts])
+    return [_tidy_backups(edited, slot) for edited, slot in zip(edits, parts, strict=True)]
 
 
 def uninstall(client: Client, machine: Machine, scope: Scope) -> list[Edited]:
-    """Remove it; everything else in the files stays."""
-    return _edit_all([(slot, slot.take) for slot in slots(client, machine, scope)])
+    """Remove it; everything else in the files stays. A file that held nothing else, and that there
+    is no backup of, was created by `install`: it is removed with its folder, if that is empty.
+    """
+    parts = slots(client, machine, scope)
+    edits = _edit_all([(slot, partial(_take, slot)) for slot in parts])
+    for edited in edits:
+        folder = edited.path.parent
+        if (
+            edited.changed
+            and not edited.path.exists()
+            and folder not in (Path(machine.home), Path(machine.folder))
+        ):
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+    return [_tidy_backups(edited, slot) for edited, slot in zip(edits, parts, strict=True)]
+
+
+def files_with_entries(client: Client, machine: Machine, scope: Scope) -> list[Path]:
+    """Those of the client's files that start Recollect."""
+    paths = [(slot, Path(slot.path)) for slot in slots(client, machine, scope)]
+    return [path for slot, path in paths if slot.take(text := read(path)) != text]
 
 
 def preview(
     client: Client, machine: Machine, scope: Scope, command: Command
 ) -> list[tuple[Path, str, str]]:
-    """For each file: where it is, what goes in, and the entry as text."""
+    """Return for each file its path, what is added, and the entry as text."""
     return [
         (Path(slot.path), slot.what, slot.put("", command))
         for slot in slots(client, machine, scope)
@@ -94,7 +120,7 @@ def preview(
 def read_installation(
     name: str, machine: Machine | None = None, scope: Scope = "user"
 ) -> Installed:
-    """Whether Recollect is in this client's settings. Changes nothing and never raises."""
+    """Report whether Recollect is in this client's settings. Changes nothing and never raises."""
     machine = machine or this_machine()
     client = CLIENTS[name]
     parts = slots(client, machine, scope)
@@ -111,16 +137,16 @@ def _status(client: Client, machine: Machine, parts: tuple[Slot, ...]) -> tuple[
         runs = [slot.runs(read(Path(slot.path))) for slot in parts]
     except RecollectError as error:
         return "unclear", str(error)
-    there = [words for words in runs if words is not None]
-    if not there:
+    present = [words for words in runs if words is not None]
+    if not present:
         return "absent", ""
-    gone = [words[0] for words in there if not _can_run(words[0])]
-    if gone:
-        return "stale", f"the program {gone[0]} does not exist"
-    if len(there) < len(parts):
+    missing_programs = [words[0] for words in present if not _can_run(words[0])]
+    if missing_programs:
+        return "stale", f"the program {missing_programs[0]} does not exist"
+    if len(present) < len(parts):
         missing = [slot.what for slot, words in zip(parts, runs, strict=True) if words is None]
         return "partly", f"the {' and the '.join(missing)} is missing"
-    return "installed", there[0][0]
+    return "installed", present[0][0]
 
 
 def _can_run(program: str) -> bool:
@@ -138,11 +164,54 @@ def _has_plugin(client: Client, machine: Machine) -> bool:
     return False
 
 
+def _find_other_hooks(client: Client, machine: Machine, scope: Scope) -> tuple[Scope, Path] | None:
+    """The other scope whose settings run the hooks already, and its file."""
+    ours = {slot.path for slot in slots(client, machine, scope)}
+    for other in client.scopes:
+        for slot in slots(client, machine, other):
+            if slot.what != "hooks" or slot.path in ours:
+                continue
+            # A file that cannot be parsed is reported when it is the one to change.
+            with suppress(RecollectError):
+                text = read(Path(slot.path))
+                if slot.take(text) != text:
+                    return other, Path(slot.path)
+    return None
+
+
 def _put(slot: Slot, command: Command, text: str) -> str:
     return slot.put(text, command)
 
 
-def _edit_all(changes: list[tuple[Slot, Callable[[str], str]]]) -> list[Edited]:
+def _take(slot: Slot, text: str) -> str | None:
+    rest = slot.take(text)
+    return None if _is_all_ours(slot, text) and not backups(Path(slot.path)) else rest
+
+
+def _is_all_ours(slot: Slot, text: str) -> bool:
+    """Whether the text holds our entries and nothing else."""
+    try:
+        rest = slot.take(text)
+    except RecollectError:
+        return False
+    return rest != text and "".join(rest.split()) in ("", "{}")
+
+
+def _tidy_backups(edited: Edited, slot: Slot) -> Edited:
+    """Keep the newest backup that holds more than our own entries, and none of a file that is as it
+    was before.
+    """
+    if not edited.changed:
+        return edited
+    texts = {backup: read(backup) for backup in backups(edited.path)}
+    useful = [backup for backup, text in texts.items() if not _is_all_ours(slot, text)]
+    kept = None if read(edited.path) in texts.values() or not useful else useful[-1]
+    for backup in {*texts} - {kept}:
+        backup.unlink()
+    return replace(edited, backup=kept)
+
+
+def _edit_all(changes: list[tuple[Slot, Callable[[str], str | None]]]) -> list[Edited]:
     named = [
         (Path(slot.path), partial(_name_file_in_errors, Path(slot.path), change))
         for slot, change in changes
@@ -152,7 +221,7 @@ def _edit_all(changes: list[tuple[Slot, Callable[[str], str]]]) -> list[Edited]:
     return [edit(path, change) for path, change in named]
 
 
-def _name_file_in_errors(path: Path, change: Callable[[str], str], text: str) -> str:
+def _name_file_in_errors(path: Path, change: Callable[[str], str | None], text: str) -> str | None:
     """The change, with the file's name in its errors."""
     try:
         return change(text)

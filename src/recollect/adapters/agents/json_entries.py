@@ -1,6 +1,6 @@
 """Recollect's entries in the JSON files of clients: text in, text out.
 
-An existing entry keeps what a person added to it, such as `env`; only the part that starts the
+An existing entry keeps what the user added to it, such as `env`; only the part that starts the
 program is updated.
 """
 
@@ -13,7 +13,7 @@ from recollect.adapters.agents import jsonc
 from recollect.adapters.agents.command import NAME, Command, hook_of, is_our_server
 from recollect.core.errors import Conflict, InvalidInput
 
-# Claude Code's events, the hook that each runs, and other fields. Seconds.
+# Claude Code's events, the hook that each runs, and other fields; timeouts are in seconds.
 HOOKS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "UserPromptSubmit": ("recall", {"timeout": 5}),
     "SessionStart": ("brief", {"timeout": 10}),
@@ -24,60 +24,60 @@ MATCHERS: Final = {"SessionStart": "startup|resume|clear|compact"}
 _NEW: Final = "{\n}\n"
 
 
-def with_server(text: str, key: str, entry: Mapping[str, Any], *, comments: bool) -> str:
+def with_server(text: str, key: str, entry: Mapping[str, Any]) -> str:
     """The text with our server under `key`."""
     text = _start_text(text)
-    servers = _servers(text, key, comments=comments)
+    servers = _servers(text, key)
     there = servers.get(NAME)
     if there is None:
-        return jsonc.put(text, (key, NAME), dict(entry), comments=comments)
+        return jsonc.put(text, (key, NAME), dict(entry))
     _check_ours(there)
     for name, value in entry.items():
         if there.get(name) != value:
-            text = jsonc.put(text, (key, NAME, name), value, comments=comments)
+            text = jsonc.put(text, (key, NAME, name), value)
     return text
 
 
-def without_server(text: str, key: str, *, comments: bool) -> str:
+def without_server(text: str, key: str) -> str:
     """The text without our server, and without a list of servers that would be empty."""
     if not text.strip():
         return text
-    servers = _servers(text, key, comments=comments)
+    servers = _servers(text, key)
     if NAME not in servers:
         return text
     _check_ours(servers[NAME])
     path = (key,) if len(servers) == 1 else (key, NAME)
-    return jsonc.remove(text, path, comments=comments)
+    return jsonc.remove(text, path)
 
 
-def server_in(text: str, key: str, *, comments: bool) -> Mapping[str, Any] | None:
+def server_in(text: str, key: str) -> Mapping[str, Any] | None:
     """Our server's current entry; Conflict if the name is taken."""
     if not text.strip():
         return None
-    entry = _servers(text, key, comments=comments).get(NAME)
+    entry = _servers(text, key).get(NAME)
     if entry is not None:
         _check_ours(entry)
     return entry
 
 
 def with_hooks(text: str, command: Command) -> str:
-    """Claude Code's settings with one up-to-date hook for each event."""
+    """Return Claude Code's settings with one up-to-date hook for each event."""
     text = _start_text(text)
     for event, (verb, more) in HOOKS.items():
-        wanted = {"type": "command", "command": command.hook(verb), **more}
+        hook_entry = {"type": "command", "command": command.hook(verb), **more}
         places = list(_our_hooks(text, event, verb))
-        for path, there in places[:1]:
-            if there != wanted:
-                text = jsonc.put(text, path, wanted)
+        for path, current in places[:1]:
+            if current != hook_entry:
+                text = jsonc.put(text, path, hook_entry)
         if not places:
             group: dict[str, Any] = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
             groups = _groups(text, event)
-            text = jsonc.put(text, ("hooks", event, len(groups)), {**group, "hooks": [wanted]})
+            text = jsonc.put(text, ("hooks", event, len(groups)), {**group, "hooks": [hook_entry]})
     return text
 
 
 def without_hooks(text: str) -> str:
-    """Claude Code's settings without our hooks, and without what would be left empty."""
+    """Return Claude Code's settings without our hooks and without what would be left empty."""
     if not text.strip():
         return text
     for event, (verb, _) in HOOKS.items():
@@ -87,7 +87,7 @@ def without_hooks(text: str) -> str:
 
 
 def hooks_in(text: str) -> dict[str, str]:
-    """The program that our hook of each event currently runs."""
+    """Return the program that our hook for each event runs."""
     if not text.strip():
         return {}
     return {
@@ -99,10 +99,10 @@ def hooks_in(text: str) -> dict[str, str]:
 
 
 def has_plugin(text: str) -> bool:
-    """Whether Claude Code already runs the plugin: hooks would run twice."""
+    """Return whether Claude Code already runs the plugin: hooks would run twice."""
     if not text.strip():
         return False
-    enabled = _object(text, comments=False).get("enabledPlugins")
+    enabled = _object(text).get("enabledPlugins")
     names = enabled if isinstance(enabled, dict) else {}
     return any(on is True and name.split("@")[0] == NAME for name, on in names.items())
 
@@ -111,30 +111,30 @@ def _start_text(text: str) -> str:
     return _NEW if text.strip() in ("", "{}") else text
 
 
-def _servers(text: str, key: str, *, comments: bool) -> dict[str, Any]:
-    servers = _object(text, comments=comments).get(key, {})
+def _servers(text: str, key: str) -> dict[str, Any]:
+    servers = _object(text).get(key, {})
     if not isinstance(servers, dict):
-        raise _odd(f"its {key!r} is not an object of servers")
+        raise _format_error(f"its {key!r} is not an object of servers")
     return servers
 
 
-def _object(text: str, *, comments: bool) -> dict[str, Any]:
+def _object(text: str) -> dict[str, Any]:
     try:
-        value = jsonc.parse(text, comments=comments).value
+        value = jsonc.parse(text).value
     except jsonc.NotJson as error:
-        raise _odd(f"it is not {'JSON with comments' if comments else 'JSON'}: {error}") from error
+        raise _format_error(f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _odd("it is not a JSON object")
+        raise _format_error("it is not a JSON object")
     return value
 
 
 def _groups(text: str, event: str) -> list[Any]:
-    hooks = _object(text, comments=False).get("hooks", {})
+    hooks = _object(text).get("hooks", {})
     if not isinstance(hooks, dict):
-        raise _odd("its 'hooks' is not an object of events")
+        raise _format_error("its 'hooks' is not an object of events")
     groups = hooks.get(event, [])
     if not isinstance(groups, list):
-        raise _odd(f"its hooks of {event} are not a list")
+        raise _format_error(f"its hooks of {event} are not a list")
     return groups
 
 
@@ -142,7 +142,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
     for place, group in enumerate(_groups(text, event)):
         inner = group.get("hooks") if isinstance(group, dict) else None
         if not isinstance(inner, list):
-            raise _odd(f"its hooks of {event} do not have Claude Code's documented format")
+            raise _format_error(f"its hooks of {event} do not have Claude Code's documented format")
         for number, hook in enumerate(inner):
             ours = hook_of(hook.get("command")) if isinstance(hook, dict) else None
             if ours is not None and ours[0] == verb:
@@ -151,7 +151,7 @@ def _our_hooks(text: str, event: str, verb: str) -> Iterator[tuple[jsonc.Path, d
 
 def _find_emptied(text: str, path: jsonc.Path) -> jsonc.Path:
     """The largest thing on the path that contains nothing else."""
-    value: Any = jsonc.parse(text, comments=False).value
+    value: Any = jsonc.parse(text).value
     sizes: list[int] = []
     for step in path:
         # A group is more than its list of hooks, but without one it means nothing.
@@ -172,7 +172,7 @@ def _check_ours(entry: object) -> None:
         )
 
 
-def _odd(why: str) -> InvalidInput:
+def _format_error(why: str) -> InvalidInput:
     return InvalidInput(
         f"the file was not changed: {why}",
         field="file",

@@ -1,6 +1,6 @@
-"""Edit a JSON text in place: everything else stays as it was, including whitespace and comments.
+"""Edit JSON text in place: everything else is preserved, including whitespace and comments.
 
-Settings belong to the person who wrote them. Parsing and writing them again would lose comments,
+Settings belong to the user who wrote them. Parsing and writing them again would lose comments,
 indentation, order and the notation of numbers; so a member or an element is inserted, replaced or
 removed in the text itself. Every edit is verified afterwards: the new text must mean the same as
 the old one, except for that one difference.
@@ -26,7 +26,7 @@ _REST_OF_LINE: Final = re.compile(
     r"[ \t]*(,)?[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)?[ \t]*(?=\r?\n)"
 )
 _INDENT: Final = re.compile(r"[\r\n]([ \t]+)[\"\]}\[{]")
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 
 
 class NotJson(Exception):
@@ -52,47 +52,48 @@ class Member:
     node: Node
 
 
-def parse(text: str, *, comments: bool) -> Node:
-    """The whole text as one value; `comments` also allows trailing commas."""
-    reader = _Reader(text, comments=comments)
+def parse(text: str) -> Node:
+    """The whole text as one value. Comments and trailing commas are allowed: people write them, and
+    a client that reads none of them reports the file itself.
+    """
+    reader = _Reader(text)
     at = reader.skip(0)
     node = reader.value(at, 0)
     rest = reader.skip(node.end)
     if rest != len(text):
-        raise NotJson(f"there is more after the value, {reader.place(rest)}")
+        raise NotJson(f"there is extra text after the value, {reader.place(rest)}")
     return node
 
 
-def put(text: str, path: Path, value: object, *, comments: bool = False) -> str:
+def put(text: str, path: Path, value: object) -> str:
     """The text with this value at the path; missing objects on the way are created. A number in the
     path is an index in an array; its length appends an element.
     """
-    root = parse(text, comments=comments)
-    node, depth = _deepest(root, path)
+    root = parse(text)
+    node, depth = _find_deepest(root, path)
     if depth == len(path):
         written = _dump(value, _Layout.of(text, node.start))
         changed = text[: node.start] + written + text[node.end :]
     else:
         changed = _add_item(text, node, path[depth], _nest(path[depth + 1 :], value))
-    _prove(changed, _with(root.value, path, value), comments=comments)
+    _verify(changed, _set(root.value, path, value))
     return changed
 
 
-def remove(text: str, path: Path, *, comments: bool = False) -> str:
+def remove(text: str, path: Path) -> str:
     """The text without the member or element at the path, which must exist."""
-    root = parse(text, comments=comments)
-    owner, _ = _deepest(root, path[:-1])
-    changed = _remove_item(text, owner, path[-1], comments=comments)
-    _prove(changed, _without(root.value, path), comments=comments)
+    root = parse(text)
+    owner, _ = _find_deepest(root, path[:-1])
+    changed = _remove_item(text, owner, path[-1])
+    _verify(changed, _delete(root.value, path))
     return changed
 
 
 class _Reader:
-    """Reads values with their positions; strict unless comments are allowed."""
+    """Reads values with their positions."""
 
-    def __init__(self, text: str, *, comments: bool) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._comments = comments
 
     def place(self, at: int) -> str:
         line = self._text.count("\n", 0, at) + 1
@@ -102,14 +103,14 @@ class _Reader:
         while at < len(self._text):
             if self._text[at] in _BLANKS:
                 at += 1
-            elif self._comments and (comment := _COMMENT.match(self._text, at)):
+            elif comment := _COMMENT.match(self._text, at):
                 at = comment.end()
             else:
                 break
         return at
 
     def value(self, at: int, depth: int) -> Node:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise NotJson("it is nested too deeply")
         mark = self._text[at : at + 1]
         if mark == "{":
@@ -136,13 +137,13 @@ class _Reader:
                 raise NotJson(f"a name in quotes is missing, {self.place(at)}")
             name = str(self._plain(key[0], at))
             if name in members:
-                raise NotJson(f"{name!r} is there twice, {self.place(at)}")
+                raise NotJson(f"{name!r} appears twice, {self.place(at)}")
             colon = self.skip(key.end())
             if self._text[colon : colon + 1] != ":":
                 raise NotJson(f"a colon is missing, {self.place(colon)}")
             node = self.value(self.skip(colon + 1), depth + 1)
             members[name] = Member(at, node)
-            at = self._behind(node.end, "}")
+            at = self._find_next(node.end, "}")
         value = {name: member.node.value for name, member in members.items()}
         return Node(value, start, at + 1, members)
 
@@ -152,20 +153,17 @@ class _Reader:
         while self._text[at : at + 1] != "]":
             node = self.value(at, depth + 1)
             elements.append(node)
-            at = self._behind(node.end, "]")
+            at = self._find_next(node.end, "]")
         return Node([element.value for element in elements], start, at + 1, {}, tuple(elements))
 
-    def _behind(self, end: int, closing: str) -> int:
-        """Where the next item or the closing bracket starts."""
+    def _find_next(self, end: int, closing: str) -> int:
+        """Return where the next item or the closing bracket starts."""
         at = self.skip(end)
         if self._text[at : at + 1] == closing:
             return at
         if self._text[at : at + 1] != ",":
             raise NotJson(f"a comma or {closing} is missing, {self.place(at)}")
-        following = self.skip(at + 1)
-        if self._text[following : following + 1] == closing and not self._comments:
-            raise NotJson(f"a comma too many, {self.place(at)}")
-        return following
+        return self.skip(at + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +176,8 @@ class _Layout:
 
     @classmethod
     def of(cls, text: str, at: int) -> _Layout:
-        """Like the surrounding text: its line ends, its indentation, and that of the
-        current line.
+        """Detect the line ends and the indentation of the surrounding text and of the current
+        line.
         """
         if "\n" not in text.strip():
             return cls("", "", "")
@@ -197,8 +195,8 @@ def _dump(value: object, layout: _Layout) -> str:
     return text.replace("\n", layout.newline + layout.indent)
 
 
-def _deepest(node: Node, path: Path) -> tuple[Node, int]:
-    """The last existing node on the path, and how many steps led to it."""
+def _find_deepest(node: Node, path: Path) -> tuple[Node, int]:
+    """Return the last existing node on the path, and how many steps lead to it."""
     for depth, step in enumerate(path):
         if isinstance(step, int):
             if step >= len(node.elements):
@@ -212,7 +210,7 @@ def _deepest(node: Node, path: Path) -> tuple[Node, int]:
 
 
 def _add_item(text: str, owner: Node, step: str | int, value: object) -> str:
-    """The text with one more item at the end of an object or array."""
+    """Return the text with one more item at the end of an object or array."""
     layout = _Layout.of(text, owner.start)
     inner = _Layout(layout.newline, layout.unit, layout.indent + layout.unit)
     written = _dump(value, inner)
@@ -222,8 +220,8 @@ def _add_item(text: str, owner: Node, step: str | int, value: object) -> str:
     items = _items(owner)
     if not items:
         closing = layout.newline + layout.indent
-        kept = text[owner.start + 1 : owner.end - 1].rstrip()  # a comment in an empty object
-        before = text[: owner.start + 1] + kept
+        comment = text[owner.start + 1 : owner.end - 1].rstrip()  # in an empty object
+        before = text[: owner.start + 1] + comment
         return f"{before}{separator}{written}{closing}{text[owner.end - 1 :]}"
     last = items[-1][1]
     rest = _REST_OF_LINE.match(text, last) if layout.newline else None
@@ -235,12 +233,12 @@ def _add_item(text: str, owner: Node, step: str | int, value: object) -> str:
     return f"{before}{separator}{written}{',' if rest[1] else ''}{text[end:]}"
 
 
-def _remove_item(text: str, owner: Node, step: str | int, *, comments: bool) -> str:
+def _remove_item(text: str, owner: Node, step: str | int) -> str:
     """The text without one item and one comma; comments beside it stay."""
     items = _items(owner)
     place = list(owner.members).index(step) if isinstance(step, str) else step
     start, end = items[place]
-    reader = _Reader(text, comments=comments)
+    reader = _Reader(text)
     comma = reader.skip(end)
     if text[comma : comma + 1] == ",":
         return _close_gap(text[:start], text[end:comma] + text[comma + 1 :])
@@ -254,14 +252,14 @@ def _remove_item(text: str, owner: Node, step: str | int, *, comments: bool) -> 
 
 
 def _items(owner: Node) -> list[tuple[int, int]]:
-    """Where each member or element starts and ends."""
+    """Return where each member or element starts and ends."""
     if owner.members:
         return [(member.start, member.node.end) for member in owner.members.values()]
     return [(element.start, element.end) for element in owner.elements]
 
 
 def _close_gap(before: str, after: str) -> str:
-    """Both parts without the line that became empty between them."""
+    """Join both parts without the line that became empty between them."""
     indented = before.rstrip(" \t")
     if re.match(r"[ \t]*(\r?\n|[\]}])", after):
         return indented.removesuffix("\n").removesuffix("\r") + after
@@ -274,33 +272,33 @@ def _nest(path: Path, value: object) -> object:
     return value
 
 
-def _with(value: Any, path: Path, new: object) -> Any:  # noqa: ANN401  # any JSON value
+def _set(value: Any, path: Path, new: object) -> Any:  # noqa: ANN401  # any JSON value
     if not path:
         return new
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         after = [*value] if isinstance(value, list) else []
         if step < len(after):
-            after[step] = _with(after[step], rest, new)
+            after[step] = _set(after[step], rest, new)
         else:
             after.append(_nest(rest, new))
         return after
     before = value if isinstance(value, dict) else {}
-    return {**before, step: _with(before.get(step), rest, new)}
+    return {**before, step: _set(before.get(step), rest, new)}
 
 
-def _without(value: Any, path: Path) -> Any:  # noqa: ANN401  # any JSON value
+def _delete(value: Any, path: Path) -> Any:  # noqa: ANN401  # any JSON value
     step, rest = path[0], path[1:]
     if rest:
-        return _with(value, (step,), _without(value[step], rest))
+        return _set(value, (step,), _delete(value[step], rest))
     if isinstance(step, int):
-        return [one for place, one in enumerate(value) if place != step]
-    return {name: one for name, one in value.items() if name != step}
+        return [item for place, item in enumerate(value) if place != step]
+    return {name: member for name, member in value.items() if name != step}
 
 
-def _prove(text: str, expected: object, *, comments: bool) -> None:
+def _verify(text: str, expected: object) -> None:
     try:
-        if parse(text, comments=comments).value == expected:
+        if parse(text).value == expected:
             return
     except NotJson:
         pass

@@ -24,22 +24,22 @@ _NOTHING: Final = re.compile(r"^\s*(#.*)?$")
 
 
 def with_server(text: str, entry: Mapping[str, Any]) -> str:
-    """The text with our server's table, appended or updated."""
+    """Return the text with our server's table, appended or updated."""
     document = _document(text)
-    there = _server(document)
-    if there is None:
+    current = _server(document)
+    if current is None:
         changed = _append(text, entry)
     else:
         changed = text
         for name, value in entry.items():
-            if there.get(name) != value:
+            if current.get(name) != value:
                 changed = _with_line(changed, name, value)
-    servers = {**document.get(KEY, {}), NAME: {**(there or {}), **entry}}
+    servers = {**document.get(KEY, {}), NAME: {**(current or {}), **entry}}
     return _verify(changed, {**document, KEY: servers})
 
 
 def without_server(text: str) -> str:
-    """The text without our server's table and its subtables."""
+    """Return the text without our server's table and its subtables."""
     document = _document(text)
     if _server(document) is None:
         return text
@@ -50,25 +50,25 @@ def without_server(text: str) -> str:
         if _OURS.match(lines[number]) or _BELOW_OURS.match(lines[number]):
             number = _end_of_table(lines, number)
             if not "".join(kept[-1:]).strip() and not "".join(lines[number : number + 1]).strip():
-                number += 1  # of the empty lines around it one is enough
+                number += 1  # one of the empty lines around the table is enough
         else:
             kept.append(lines[number])
             number += 1
     if kept and not kept[-1].strip() and lines[-1].strip():
-        kept.pop()  # the empty line that set our table off
-    servers = {name: one for name, one in document[KEY].items() if name != NAME}
-    rest = {name: one for name, one in document.items() if name != KEY}
+        kept.pop()  # the empty line before our table
+    servers = {name: entry for name, entry in document[KEY].items() if name != NAME}
+    rest = {name: value for name, value in document.items() if name != KEY}
     expected = {**rest, KEY: servers} if servers else rest
     return _verify("".join(kept), expected, {**rest, KEY: servers})
 
 
 def server_in(text: str) -> Mapping[str, Any] | None:
-    """Our server's current entry; Conflict if the name is taken."""
+    """Return our server's entry; raise Conflict if the name is taken."""
     return _server(_document(text))
 
 
 def table(entry: Mapping[str, Any]) -> str:
-    """Our table, as a person would write it."""
+    """Format our table as a person would write it."""
     lines = [f"{name} = {_value(value)}\n" for name, value in entry.items()]
     return f"[{KEY}.{NAME}]\n" + "".join(lines)
 
@@ -80,7 +80,7 @@ def _append(text: str, entry: Mapping[str, Any]) -> str:
 
 
 def _with_line(text: str, name: str, value: object) -> str:
-    """Our table with one key's line replaced, or inserted first if there was none."""
+    """Replace the line of one key in our table, or insert it first."""
     lines = text.splitlines(keepends=True)
     start = next((n for n, line in enumerate(lines) if _OURS.match(line)), None)
     if start is None:
@@ -94,7 +94,7 @@ def _with_line(text: str, name: str, value: object) -> str:
 
 
 def _end_of_table(lines: list[str], start: int) -> int:
-    """After the table's last line; comments before the next header belong to that one."""
+    """Return the line after the table; comments before the next header belong to that header."""
     end = start + 1
     while end < len(lines) and not _HEADER.match(lines[end]):
         end += 1
@@ -104,8 +104,8 @@ def _end_of_table(lines: list[str], start: int) -> int:
 
 
 def _value(value: object) -> str:
-    """A string or a list of them. JSON's strings are TOML's, when nothing beyond ASCII is escaped
-    as a pair of surrogates.
+    """Format a string or a list of strings. JSON strings are valid TOML as long as non-ASCII
+    characters are not escaped as surrogate pairs.
     """
     return json.dumps(value, ensure_ascii=False)
 
@@ -114,9 +114,9 @@ def _document(text: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _odd(f"it is not TOML: {error}") from error
+        raise _format_error(f"it is not TOML: {error}") from error
     if not isinstance(document.get(KEY, {}), dict):
-        raise _odd(f"its {KEY!r} is not a table of servers")
+        raise _format_error(f"its {KEY!r} is not a table of servers")
     return document
 
 
@@ -136,10 +136,10 @@ def _verify(text: str, *expected: object) -> str:
             return text
     except tomllib.TOMLDecodeError:
         pass
-    raise _odd("its table of servers has a format that cannot be edited safely")
+    raise _format_error("its table of servers has a format that cannot be edited safely")
 
 
-def _odd(why: str) -> InvalidInput:
+def _format_error(why: str) -> InvalidInput:
     return InvalidInput(
         f"the file was not changed: {why}",
         field="file",

@@ -1,7 +1,7 @@
-"""A folder of backups, each a folder of its own named by its time.
+"""A folder of backups, each a subfolder named by its time.
 
-A backup is written to a hidden folder and renamed once everything is on disk: what has its final
-name is whole, also after a crash or a power failure.
+A backup is written to a hidden folder and renamed once everything is on disk: a backup with its
+final name is complete, even after a crash or a power failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FAST: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that is whole, or one that is being written."""
+    """A backup that is complete, or one that is being written."""
 
     path: Path
 
@@ -53,7 +53,7 @@ class Backup:
             yield file
 
     def read_table(self, table: Table) -> Iterator[bytes]:
-        """The rows. StoreError at the end if they are not those that were written."""
+        """Yield the rows; raise StoreError at the end if they are not what was written."""
         checksum = Checksum()
         try:
             with gzip.open(self._table(table.name), "rb") as file:
@@ -82,7 +82,7 @@ def backup_name(now: datetime) -> str:
 
 @contextmanager
 def new_backup(folder: Path, now: datetime) -> Iterator[Backup]:
-    """A backup to fill. It gets its name at the end, unless there was an error."""
+    """Yield a backup to fill. It gets its final name at the end, unless there was an error."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     if not lock.acquire():
@@ -93,7 +93,7 @@ def new_backup(folder: Path, now: datetime) -> Iterator[Backup]:
     name = backup_name(now)
     partial = folder / f"{_PARTIAL}{name}"
     try:
-        for left in folder.glob(f"{_PARTIAL}*"):  # by one that was killed
+        for left in folder.glob(f"{_PARTIAL}*"):  # of a process that was killed
             shutil.rmtree(left)
         partial.mkdir(mode=0o700)
         yield Backup(partial)
@@ -112,13 +112,13 @@ def write_manifest(backup: Backup, manifest: Manifest) -> None:
 
 
 def list_backups(folder: Path) -> list[Backup]:
-    """Those that are whole, the newest last."""
+    """Return the complete backups, newest last."""
     found = sorted(path.parent for path in folder.glob(f"*/{_MANIFEST}"))
     return [Backup(path) for path in found if not path.name.startswith(".")]
 
 
 def find_backup(path: Path) -> Backup:
-    """The backup at a path, or the newest one in a folder of backups."""
+    """Return the backup at a path, or the newest one in a folder of backups."""
     if (path / _MANIFEST).is_file() and not path.name.startswith(_PARTIAL):
         return Backup(path)
     with suppress(IndexError):
@@ -131,7 +131,7 @@ def find_backup(path: Path) -> Backup:
 
 
 def remove_old(folder: Path, keep: int) -> list[Path]:
-    """Remove all but the newest `keep`. The manifest goes first: half of a backup is none."""
+    """Remove all but the newest `keep`. The manifest goes first: half a backup is no backup."""
     old = [backup.path for backup in list_backups(folder)[:-keep]]
     for path in old:
         (path / _MANIFEST).unlink()

@@ -1,8 +1,7 @@
-"""What was erased and revoked, stored beside the database: a restored backup does not know what
-happened after it was made, and would bring back erased memories and revoked keys.
+"""A log of erasures and revocations, stored next to the database: a restored backup does not know
+what happened after it was made, and would bring back erased memories and revoked keys.
 
-One JSON object per line, the first of which identifies the log. A line contains ids and an owner,
-no text.
+One JSON object per line; the first identifies the log. A line contains ids and an owner, no text.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A key that was revoked, and since when: a rotation ends the old key in the future."""
+    """A revoked key, and from when: a rotation revokes the old key at a time in the future."""
 
     id: UUID
     at: datetime
@@ -42,12 +41,12 @@ Entry = Erasure | Revocation
 
 @dataclass(frozen=True, slots=True)
 class ErasureLogs:
-    """A folder with a log per server, by its id, which a restored database still has."""
+    """A folder with one log per server, named by the server's id, which a restore preserves."""
 
     folder: Path
 
     def open(self, server: UUID) -> ErasureLog:
-        """The log of a server, created if it does not exist."""
+        """Return the log of a server, created if it does not exist."""
         path = self.folder / f"{server}.log"
         if not path.exists():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,8 +65,8 @@ class ErasureLogs:
             shutil.copyfile(path, folder / path.name)
 
     def merge(self, server: str, folder: Path) -> bool:
-        """Take over the log of a server from a backup, or of that what this one lacks. Returns
-        whether there was a log here, which may know more than the backup.
+        """Add the entries of a server's log in a backup that the log here lacks. Returns whether
+        there was a log here, which may know more than the backup.
         """
         path, old = self.folder / f"{server}.log", folder / f"{server}.log"
         is_known = path.exists()
@@ -95,11 +94,11 @@ class ErasureLog:
     path: Path
 
     def append(self, entries: Iterable[Entry]) -> tuple[int, int]:
-        """Where the entries start and end; they are on disk."""
+        """Write the entries to disk. Returns where they start and end."""
         return _append(self.path, "".join(json.dumps(_fields(entry)) + "\n" for entry in entries))
 
     def read(self, after: int) -> tuple[Sequence[Entry], int]:
-        """The entries after a position, and where they end."""
+        """Return the entries after a position, and where they end."""
         with self.path.open("rb") as file:
             file.seek(after)
             data = file.read()
@@ -108,7 +107,7 @@ class ErasureLog:
 
 
 def _append(path: Path, lines: str) -> tuple[int, int]:
-    """A full disk may take only a part of the lines: what follows then starts a new line."""
+    """Append lines. A full disk may cut off the last one; the next append starts a new line."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         start = os.fstat(descriptor).st_size
@@ -131,7 +130,7 @@ def _fields(entry: Entry) -> dict[str, str]:
 
 
 def _entry(line: bytes) -> Entry | None:
-    """None for the first line, and for one that a crash cut off."""
+    """Parse a line; None for the first line, and for one that a crash cut off."""
     with suppress(ValueError, KeyError):
         fields = json.loads(line)
         if "revoked" in fields:

@@ -11,8 +11,8 @@ from recollect.core.privacy.erasure import Remain
 _CHUNK: Final = 8_000_000
 
 
-def in_files(path: Path, texts: Sequence[str]) -> list[Remain]:
-    """The files, at the path or below it, that contain one of the texts."""
+def search_files(path: Path, texts: Sequence[str]) -> list[Remain]:
+    """Return the files, at the path or below it, that contain one of the texts."""
     needles = [text.encode() for text in texts if text]
     if not needles:
         return []
@@ -31,5 +31,5 @@ def _count(path: Path, needles: Sequence[bytes]) -> int:
                 count += sum(needle in tail + chunk for needle in needles)
                 tail = chunk[-longest:]
     except FileNotFoundError:
-        return 0  # gone since it was listed, as a database's log may be
+        return 0  # it was removed since it was listed, as a database's log may be
     return count

@@ -1,4 +1,4 @@
-"""Files of other programs, opened and recognised by their content.
+"""Open files of other programs, and recognise their formats by their content.
 
 Nothing is trusted: a line may be endless, an archive may hold more than the disk, a folder may
 contain loops.
@@ -38,18 +38,18 @@ from recollect.core.imports.found import ImportProblem, Item
 
 # Far above the longest memory in its longest notation; a longer line is not from an export.
 _MAX_LINE: Final = 16_000_000
-# Of what is read as a whole; as Python objects it takes several times as much.
+# A document is read as a whole; as Python objects it takes several times its size.
 _MAX_DOCUMENT: Final = 500_000_000
-# An archive makes text five to ten times smaller, and a run of one character a thousand times.
+# Archives compress text five to ten times, and a run of one character a thousand times.
 _MAX_RATIO: Final = 100
 _MIN_SUSPECT_BYTES: Final = 10_000_000
 _HEAD: Final = 65_536
-# The files of an archive or folder that chat programs export.
+# The files in an archive or a folder that a chat program exported.
 _EXPORTED: Final = ("conversations.json", "memories.json")
 _PROJECTS: Final = "projects.json"
 _MARKDOWN: Final = (".md", ".markdown")
 _MIGHT_HOLD_MEMORIES: Final = (".jsonl", ".json", ".csv", ".tsv", ".txt")
-# In a folder, what is read when a format is named.
+# The files of a folder that are read when a format is named.
 _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
     "recollect": (".jsonl",),
     "jsonl": (".jsonl", ".json"),
@@ -64,6 +64,8 @@ _SUFFIXES: Final[dict[Format, tuple[str, ...]]] = {
     "chatgpt-memories": (".json", ".txt"),
     "mem0": (".json", ".jsonl"),
     "mcp-memory": (".json", ".jsonl"),
+    "mcp-memory-service": (".json",),
+    "basic-memory": _MARKDOWN,
 }
 
 
@@ -74,14 +76,14 @@ _TOO_LARGE: Final = ImportProblem(
 
 
 class _TooLarge(Exception):
-    """There is more to read than fits in memory."""
+    """The content does not fit in memory."""
 
 
 def files_in(path: Path, format: Format | None = None) -> Iterator[tuple[Path, bool]]:
-    """A file; or of a folder, in order, the Markdown, exports of chat programs, and JSON Lines
-    whose format is certain; with a named format, its files. With each, whether to read it: other
-    files that might contain memories are not read, and the caller can say so. Hidden subfolders and
-    links to folders are skipped.
+    """Yield a file, or the files of a folder in order: Markdown, exports of chat programs, and JSON
+    Lines whose format is certain; with a named format, its files. Each comes with whether to read
+    it: other files that might contain memories are not read, so that the caller can report them.
+    Hidden subfolders and links to folders are skipped.
     """
     if path == STDIN or not path.is_dir():
         yield path, True
@@ -114,8 +116,8 @@ def _belongs(file: Path, format: Format | None) -> bool:
 
 
 def _is_certain(file: Path) -> bool:
-    """Other JSON Lines in a folder may be anything, including data sets, and must be named one by
-    one.
+    """Return whether the format is certain. Other JSON Lines in a folder may be anything, such as
+    data sets, and must be named one by one.
     """
     if not file.name.endswith(".jsonl"):
         return False
@@ -130,20 +132,22 @@ def _is_certain(file: Path) -> bool:
 def items_of(
     path: Path, format: Format | None, owner: str, most: int
 ) -> Iterator[Recognised | Item]:
-    """Everything in one file, after what it was recognised as; `most` characters fit in a memory.
-    An archive may contain several files.
+    """Yield the format a file was recognised as, then everything in it. A memory holds at most
+    `most` characters. An archive may contain several files.
     """
     try:
-        # A pipe or a device would block without end.
+        # A pipe or a device would block forever.
         if path != STDIN and not stat.S_ISREG(path.stat().st_mode):
             yield ImportProblem("file", "it is not a regular file", _NOT_A_FILE)
             return
         with _open(path) as file:
             if zipfile.is_zipfile(file):
-                yield from _of_archive(file, format, owner, most)
+                yield from _read_archive(file, format, owner, most)
                 return
             file.seek(0)
-            yield from _of_file(file, path, format, _Reader(owner, most, _projects_beside(path)))
+            yield from _read_file(
+                file, path, format, _Reader(owner, most, _read_sibling_projects(path))
+            )
     except FileNotFoundError:
         yield ImportProblem("file", "there is no such file", "Check the path; `-` reads stdin.")
     except _TooLarge:
@@ -154,14 +158,14 @@ def items_of(
 
 
 def _open(path: Path) -> IO[bytes]:
-    """Stdin is read completely: recognising a format looks twice."""
+    """Open the file. Stdin is read completely: recognising a format reads twice."""
     return BytesIO(sys.stdin.buffer.read(_MAX_DOCUMENT + 1)) if path == STDIN else path.open("rb")
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What reading needs besides the file; `projects` are the names of claude.ai's projects
-    by id.
+    """What reading needs besides the file. `projects` maps the ids of claude.ai's projects to their
+    names.
     """
 
     owner: str
@@ -169,13 +173,13 @@ class _Reader:
     projects: Mapping[str, str]
 
 
-def _of_archive(
+def _read_archive(
     file: IO[bytes], format: Format | None, owner: str, most: int
 ) -> Iterator[Recognised | Item]:
     remedy = "Use the archive that ChatGPT or claude.ai sends, or unpack it and name the file."
     try:
         with zipfile.ZipFile(file) as archive:
-            names = _projects_in(archive)
+            names = _read_projects(archive)
             found = [entry for entry in archive.infolist() if _name(entry) in _EXPORTED]
             if not found:
                 yield ImportProblem("file", f"the archive contains no {_EXPORTED[0]}", remedy)
@@ -186,7 +190,9 @@ def _of_archive(
                     yield _TOO_LARGE
                     continue
                 inside = BytesIO(archive.read(item))
-                yield from _of_file(inside, Path(_name(item)), format, _Reader(owner, most, names))
+                yield from _read_file(
+                    inside, Path(_name(item)), format, _Reader(owner, most, names)
+                )
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         yield ImportProblem(
             "file", f"the archive could not be read ({type(error).__name__})", remedy
@@ -197,8 +203,8 @@ def _name(member: zipfile.ZipInfo) -> str:
     return PurePath(member.filename).name
 
 
-def _projects_in(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Newer exports of claude.ai contain a file for each project."""
+def _read_projects(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Return project names by id: newer exports of claude.ai contain a file for each project."""
     found: dict[str, str] = {}
     for member in archive.infolist():
         path = PurePath(member.filename)
@@ -210,7 +216,7 @@ def _projects_in(archive: zipfile.ZipFile) -> dict[str, str]:
     return found
 
 
-def _projects_beside(path: Path) -> dict[str, str]:
+def _read_sibling_projects(path: Path) -> dict[str, str]:
     if path.name not in _EXPORTED:
         return {}
     try:
@@ -220,7 +226,7 @@ def _projects_beside(path: Path) -> dict[str, str]:
         return {}
 
 
-def _of_file(
+def _read_file(
     file: IO[bytes], path: Path, format: Format | None, reader: _Reader
 ) -> Iterator[Recognised | Item]:
     head = file.read(_HEAD)
@@ -230,51 +236,53 @@ def _of_file(
         yield trouble
         return
     if format is None:
-        recognised = recognise(head, path, lambda: document_of(_all(file)))
+        recognised = recognise(head, path, lambda: document_of(_read_all(file)))
     else:
         recognised = Recognised(format, "named", "--format was given")
     yield recognised
-    yield from _of_stream(file, path, recognised.format, reader)
+    yield from _read_stream(file, path, recognised.format, reader)
 
 
-def _of_stream(file: IO[bytes], path: Path, format: Format, reader: _Reader) -> Iterator[Item]:
+def _read_stream(file: IO[bytes], path: Path, format: Format, reader: _Reader) -> Iterator[Item]:
     most = reader.most
     head = file.read(_HEAD)
     file.seek(0)
     if is_pdf(head):
-        yield from _of_pdf(file, path, most)
+        yield from _read_pdf(file, path, most)
     elif format == "document":
-        yield from notes.document(_text(file), most, path.stem)
+        yield from notes.document(_decode(file), most, path.stem)
     elif format == "recollect":
-        yield from lines.own_export(_lines(file), reader.owner)
+        yield from lines.own_export(_read_lines(file), reader.owner)
     elif format == "claude-code":
-        yield from claude.claude_code(_lines(file), _project_of, most)
+        yield from claude.claude_code(_read_lines(file), _project_of, most)
     elif format == "csv":
-        yield from records.rows(_text(file), most)
-    elif format in ("claude", "markdown", "lines") or (
+        yield from records.rows(_decode(file), most)
+    elif format in ("claude", "markdown", "lines", "basic-memory") or (
         format == "chatgpt-memories" and not is_json(head)
     ):
-        yield from _of_text(_text(file), path, format, most)
+        yield from _read_text(_decode(file), path, format, most)
     elif format == "mcp-memory" and b'"entities"' not in head and b'"relations"' not in head:
-        yield from lines.mcp_graph(_lines(file))
+        yield from lines.mcp_graph(_read_lines(file))
     else:
-        yield from _of_json(file, format, reader)
+        yield from _read_json(file, format, reader)
 
 
-def _of_text(text: str, path: Path, format: Format, most: int) -> Iterator[Item]:
+def _read_text(text: str, path: Path, format: Format, most: int) -> Iterator[Item]:
     if format == "lines":
         yield from notes.plain_lines(text, most)
     elif format == "chatgpt-memories":
         yield from notes.plain_lines(text, most, ("chatgpt",))
     elif format == "markdown":
         yield from notes.markdown(text, most)
+    elif format == "basic-memory":
+        yield from notes.basic_memory(text, most, path.stem)
     elif path.name.lower().startswith("claude"):
         yield from notes.claude_rules(text, most)
     else:
         yield from notes.claude_memory(text, most)
 
 
-def _of_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
+def _read_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
     try:
         text = read_pdf(file)
     except UnreadablePdf as error:
@@ -287,16 +295,16 @@ def _of_pdf(file: IO[bytes], path: Path, most: int) -> Iterator[Item]:
     yield from notes.document(text, most, path.stem)
 
 
-def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
-    """One document; or, for formats that allow it, one object per line."""
-    document = document_of(_all(file), one_a_line=False)
-    tag = "chatgpt" if format == "chatgpt-memories" else "mem0"
+def _read_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]:
+    """Read one document or, for formats that allow it, one object per line."""
+    document = document_of(_read_all(file), one_per_line=False)
+    tag = "chatgpt" if format == "chatgpt-memories" else format
     if format == "jsonl" and isinstance(document, list):
         yield from records.record_list(document, reader.most)
     elif format == "jsonl":
-        yield from records.records(_lines(file), reader.most)
+        yield from records.records(_read_lines(file), reader.most)
     elif document is None and format in ("mem0", "chatgpt-memories"):
-        yield from json_exports.memory_lines(_lines(file), tag)
+        yield from json_exports.memory_lines(_read_lines(file), tag)
     elif document is None:
         remedy = f"Omit --format, or use another one: {', '.join(FORMATS)}."
         yield ImportProblem("file", f"it is not JSON, as {format} requires", remedy)
@@ -312,12 +320,12 @@ def _of_json(file: IO[bytes], format: Format, reader: _Reader) -> Iterator[Item]
 
 @cache
 def _project_of(folder: str) -> str | None:
-    """The project that the hooks use in this folder; the folder's name if it no longer exists."""
+    """Return the project that the hooks use in this folder, or its name if it no longer exists."""
     path = Path(folder)
     return repository_project(path) or (None if path.is_dir() else path.name or None)
 
 
-def _all(file: IO[bytes]) -> bytes:
+def _read_all(file: IO[bytes]) -> bytes:
     if file.seek(0, os.SEEK_END) > _MAX_DOCUMENT:
         raise _TooLarge
     file.seek(0)
@@ -326,12 +334,12 @@ def _all(file: IO[bytes]) -> bytes:
     return data
 
 
-def _text(file: IO[bytes]) -> str:
-    """Broken UTF-8 is marked, so that only the statement that contains it is refused."""
-    return _all(file).decode("utf-8", "surrogateescape")
+def _decode(file: IO[bytes]) -> str:
+    """Decode the file. Broken UTF-8 is marked, so that only the statement with it is refused."""
+    return _read_all(file).decode("utf-8", "surrogateescape")
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+def _read_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     number = 0
     while line := file.readline(_MAX_LINE):
         number += 1
@@ -355,7 +363,9 @@ class UnreadablePdf(Exception):
 
 
 def read_pdf(file: IO[bytes]) -> str:
-    """The pages of a PDF, separated by empty lines. UnreadablePdf when it cannot be read."""
+    """Return the pages of a PDF, separated by empty lines; raise UnreadablePdf if it is not
+    readable.
+    """
     try:
         pypdf = importlib.import_module("pypdf")
     except ImportError as error:
@@ -365,7 +375,7 @@ def read_pdf(file: IO[bytes]) -> str:
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns about harmless faults
     try:
         pages = [page.extract_text() for page in pypdf.PdfReader(file).pages]
-    except Exception as error:  # whatever a broken file provokes
+    except Exception as error:  # a broken file may raise anything
         raise UnreadablePdf(
             f"the PDF could not be read ({type(error).__name__})",
             "Check that it opens without a password, or save it again.",

@@ -1,7 +1,7 @@
-"""Which statements capture has dealt with. A session that is resumed or forked repeats them,
-perhaps in another project; what has become of them since is a person's decision.
+"""Which statements capture has already handled. A resumed or forked session repeats them, perhaps
+in another project, and they must not be captured again: the user may have edited or removed them.
 
-A file of digests of equal length, the first of which is their salt.
+The file contains digests of equal length; the first is their salt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from recollect.adapters.files.hook_log import append
 
 _DIGEST: Final = 16
-# Some 60,000 statements; then the older half goes.
+# Some 60,000 statements; beyond that the older half is dropped.
 MAX_BYTES: Final = 1_000_000
 
 
@@ -32,7 +32,7 @@ class HandledStatements:
         return self._digest(content, said_at) in self._known
 
     def add(self, statements: Iterable[tuple[str, datetime]]) -> None:
-        """Called by one process at a time."""
+        """Add statements. Only one process may call this at a time."""
         new = b"".join(self._digest(*statement) for statement in statements)
         if len(self._data) > MAX_BYTES:
             half = len(self._data) // 2 // _DIGEST * _DIGEST

@@ -1,5 +1,5 @@
-"""Small files of the home that can be lost: for the page, when a backup was made and a benchmark's
-report; which hints were shown; vectors of fixed texts.
+"""Small files of the home whose loss does no harm: the time of the last backup and the report of a
+benchmark, for the page; which hints were shown; vectors of fixed texts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_benchmark(home: Path) -> OwnBenchmark | None:
 
 
 def record_backup(home: Path, kind: Kind, backup: LastBackup) -> None:
-    """Remember the last backup. Failing to is no reason to call the backup failed."""
+    """Record the last backup. The backup does not fail if this cannot be written."""
     text = json.dumps({"made_at": backup.made_at.isoformat(), "is_verified": backup.is_verified})
     with suppress(OSError):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def _backup_file(home: Path, kind: Kind) -> Path:
     return home / f"last-backup-{kind}.json"
 
 
-# Which hints were shown today, so that a person reads each once a day.
+# Which hints were shown today: each is shown once a day.
 
 
 class ShownHints:
@@ -65,8 +65,8 @@ class ShownHints:
         self._file = home / "hints-shown.json"
 
     def note(self, hint: str, day: str) -> bool:
-        """Record a hint as shown on this day; False if it was before. If that cannot be saved, it
-        is shown again.
+        """Record a hint as shown on this day. Returns False if it already was. If that cannot be
+        saved, the hint is shown again.
         """
         try:
             shown = json.loads(self._file.read_text())
@@ -82,7 +82,7 @@ class ShownHints:
         return True
 
 
-# Vectors of fixed texts in a file of the home, so that a command need not embed them again.
+# Vectors of fixed texts, so that a command need not embed them again.
 
 _BYTES: Final = 4
 
@@ -108,7 +108,7 @@ class BackgroundFile:
         path = self._path(space, texts)
         new = path.with_name(f".{path.name}.{os.getpid()}")
         data = b"".join(array("f", vector).tobytes() for vector in vectors)
-        with suppress(OSError):  # a full disk, or one that may only be read
+        with suppress(OSError):  # a full or read-only disk
             self._folder.mkdir(mode=0o700, exist_ok=True)
             try:
                 new.write_bytes(data)

@@ -1,8 +1,8 @@
 """What hooks store between calls: a few lines per session, and a count per day.
 
-Every hook is a separate process, and two may run at once. So files only grow, by single appends
-that the kernel keeps whole, and are replaced in one step when they are too long. None of them ever
-contains a text, neither of a memory nor of a prompt.
+Every hook is a separate process, and two may run at once. So files are only appended to, with
+single writes that the kernel does not interleave, and are replaced in one step when they grow too
+long. No file ever contains the text of a memory or of a prompt.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class SessionFile:
                 injected, lost = set(), injected
             injected.update(_ids(entry.get("injected")))
             captured.update(_ids(entry.get("captured")))
-            said = entry.get("read")
-            read = said if isinstance(said, int) and said >= 0 else read
+            value = entry.get("read")
+            read = value if isinstance(value, int) and value >= 0 else read
             begun = str(entry["begun"]) if "begun" in entry else begun
             ended.add(str(entry.get("ended")))
         return SessionState(
@@ -80,14 +80,14 @@ class SessionFile:
         self._note({"captured": [str(id) for id in ids], "read": read})
 
     def note_begun(self, work: str) -> None:
-        """A capture was started; `work` is any word for it."""
+        """Note that a capture was started; `work` is any name for it."""
         self._note({"begun": work})
 
     def note_ended(self, work: str) -> None:
         self._note({"ended": work})
 
     def note_emptied(self) -> None:
-        """The agent's context was emptied or compacted: memories may be injected again."""
+        """Note that the agent's context was emptied: memories may be injected again."""
         self._note({"emptied": True})
 
     def _note(self, entry: dict[str, object]) -> None:
@@ -95,7 +95,7 @@ class SessionFile:
             return
         append(str(self._path), json.dumps(entry).encode("ascii") + b"\n")
         if self._path.stat().st_size > MAX_SESSION_BYTES:
-            self._path.unlink(missing_ok=True)  # at worst a memory is injected once more
+            self._path.unlink(missing_ok=True)  # at worst, a memory is injected again
 
     def _entries(self) -> Iterator[dict[str, object]]:
         if self._path is None:
@@ -133,7 +133,7 @@ class DailyCount:
 
 
 class HookFiles:
-    """Everything that the hooks of one home keep."""
+    """Everything that the hooks of one home store."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -146,7 +146,7 @@ class HookFiles:
 
         return HandledStatements(self._folder / "handled")
 
-    def captured_on(self, day: date) -> DailyCount:
+    def daily_count(self, day: date) -> DailyCount:
         return DailyCount(self._folder, day.isoformat())
 
     def forget_old_sessions(self) -> None:
@@ -157,7 +157,7 @@ class HookFiles:
                     file.unlink(missing_ok=True)
 
     @contextmanager
-    def one_at_a_time(self) -> Iterator[None]:
+    def lock_captures(self) -> Iterator[None]:
         """Wait for the lock of captures; the kernel releases it when a process dies."""
         import fcntl
 
@@ -172,7 +172,7 @@ class HookFiles:
 
 
 def _file_name(session: str) -> str:
-    """Agents name sessions by UUIDs; any other name is hashed, which takes one more import."""
+    """Return a file name. Sessions are usually UUIDs; other names are hashed (one more import)."""
     with suppress(ValueError):
         return str(UUID(session))
     import hashlib

@@ -1,7 +1,7 @@
 """The hooks' own log: one line per call, never a text of a memory or a prompt.
 
-It imports next to nothing: a hook's time limit is set up before anything else is imported, and must
-be able to log that it was reached.
+It imports almost nothing: a hook's time limit is set up before anything else is imported, and must
+be able to log that it was exceeded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class HookLog:
         self._path = f"{folder}/hooks.log"
 
     def write(self, hook: str, outcome: str, ms: float) -> None:
-        """One line. A log that cannot be written must not stop a hook."""
+        """Write one line. A log that cannot be written must not stop a hook."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"{stamp} {hook} {' '.join(outcome.split())[:_MAX_OUTCOME]} {ms:.0f}ms\n"
         try:
@@ -39,12 +39,12 @@ class HookLog:
 
 
 def append(path: str, data: bytes) -> None:
-    """One write at the end of a file that only its owner can read; the kernel keeps it whole."""
+    """Append with a single write, which the kernel does not split. Only the user has access."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        _make(os.path.dirname(path))  # noqa: PTH120  # as above
+        _make_private_folders(os.path.dirname(path))  # noqa: PTH120  # as above
         descriptor = os.open(path, flags, 0o600)
     try:
         os.write(descriptor, data)
@@ -52,12 +52,12 @@ def append(path: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _make(folder: str) -> None:
-    """Create every missing folder on the way with access for its owner only: `makedirs` would leave
-    those above the last, including the home, open to others.
+def _make_private_folders(folder: str) -> None:
+    """Create every missing folder on the way, accessible to its owner only: `makedirs` would leave
+    the parents, including the home, open to others.
     """
     if not os.path.isdir(folder):  # noqa: PTH112  # as above
-        _make(os.path.dirname(folder))  # noqa: PTH120  # as above
+        _make_private_folders(os.path.dirname(folder))  # noqa: PTH120  # as above
         try:
             os.mkdir(folder, 0o700)  # noqa: PTH102  # as above
         except FileExistsError:  # two hooks at once

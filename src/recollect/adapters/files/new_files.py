@@ -1,4 +1,4 @@
-"""Puts a finished file in its place in one step, unless another process was faster."""
+"""Move a finished file into place in one step, unless another process was faster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def place(new: Path, path: Path) -> None:
-    """A hard link never replaces a file. Without hard links, as on exFAT and some network folders,
-    the file is renamed under a lock.
+    """Link the file into place: a hard link never replaces a file. Where there are no hard links,
+    as on exFAT and some network folders, rename it under a lock.
     """
     try:
         with suppress(FileExistsError):

@@ -1,7 +1,7 @@
-"""What git's own files say about a folder: where its repository is, and its remote.
+"""Read git's own files: where the repository of a folder is, and its remote.
 
-They are read directly, without `git`: starting a process costs a hook a tenth of its budget, and
-git may not be installed. Only the plain form that git writes is supported, not `include` or
+They are read without running `git`: starting a process costs a hook a tenth of its budget, and git
+may not be installed. Only the plain form that git writes is supported, not `include` or
 `insteadOf`; for a repository that needs these, set RECOLLECT_PROJECT.
 """
 
@@ -17,14 +17,14 @@ from recollect.core.memory.project import folder_project, remote_project
 
 _SECTION: Final = re.compile(r'\s*\[\s*remote\s+"(?P<name>[^"]*)"\s*\]', re.IGNORECASE)
 _URL: Final = re.compile(r"\s*url\s*=\s*(?P<url>.*?)\s*", re.IGNORECASE)
-# A clone of a local clone is the project of the original; a ring of them is none.
+# A clone of a local clone belongs to the project of the original; clones in a circle to none.
 _MAX_CLONES: Final = 5
 _MAX_FILE: Final = 1_000_000
 
 
 def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
-    """The project of the repository that contains a folder; None outside any. Never raises for what
-    is on disk: unreadable files are ignored.
+    """Return the project of the repository that contains a folder; None if there is none. Never
+    raises because of files on disk: unreadable ones are ignored.
     """
     try:
         root = _common_folder(folder)
@@ -39,7 +39,7 @@ def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
             origin = repository_project((root.parent / path).resolve(), clones - 1)
             if origin is not None:
                 return origin
-        import hashlib  # late: with a remote it is not needed, and a hook has no time to spare
+        import hashlib  # late: not needed if there is a remote, and a hook has no time to spare
 
         home = root.parent if root.name == ".git" else root
         return folder_project(
@@ -50,7 +50,7 @@ def repository_project(folder: Path, clones: int = _MAX_CLONES) -> str | None:
 
 
 def _common_folder(folder: Path) -> Path | None:
-    """The folder that all working trees of the repository share: `.git`, or the bare repository."""
+    """Return the folder that all working trees share: `.git`, or the bare repository."""
     start = folder.resolve()
     for place in (start, *start.parents):
         if (place / "HEAD").is_file() and (place / "config").is_file():
@@ -58,7 +58,7 @@ def _common_folder(folder: Path) -> Path | None:
         git = place / ".git"
         if git.is_dir():
             return git
-        if git.is_file():  # a further working tree, or a submodule
+        if git.is_file():  # a linked working tree, or a submodule
             found = (place / _text(git).removeprefix("gitdir:").strip()).resolve()
             common = found / "commondir"
             return (found / _text(common).strip()).resolve() if common.is_file() else found
@@ -66,7 +66,7 @@ def _common_folder(folder: Path) -> Path | None:
 
 
 def _remote(config: str) -> str | None:
-    """The address of `origin`, else of the first remote."""
+    """Return the URL of `origin`, or else of the first remote."""
     urls: dict[str, str] = {}
     section: str | None = None
     for line in config.splitlines():
@@ -79,7 +79,7 @@ def _remote(config: str) -> str | None:
 
 
 def _text(file: Path) -> str:
-    """Read only regular files: opening a pipe would block."""
+    """Read a file if it is a regular one: opening a pipe would block."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,10 +1,10 @@
 """A client of a Recollect server over its REST API: the same port, the same errors.
 
-Problems come back as the errors they were on the server, so that a person reads the same two
-texts, what went wrong and what to do, whether the memory is here or there.
+Problems are raised as the errors they were on the server, so the user reads the same two texts,
+what went wrong and what to do, wherever the memory is.
 
-The shapes of an answer are imported by the method that asks for it: building all of them takes
-longer than a command that asks one thing.
+The classes of a response are imported by the method that needs them: building all of them takes
+longer than a command with a single request.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
     from recollect.wire.codec import Codec
 
 _LAST_PORT: Final = 65535
-# A server ends an idle connection after five seconds; one that is used just then is lost.
+# A server closes idle connections after five seconds; a request sent just then is lost.
 _LIMITS: Final = httpx.Limits(keepalive_expiry=2.0)
 _IS_IT_RUNNING: Final = "Start the server with `recollect serve`, and check RECOLLECT_API_URL."
-# What changes nothing, or nothing more when it is sent again.
+# Requests that change nothing, or nothing more when they are repeated.
 _REPEATABLE: Final = {"recall", "why", "sync/push"}
-# Then nothing has reached the server.
+# Errors after which nothing has reached the server.
 _UNSENT: Final = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
-# The fields of a memory that may hold what must not leave.
+# The fields of a memory that may contain what must not leave this machine.
 _TEXTS: Final = {"content", "tags", "expanded_keywords"}
-# A leading slash: the part before a colon would be taken for the scheme of a URL.
+# The leading slash keeps the part before the colon from being parsed as a URL scheme.
 _BATCH: Final = "/memories:batch"
-# A server takes a body of a megabyte.
+# A server accepts bodies of up to a megabyte.
 _MAX_BYTES: Final = 900_000
 Answer = TypeVar("Answer")
 Sleep = Callable[[float], Awaitable[None]]
@@ -81,19 +81,19 @@ class RemoteService:
         self._url = _check_url(address)
         self._sleep = sleep
         self._short = httpx.Timeout(timeouts.short_request, connect=timeouts.connect)
-        # Whether the server is on this machine, so that nothing leaves it. Only its address tells:
-        # a tunnel that listens there cannot be distinguished from the server.
+        # Whether the server is on this machine, so that nothing leaves it. Only the address is
+        # known: a tunnel that listens there cannot be distinguished from the server.
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
             headers={"Authorization": f"Bearer {_check_key(key)}"},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
-            # Certificates take 50 ms to load, and plain http has no use for them.
+            # Certificates take 50 ms to load, and plain http does not need them.
             verify=self._url.scheme == "https",
             # A redirect could carry the key to another machine.
             follow_redirects=False,
-            # Proxies from the environment are for other machines, and would be shown the key.
+            # Proxies from the environment are for other machines, and would see the key.
             trust_env=not self.is_here,
             transport=transport,
         )
@@ -109,7 +109,7 @@ class RemoteService:
         from recollect.core.privacy.sensitivity import secret_in_draft
         from recollect.wire.memory import WRITTEN
 
-        self._keep_home(said=draft.is_sensitive, secret=secret_in_draft(draft))
+        self._refuse_sensitive(is_sensitive=draft.is_sensitive, secret=secret_in_draft(draft))
         return (await self.ask(WRITTEN, "POST", "memories", body=to_plain(draft))).memory
 
     async def remember_many(self, batch: Sequence[BatchItem]) -> list[Remembered]:
@@ -121,7 +121,7 @@ class RemoteService:
         sent: list[tuple[int, Draft]] = []
         for place, item in enumerate(batch):
             try:
-                sent.append((place, self._sendable(item)))
+                sent.append((place, self._to_sendable(item)))
             except InvalidInput as error:
                 id = None if isinstance(item, InvalidInput) else item.id
                 results[place] = Remembered(id, "refused", error)
@@ -152,8 +152,8 @@ class RemoteService:
         return await self.ask(MEMORY, "GET", _path(reference), is_short=True)
 
     async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
-        """These differ from each other; to compare them with the whole store would take a request
-        for each.
+        """Return ids that differ from each other; comparing them with the whole store would take
+        one request each.
         """
         return short_ids(ids)
 
@@ -176,10 +176,15 @@ class RemoteService:
 
         if not self.is_here:
             has_text = bool(changes.keys() & _TEXTS)
-            said = changes.get("is_sensitive")
-            self._keep_home(said=said if has_text else None, secret=secret_in_changes(changes))
-            if has_text and said is None:  # a sensitive memory stays one, and so does its new text
-                self._keep_home(said=(await self.get(reference)).is_sensitive, secret=None)
+            is_sensitive = changes.get("is_sensitive")
+            self._refuse_sensitive(
+                is_sensitive=is_sensitive if has_text else None, secret=secret_in_changes(changes)
+            )
+            if has_text and is_sensitive is None:
+                # A sensitive memory stays sensitive with its new text.
+                self._refuse_sensitive(
+                    is_sensitive=(await self.get(reference)).is_sensitive, secret=None
+                )
         body = {**to_plain(changes), "based_on": based_on}
         return await self.ask(MEMORY, "PATCH", _path(reference), body=body)
 
@@ -225,18 +230,18 @@ class RemoteService:
         return await self.ask(STATS, "GET", "stats", is_short=True)
 
     async def settings(self) -> RecallSettings:
-        from recollect.wire.admin import SETTINGS_SAID
+        from recollect.wire.admin import SERVER_SETTINGS
 
-        return await self.ask(SETTINGS_SAID, "GET", "settings", is_short=True)
+        return await self.ask(SERVER_SETTINGS, "GET", "settings", is_short=True)
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
         from recollect.core.recall.settings import RecallSettings
-        from recollect.wire.admin import SETTINGS_SAID
+        from recollect.wire.admin import SERVER_SETTINGS
 
-        # Checked here as well: values typed on a command line are text, and JSON needs numbers.
+        # Checked here as well: values from a command line are text, and JSON needs numbers.
         checked = RecallSettings().changed(changes).as_dict()
         body = {name: value for name, value in checked.items() if name in changes}
-        return await self.ask(SETTINGS_SAID, "PATCH", "settings", body=body, is_short=True)
+        return await self.ask(SERVER_SETTINGS, "PATCH", "settings", body=body, is_short=True)
 
     async def settings_log(self, limit: int) -> list[SettingChange]:
         from recollect.core.recall.settings import check_log_limit
@@ -290,18 +295,18 @@ class RemoteService:
         return await self.ask(JOURNAL_ENTRY, "POST", "undo", body=body)
 
     async def erase_owner(self, owner: str) -> ErasureReport:
-        """All that the key's owner has on the server; he must be named."""
+        """Erase all that the key's owner has on the server; the owner must be named."""
         from recollect.wire.admin import ERASED
 
         return await self.ask(ERASED, "POST", "erase", body={"owner": owner})
 
-    def _sendable(self, item: BatchItem) -> Draft:
+    def _to_sendable(self, item: BatchItem) -> Draft:
         if isinstance(item, InvalidInput):
             raise item
         if not self.is_here:
             from recollect.core.privacy.sensitivity import secret_in_draft
 
-            self._keep_home(said=item.is_sensitive, secret=secret_in_draft(item))
+            self._refuse_sensitive(is_sensitive=item.is_sensitive, secret=secret_in_draft(item))
         return item
 
     def _check_may_leave(self, request: RecallRequest) -> None:
@@ -313,15 +318,15 @@ class RemoteService:
                 remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
             )
 
-    def _keep_home(self, *, said: bool | None, secret: Secret | None) -> None:
-        """Before anything is sent: what is sensitive, by word or by its text, is not."""
-        if self.is_here or not (said or secret):
+    def _refuse_sensitive(self, *, is_sensitive: bool | None, secret: Secret | None) -> None:
+        """Refuse to send what is sensitive: declared so, or because its text has a secret."""
+        if self.is_here or not (is_sensitive or secret):
             return
         if secret is None:
             why, overrule = "a sensitive memory stays on this machine", ""
         else:
             why = f"a text that looks like a secret ({secret.kind}) stays on this machine"
-            overrule = " If it is none, say so: --not-sensitive, or is_sensitive: false."
+            overrule = " If it is not a secret, pass --not-sensitive, or is_sensitive: false."
         raise InvalidInput(
             f"{why}, and the server is on another",
             field="is_sensitive",
@@ -338,8 +343,8 @@ class RemoteService:
         body: Mapping[str, object] | None = None,
         is_short: bool = False,
     ) -> Answer:
-        """One request of the API, also for what has an adapter of its own. `is_short`: no model is
-        asked and little is read.
+        """Send one API request, also for the adapters built on this client. `is_short`: the server
+        runs no model and reads little.
         """
         timeout = self._short if is_short else self._client.timeout
         headers = {} if body is None else {"Content-Type": "application/json"}
@@ -360,7 +365,7 @@ class RemoteService:
             if response.is_success:
                 break
             refused = self._error(response)
-            # Such a server has done nothing yet, so any request may be sent again.
+            # An overloaded server has done nothing yet, so any request may be repeated.
             seconds = _retry_pause(refused, response, attempt, random())  # noqa: S311  # a jitter
             if (
                 seconds is None
@@ -373,7 +378,7 @@ class RemoteService:
         try:
             return codec.decode(response.content)
         except ValidationError as error:
-            raise self._not_recollect(response) from error
+            raise self._not_recollect_error(response) from error
 
     def _transport_error(self, error: httpx.TransportError, *, is_change: bool) -> StoreUnavailable:
         if isinstance(error, httpx.TimeoutException):
@@ -393,11 +398,11 @@ class RemoteService:
         try:
             return Problem.model_validate_json(response.content).to_error()
         except ValidationError:
-            return self._not_recollect(response)
+            return self._not_recollect_error(response)
 
-    def _not_recollect(self, response: httpx.Response) -> StoreUnavailable:
+    def _not_recollect_error(self, response: httpx.Response) -> StoreUnavailable:
         return StoreUnavailable(
-            f"what answers at {self._url} (status {response.status_code}) is not a Recollect API",
+            f"the server at {self._url} (status {response.status_code}) is not a Recollect API",
             remedy="Check RECOLLECT_API_URL and any proxy in between.",
         )
 
@@ -405,8 +410,8 @@ class RemoteService:
 def _retry_pause(
     error: RecollectError, response: httpx.Response, attempt: int, share: float
 ) -> float | None:
-    """How long to wait before asking an overloaded server again: at least as long as it says. None
-    for any other error.
+    """Return how long to wait before asking an overloaded server again: at least as long as it
+    asks for. None for any other error.
     """
     if not isinstance(error, Overloaded):
         return None
@@ -415,7 +420,7 @@ def _retry_pause(
 
 
 def _path(reference: str) -> str:
-    """Checked before it becomes part of an address: an id has digits and hyphens only."""
+    """Check a reference before it becomes part of a URL: an id has only digits and hyphens."""
     return f"memories/{IdPrefix.parse(reference).text}"
 
 
@@ -428,7 +433,7 @@ def _link_path(reference: str, kind: str, target: str) -> str:
 def _requests(
     drafts: Iterable[tuple[int, Draft]],
 ) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """The JSON values of drafts, each with its place, in requests that a server accepts."""
+    """Split drafts, as JSON values with their positions, into requests that a server accepts."""
     part: list[tuple[int, dict[str, Any]]] = []
     size = 0
     for place, draft in drafts:
@@ -444,11 +449,11 @@ def _requests(
 
 
 def _json(body: Mapping[str, object] | None) -> bytes | None:
-    """ASCII JSON: it also carries what is not valid text, for the server to refuse in words."""
+    """Encode as ASCII JSON, which also carries invalid text, so that the server can refuse it."""
     return None if body is None else json.dumps(body, default=str).encode("ascii")
 
 
-# What a server prints beside its own address, and what is easily taken for it.
+# URLs that a server prints next to its own, and that are easily mistaken for it.
 _PARTS: Final = ("/api/v1", "/api/v1/docs", "/api/v1/openapi.json", "/mcp")
 
 
@@ -456,16 +461,16 @@ def _check_url(address: str) -> httpx.URL:
     try:
         url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise _bad_url("is not a URL") from error
+        raise _url_error("is not a URL") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise _bad_url("is not a URL that begins with http:// or https://")
+        raise _url_error("is not a URL that begins with http:// or https://")
     if any(mark in address for mark in "@?#"):
-        raise _bad_url("has a user name, query or fragment")
+        raise _url_error("has a user name, query or fragment")
     if url.path.endswith(_PARTS):
-        raise _bad_url("is the address of one part of a server, not the server's own")
+        raise _url_error("is the address of one part of a server, not the server's own")
     if url.port is not None and not 0 < url.port <= _LAST_PORT:
-        raise _bad_url(f"names port {url.port}, which no server can have")
-    # The text as given: httpx normalizes it, and might read another host out of it.
+        raise _url_error(f"names port {url.port}, which no server can have")
+    # The text as given: httpx normalizes it, and might read a different host from it.
     if url.scheme == "http" and not is_loopback(address):
         raise InvalidInput(
             f"a key would cross the network unencrypted to {url.host}",
@@ -476,7 +481,7 @@ def _check_url(address: str) -> httpx.URL:
     return url
 
 
-def _bad_url(why: str) -> InvalidInput:
+def _url_error(why: str) -> InvalidInput:
     return InvalidInput(
         f"RECOLLECT_API_URL {why}",
         field="RECOLLECT_API_URL",

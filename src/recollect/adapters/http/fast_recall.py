@@ -1,8 +1,8 @@
 """Recall from a server with the standard library alone, for a hook that has no time for more.
 
 The usual client and its models take longer to import than a hook may run (ADR 0020). This one sends
-the same request and keeps the same rules about what may leave this machine. A test compares it with
-`RemoteService`.
+the same request and applies the same rules about what may leave this machine. A test compares it
+with `RemoteService`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MAX_ANSWER: Final = 4_000_000
 def recall(
     url: str, key: str, request: RecallRequest, seconds: float, scope: Scope | None = None
 ) -> list[Hit]:
-    """The server's hits; StoreUnavailable when there is no answer that can be read in time. `scope`
-    is the request's as it is resolved here, if it is.
+    """Return the server's hits; raise StoreUnavailable without a readable answer in time. `scope`
+    is the scope of the request, if it was resolved on this machine.
     """
     asked = scope or request.scope
     address = url.strip().rstrip("/")
@@ -52,7 +52,7 @@ def recall(
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreUnavailable(
-            "what answers at RECOLLECT_API_URL is not a Recollect API",
+            "the server at RECOLLECT_API_URL is not a Recollect API",
             remedy="Check RECOLLECT_API_URL and any proxy in between.",
         ) from error
 

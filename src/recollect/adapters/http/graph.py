@@ -1,4 +1,4 @@
-"""The concept graph of a server elsewhere, asked over its REST API."""
+"""The concept graph of a remote server, over its REST API."""
 
 from __future__ import annotations
 

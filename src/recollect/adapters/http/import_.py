@@ -1,5 +1,5 @@
-"""Bringing memories to a server without a local copy, through the way that sync has: a write that
-is based on nothing keeps its id, its dates and its version, and a repeated one has no effect.
+"""Import memories into a server without a local copy, through the sync API: a write that is based
+on nothing keeps its id, its dates and its version, and repeating it has no effect.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from recollect.core.imports.jsonl import ImportResult, import_result, to_line
 from recollect.core.memory.memory import Memory
 from recollect.core.sync.model import Answer, Outgoing, Remote, State
 
-# A server takes a body of a megabyte; a character may take six bytes of it.
+# A server accepts bodies of up to a megabyte; a character may take six bytes.
 _MAX_BYTES: Final = 600_000
 _MAX_ITEMS: Final = 200
 
 
 class RemoteImport:
-    """`mark` names the importer: the same edit is then recognised when it is sent again."""
+    """`mark` identifies the importer, so that an edit is recognised when it is sent again."""
 
     def __init__(self, server: RemoteSync, mark: str, *, is_here: bool) -> None:
         self._server = server
@@ -32,7 +32,7 @@ class RemoteImport:
         outcomes: list[ImportResult] = []
         for batch in _batches(memories):
             if batch[0].is_sensitive and not self._is_here:
-                outcomes += map(_stays, batch)
+                outcomes += map(_refuse_sensitive, batch)
                 continue
             items = {memory.id: self._outgoing(memory) for memory in batch}
             known = await self._fetch_known(items)
@@ -47,7 +47,7 @@ class RemoteImport:
         return outcomes
 
     async def current(self, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-        """What the server has under the ids of these memories."""
+        """Return what the server has under the ids of these memories."""
         found: dict[UUID, Memory] = {}
         for batch in _batches(memories):
             for remote in (
@@ -58,7 +58,7 @@ class RemoteImport:
         return found
 
     async def _fetch_known(self, items: dict[UUID, Outgoing]) -> dict[UUID, Remote]:
-        """What the server had before: asked for with writes that change nothing."""
+        """Read what the server had before, with writes that change nothing."""
         looks = [
             Outgoing(item.id, item.edit, 0, 1, {}, item.created_at, item.updated_at)
             for item in items.values()
@@ -78,7 +78,7 @@ def _outcome(
     memory: Memory, answer: Answer | None, item: Outgoing, *, was_there: bool
 ) -> ImportResult:
     if answer is None or (answer.remote is None and answer.refused is None):
-        return ImportResult(memory.id, "refused", "the server did not keep it", "Try again.")
+        return ImportResult(memory.id, "refused", "the server did not store it", "Try again.")
     if answer.refused is not None:
         return ImportResult(memory.id, "refused", answer.refused.reason, answer.refused.remedy)
     remote = answer.remote
@@ -94,7 +94,7 @@ def _outcome(
     )
 
 
-def _stays(memory: Memory) -> ImportResult:
+def _refuse_sensitive(memory: Memory) -> ImportResult:
     return ImportResult(
         memory.id,
         "refused",
@@ -104,7 +104,7 @@ def _stays(memory: Memory) -> ImportResult:
 
 
 def _batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """In order, none too large for a server, and sensitive memories apart from the others."""
+    """Yield batches in order, none too large for a server, with sensitive memories separate."""
     batch: list[Memory] = []
     size = 0
     for memory in memories:
@@ -120,6 +120,6 @@ def _batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
 
 
 def _uuid(*parts: str) -> UUID:
-    """Any UUID that is always the same for the same words."""
+    """Return a UUID that is always the same for the same words."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return UUID(bytes=hashlib.sha256(text).digest()[:16], version=4)

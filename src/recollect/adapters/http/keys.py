@@ -1,4 +1,4 @@
-"""The keys of a server elsewhere, asked over its REST API with an admin key."""
+"""The keys of a remote server, over its REST API with an admin key."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ class RemoteKeys:
 
 
 def _path(reference: str) -> str:
-    """Checked before it becomes part of an address: an id has digits and hyphens only."""
+    """Check a reference before it becomes part of a URL: an id has only digits and hyphens."""
     return f"keys/{IdPrefix.parse(reference, shown_by='recollect keys list').text}"

@@ -1,4 +1,4 @@
-"""A server's sync over its REST API: the client that the engine talks to."""
+"""Sync with a server over its REST API: the client that the sync engine uses."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from recollect.wire.sync import CHANGES, PUSHED
 
 
 class RemoteSync(RemoteService):
-    """Implements the `SyncServer` port, and `Service` for whatever is asked of the server itself.
-    `owner` is whose memories these are here; `sensitive`: such memories may travel.
+    """Implements the `SyncServer` port, and `Service` for requests to the server itself. `owner` is
+    the owner of these memories in the local store; `sensitive`: sensitive memories may be sent.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RemoteSync(RemoteService):
         pushed = await self.ask(PUSHED, "POST", "sync/push", body=body)
         check_protocol(pushed.peer.protocol, by="server")
         answers = [
-            replace(answer, remote=answer.remote and self._own(answer.remote))
+            replace(answer, remote=answer.remote and self._with_local_owner(answer.remote))
             for answer in pushed.answers
         ]
         return replace(pushed, answers=tuple(answers))
@@ -74,10 +74,10 @@ class RemoteSync(RemoteService):
         }
         page = await self.ask(CHANGES, "GET", "sync/pull", query=query)
         check_protocol(page.peer.protocol, by="server")
-        return replace(page, memories=tuple(map(self._own, page.memories)))
+        return replace(page, memories=tuple(map(self._with_local_owner, page.memories)))
 
-    def _own(self, remote: Remote) -> Remote:
-        """With the memory's owner on this machine, whom the server may call otherwise."""
+    def _with_local_owner(self, remote: Remote) -> Remote:
+        """Replace the owner's name on the server by the one on this machine."""
         if remote.state is None:
             return remote
         memory = replace(remote.state.memory, owner=self._owner)

@@ -1,8 +1,8 @@
 """Embedders, rerankers, readers, and hosted APIs.
 
-Every use of a library of models comes through here, so this is where what they would report is
-switched off. onnxruntime reads its variable when it is loaded: since 1.29 it otherwise gives the
-machine an id in the user's cache folder and reports which models are run to Microsoft.
+Every use of a model library imports this package first, so this is where their telemetry is turned
+off. onnxruntime reads its variable when it is loaded: since 1.29 it otherwise stores an id of the
+machine in the user's cache folder and reports to Microsoft which models are run.
 """
 
 from __future__ import annotations

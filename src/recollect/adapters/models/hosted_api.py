@@ -1,7 +1,7 @@
-"""One address of a hosted API, with timeouts and retries, and why a call of it failed.
+"""Call one endpoint of a hosted API, with timeouts and retries.
 
 A failure is a value, because an exception of the HTTP library contains the request, with its key
-and its texts. A reason never quotes the answer either: servers like to repeat what they received,
+and its texts. A reason never quotes the response either: servers often repeat what they received,
 and a reason ends up in logs.
 """
 
@@ -42,7 +42,7 @@ _REMEDIES: Final[dict[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no answer, what to do, and whether a retry can help."""
+    """Why the call failed, what to do, and whether a retry can help."""
 
     reason: str
     remedy: str
@@ -52,12 +52,12 @@ class Failure:
 
 
 def read_status(status: int, asked_wait: float | None) -> Failure | None:
-    """What an HTTP status says went wrong, if anything."""
+    """Return what went wrong according to the HTTP status, if anything."""
     if status == HTTPStatus.OK:
         return None
     again = is_retryable(status)
     if 300 <= status < 400:
-        # A redirect could send the text to a machine that no one allowed.
+        # A redirect could send the text to a machine that was not allowed.
         remedy = "Use the final address: redirects are not followed."
     else:
         remedy = _REMEDIES.get(status, LATER if again else _REFUSED)
@@ -72,10 +72,9 @@ def read_status(status: int, asked_wait: float | None) -> Failure | None:
     )
 
 
-# One address of a hosted API with timeouts and retries: shared by embedders and language models. It
-# does not know what it carries. Everything that can go wrong on the way is handled here, once:
-# timeouts, retries, redirects and proxies, and that no error shows a secret. Whether text may be
-# sent there at all is checked at creation, so that no caller can forget it.
+# Shared by embedders and language models. Everything that can go wrong in transport is handled
+# here, once: timeouts, retries, redirects and proxies, and that no error shows a secret. Whether
+# text may be sent to the endpoint at all is checked at creation, so that no caller can forget it.
 
 # Characters allowed in a header. Checked here because HTTP libraries quote the value they reject.
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
@@ -85,7 +84,7 @@ Answer = TypeVar("Answer")
 
 
 class HostedApi:
-    """Calls one address; `service` names it in errors. Callers of the same account share its
+    """Calls one endpoint; `service` names it in errors. Callers with the same account share its
     `retry_after`. Open it with `async with`.
     """
 
@@ -120,11 +119,11 @@ class HostedApi:
     async def __aenter__(self) -> Self:
         self._client = httpx.AsyncClient(
             headers=self._headers,
-            timeout=None,  # noqa: S113  # each request is limited as a whole, see _attempt
-            # Certificates take 50 ms to load, and plain http has no use for them.
+            timeout=None,  # noqa: S113  # each request is limited as a whole, see `_attempt`
+            # Certificates take 50 ms to load, and plain http does not need them.
             verify=self.url.startswith("https:"),
             follow_redirects=False,
-            # A proxy named in the environment would carry text for this machine to another one.
+            # A proxy from the environment would send text for this machine to another one.
             trust_env=not self.is_here,
         )
         return self
@@ -140,14 +139,14 @@ class HostedApi:
         retries: RetryPolicy,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer:
-        """What `read` makes of the answer; ModelUnavailable when the limits are reached, and at
-        once while the service has asked to wait.
+        """Return what `read` returns for the response. Raises ModelUnavailable when the limits are
+        reached, and immediately while the service has asked to wait.
         """
         clock = asyncio.get_running_loop().time
         cancel = clock() + retries.total_seconds
         attempt = 1
         while True:
-            self._require_speech(clock())
+            self._raise_if_asked_to_wait(clock())
             seconds = min(retries.request_seconds, cancel - clock())
             outcome = await self._attempt(body, seconds, read)
             if not isinstance(outcome, Failure):
@@ -157,7 +156,7 @@ class HostedApi:
             wait = retries.wait(attempt, self._jitter(), outcome.asked_wait)
             last = attempt == retries.attempts or clock() + wait >= cancel
             if last or not outcome.again:
-                raise self._unavailable(outcome, attempt)
+                raise self._unavailable_error(outcome, attempt)
             await self._sleep(wait)
             attempt += 1
 
@@ -167,8 +166,9 @@ class HostedApi:
         seconds: float,
         read: Callable[[httpx.Response], Awaitable[Answer | Failure]],
     ) -> Answer | Failure:
-        """One request. A failure is returned, not raised: an exception of the HTTP library contains
-        the request, with its key and its texts, and must not become the context of another.
+        """Send one request. A failure is returned, not raised: an exception of the HTTP library
+        contains the request, with its key and its texts, and must not become the context of
+        another.
         """
         if self._client is None:
             raise RuntimeError(f"The {self._service} is asked inside `async with`.")
@@ -184,7 +184,7 @@ class HostedApi:
         except httpx.RequestError as error:
             return Failure(f"could not be reached ({type(error).__name__})", LATER, again=True)
 
-    def _unavailable(self, failure: Failure, attempts: int) -> ModelUnavailable:
+    def _unavailable_error(self, failure: Failure, attempts: int) -> ModelUnavailable:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"The {self._service} at {self.url} {failure.reason}{tried}."
         if failure.kind == "busy":
@@ -194,7 +194,7 @@ class HostedApi:
             return ModelSlow(text, remedy=failure.remedy)
         return ModelUnavailable(text, remedy=failure.remedy)
 
-    def _require_speech(self, now: float) -> None:
+    def _raise_if_asked_to_wait(self, now: float) -> None:
         left = self._retry_after.left(now)
         if left > 0.0:
             raise ModelBusy(
@@ -209,6 +209,6 @@ def can_be_key(text: str) -> bool:
 
 
 def refusal(response: httpx.Response) -> Failure | None:
-    """What the head of an answer says went wrong, if anything."""
+    """Return what went wrong according to the head of a response, if anything."""
     asked_wait = parse_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
     return read_status(response.status_code, asked_wait)

@@ -1,7 +1,7 @@
 """Call a language model behind any OpenAI-compatible endpoint, local or remote.
 
-What it is asked, and how far its answer is trusted, is up to the caller: the concept graph, capture
-or curation. No error quotes an answer, a text or the key.
+The prompt, and how far the answer is trusted, are up to the caller: the concept graph, capture or
+curation. No error quotes an answer, a text or the key.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import httpx
 from recollect.adapters.models.hosted_api import Failure, HostedApi, can_be_key, refusal
 from recollect.core.agents.capture import Statement
 from recollect.core.agents.capture_answers import INSTRUCTION, material, parse_statements
-from recollect.core.agents.pasted import without_pasted
+from recollect.core.agents.pasted import remove_pasted
 from recollect.core.errors import InvalidInput, ModelSlow, ModelUnavailable
 from recollect.core.graph.extraction import ReadTexts
-from recollect.core.graph.triples import SCHEMA, by_tag
+from recollect.core.graph.triples import SCHEMA, split_by_tag
 from recollect.core.privacy.egress import Egress
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
@@ -33,7 +33,7 @@ from recollect.core.text.json_answers import read_json
 from recollect.ports.language import AskedModel
 
 MAX_ANSWER: Final = 1_000_000
-"""Bytes of an answer that are read; the longest useful one takes some ten thousand."""
+"""Bytes of an answer that are read; the longest useful one has some ten thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class LanguageModel:
     async def ask(
         self, task: str, text: str, *, schema: Mapping[str, object] | None = None
     ) -> Reply:
-        """The model's answer to a text, following a JSON schema if one is given; ModelUnavailable
-        if there is none in time.
+        """Return the model's answer to a text, following a JSON schema if one is given. Raises
+        ModelUnavailable if there is none in time.
         """
         body = json.dumps(self._request(task, text, schema), ensure_ascii=False)
         answer = await self._api.ask(body.encode("utf-8", "replace"), self._retries, self._read)
@@ -140,15 +140,15 @@ def _reply(body: bytes) -> Reply:
     return Reply(text if isinstance(text, str) else "", counted)
 
 
-# Language models that are asked one thing at a time: any OpenAI-compatible endpoint, or a command.
-# Both are off unless configured. Where text may go is decided as for every other model
+# Language models for single prompts: any OpenAI-compatible endpoint, or a command. Both are off
+# unless configured. Where text may be sent is decided as for every other model
 # (core/privacy/egress.py); a command may send what it reads anywhere, so it counts as another
 # machine.
 
 SECONDS: Final = 60.0
 _MAX_ANSWER: Final = 200_000
 _REMEDY: Final = "Check RECOLLECT_LLM_COMMAND; until it works, the rules decide alone."
-# An agent's own command runs hooks, too: this tells them that no one is there.
+# An agent's own command also runs hooks: this variable tells them to capture nothing.
 CAPTURING: Final = "RECOLLECT_CAPTURING"
 
 
@@ -170,7 +170,7 @@ class Endpoint:
 
 class Command:
     """A command that reads a prompt from stdin and prints the answer. Its name is that of the
-    program: arguments may hold a key.
+    program: the arguments may contain a key.
     """
 
     is_here = False
@@ -201,7 +201,7 @@ class Command:
                 env={**os.environ, CAPTURING: "1"},
             )
         except (OSError, ValueError, TypeError) as error:
-            raise _unavailable(f"could not be started ({type(error).__name__})") from error
+            raise _unavailable_error(f"could not be started ({type(error).__name__})") from error
         try:
             async with asyncio.timeout(self._seconds):
                 out, _ = await process.communicate(prompt.encode("utf-8", "replace"))
@@ -214,11 +214,11 @@ class Command:
                     process.kill()
                 await process.wait()
         if process.returncode:
-            raise _unavailable(f"ended with status {process.returncode}")
+            raise _unavailable_error(f"ended with status {process.returncode}")
         return out[:_MAX_ANSWER].decode("utf-8", "replace")
 
 
-def _unavailable(reason: str) -> ModelUnavailable:
+def _unavailable_error(reason: str) -> ModelUnavailable:
     return ModelUnavailable(_message(reason), remedy=_REMEDY)
 
 
@@ -235,32 +235,33 @@ def choose_model(
     egress: Egress,
     retries: RetryPolicy,
 ) -> AskedModel | None:
-    """The endpoint, or else the command; None if there is neither."""
+    """Return the endpoint, or else the command; None if neither is configured."""
     if url:
         return Endpoint(model, LanguageModel(url, model, egress=egress, key=key, retries=retries))
     return Command(command) if command else None
 
 
-# Have a language model read an exchange. A message that contains a credential is sent to no other
-# machine, nor to a command, which may send it anywhere. What was pasted is sent nowhere: it is not
-# what the person said.
+# Extract statements from a conversation. A message that contains a credential is not sent to
+# another machine, nor to a command, which may send it anywhere. Pasted text is never sent: the user
+# did not write it.
 
 
 async def extract(model: AskedModel, said: Sequence[str]) -> list[Statement]:
-    """What the model finds worth keeping; ModelUnavailable if it does not answer."""
+    """Return what the model finds worth storing; raise ModelUnavailable if it does not answer."""
     allowed = [text for text in said if model.is_here or looks_sensitive(text) is None]
-    own = [text for text in map(without_pasted, allowed) if text.strip()]
+    own = [text for text in map(remove_pasted, allowed) if text.strip()]
     if not own:
         return []
     return parse_statements(await model.ask(INSTRUCTION, material(own)), own)
 
 
-# A language model that reads facts for the concept graph, behind any OpenAI-compatible endpoint.
-# Each text is sent under a tag that no one can guess: a text that asks the model to speak of
-# another memory does not know its name.
+# A language model that extracts facts for the concept graph, behind any OpenAI-compatible endpoint.
+# Each text is sent under an unguessable tag, so that instructions in a text cannot refer to another
+# memory.
 
 BATCH: Final = 8
-"""Texts per call: more save little, since each text is read in full, and more is lost with one."""
+"""Texts per call. More would save little, since each text is read in full, and a failed call would
+lose more."""
 
 _TASK: Final = """\
 You extract facts for a knowledge graph. The user message is a JSON list of memories, each with an \
@@ -321,7 +322,7 @@ class CompatibleReader:
 def compatible_reader(
     url: str | None, model: str, *, egress: Egress, key: str | None
 ) -> CompatibleReader:
-    """The reader that these settings name; InvalidInput if they name none."""
+    """Return the reader for these settings; raise InvalidInput if no address is set."""
     if not url:
         raise InvalidInput(
             "RECOLLECT_GRAPH=llm needs the address of a language model, and none is set",
@@ -333,5 +334,5 @@ def compatible_reader(
 
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:
-    """The usable part of an answer; it may be nothing, which counts against the texts."""
-    return ReadTexts(by_tag(read_json(reply.text), tags), reply.tokens)
+    """Return the usable part of an answer. If there is none, that counts against the texts."""
+    return ReadTexts(split_by_tag(read_json(reply.text), tags), reply.tokens)

@@ -1,1 +1,1 @@
-"""The authoritative store: Postgres, with SQL written by hand and kept beside it."""
+"""The authoritative store: Postgres, with hand-written SQL next to the code."""

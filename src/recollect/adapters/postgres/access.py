@@ -1,8 +1,9 @@
-"""Whose rows a transaction may see: the second barrier behind the owner conditions.
+"""Row-level security: whose rows a transaction may see. The second barrier, behind the owner
+conditions of the statements.
 
-Every transaction of the pool says for whom it acts: for one owner, as a worker, or as the
-administrator. It takes a database role accordingly and sets the owner, both until it ends, so it
-works behind a transaction-pooling PgBouncer. Policies on the tables do the rest (docs/adr/0040).
+Every transaction of the pool acts for one owner, as a worker, or as the administrator. It sets a
+database role and the owner accordingly, both until it ends, so it works behind a
+transaction-pooling PgBouncer. Policies on the tables do the rest (docs/adr/0040).
 
 The roles are named after the owner of the tables: roles belong to the whole cluster, and with one
 name for all, the login of one database could read another database of the cluster.
@@ -35,7 +36,7 @@ class Everyone(Enum):
 WORKER: Final = Everyone.WORKER
 """Queues, keys and settings: only the tables in `_WORKER`."""
 ADMIN: Final = Everyone.ADMIN
-"""The login role itself: indexes, statistics, and what is left after an erasure."""
+"""The login role itself: for indexes, statistics, and cleaning up after an erasure."""
 
 Who = str | Everyone
 """An owner, or everyone."""
@@ -54,10 +55,10 @@ class Roles:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """`roles` is None where they could not be had; then `note` says what to do. The policies hold
-    all the same, but the server sets itself under them with its login role, and finds words in
-    large stores more slowly. On a Citus cluster there are none: Citus connects to its nodes as the
-    role of the transaction, and these cannot log in (docs/adr/0046).
+    """`roles` is None if they could not be created; then `note` says what to do. The policies apply
+    all the same, but the server is then subject to them with its login role, and searches words in
+    large stores more slowly. A Citus cluster has no roles: Citus connects to its nodes as the role
+    of the transaction, and these roles cannot log in (docs/adr/0046).
     """
 
     roles: Roles | None = None
@@ -96,7 +97,7 @@ _APP: Final = {
     "embedding_context": _OWN,
     "vector_outbox": "select, insert",
 }
-# `update` on memories is for locking rows, which is all that a worker does to them.
+# `update` on memories is needed to lock rows; a worker does nothing else to them.
 _WORKER: Final = {
     "memories": "select, update (session)",
     "memory_versions": "select",
@@ -122,7 +123,7 @@ _WORKER: Final = {
     "erasure_logs": "select, insert, update",
 }
 
-# Any fixed number. Of several servers that start at once, one grants.
+# Any fixed number. If several servers start at once, one of them grants.
 _LOCK: Final = "select pg_advisory_xact_lock(7305201846)"
 _TABLES: Final = """
 select c.relname, c.relrowsecurity, pg_get_userbyid(c.relowner), current_user::text
@@ -144,8 +145,8 @@ _CLOSED_SCHEMAS: Final = """
 select s, r from unnest(current_schemas(false)) s, unnest(%s::text[]) r
 where not has_schema_privilege(r, s, 'usage')
 """
-# An administrator who has named an owner is limited to it, too: so the barrier holds for a login
-# that has no other role. One who has not sees everything, as a dump must.
+# An administrator that has set an owner is limited to it as well, so that the barrier holds for a
+# login without other roles. Without an owner it sees everything, as a dump must.
 _ADMIN_ROWS: Final = "coalesce(current_setting('recollect.owner', true), '') = ''"
 
 
@@ -174,10 +175,10 @@ def create_rls_roles(url: str, timeouts: Timeouts) -> Barrier:
 
 
 def create_roles(connection: psycopg.Connection[Any], owner: str, *members: str) -> None:
-    """The roles of the tables' `owner`, each made only if missing, and their members."""
+    """Create the missing roles of the tables' `owner`, and grant them to their members."""
     roles = Roles.of(owner)
     for role in (roles.app, roles.worker):
-        # Another database of this cluster may be migrated at the same moment.
+        # Another database of this cluster may be migrated at the same time.
         known = connection.execute("select from pg_roles where rolname = %s", [role]).fetchone()
         if known is None:
             with suppress(errors.DuplicateObject, errors.UniqueViolation):
@@ -202,18 +203,18 @@ def _can_become(connection: psycopg.Connection[Any], roles: Roles) -> bool:
 
 
 def _grant(connection: psycopg.Connection[Any], owner: str, roles: Roles | None) -> None:
-    if not [*_missing(connection, owner, roles)]:
+    if not [*_find_missing(connection, owner, roles)]:
         return
     with connection.transaction():
         connection.execute(_LOCK)
-        for statement in _missing(connection, owner, roles):
+        for statement in _find_missing(connection, owner, roles):
             connection.execute(statement)
 
 
-def _missing(
+def _find_missing(
     connection: psycopg.Connection[Any], owner: str, roles: Roles | None
 ) -> Iterator[sql.Composed]:
-    """The statements that would make the rights complete."""
+    """Yield the statements that add what is missing in the rights and policies."""
     tables = {name: secured for name, secured, *_ in connection.execute(_TABLES).fetchall()}
     policies = {*connection.execute(_POLICIES).fetchall()}
     for table in (name for name, is_secured in tables.items() if is_secured):
@@ -229,11 +230,11 @@ def _missing(
         yield sql.SQL("grant usage on schema {} to {}").format(*names)
     granted = {(role.strip('"'), *rest) for role, *rest in connection.execute(_GRANTED).fetchall()}
     for role, rights in ((roles.app, _APP), (roles.worker, _WORKER)):
-        for table, wanted in rights.items():
-            kinds = {kind.split()[0] for kind in wanted.split(", ")}
+        for table, needed in rights.items():
+            kinds = {kind.split()[0] for kind in needed.split(", ")}
             if table in tables and any((role, table, kind) not in granted for kind in kinds):
                 yield sql.SQL("grant {} on {} to {}").format(
-                    sql.SQL(wanted), sql.Identifier(table), sql.Identifier(role)
+                    sql.SQL(needed), sql.Identifier(table), sql.Identifier(role)
                 )
 
 
@@ -265,8 +266,8 @@ _SET: Final = f"select set_config('{_OWNER}', %(access_owner)s, true)"
 _SET_BOTH: Final = f"{_SET}, set_config('role', %(access_role)s, true)"
 
 
-def acting_for(who: Who, roles: Roles | None) -> tuple[str, dict[str, object]]:
-    """The statement by which a transaction acts for `who` until it ends, and its parameters."""
+def access_statement(who: Who, roles: Roles | None) -> tuple[str, dict[str, object]]:
+    """Return the statement that makes a transaction act for `who`, and its parameters."""
     values: dict[str, object] = {"access_owner": who if isinstance(who, str) else ""}
     if roles is None:
         return _SET, values
@@ -275,5 +276,5 @@ def acting_for(who: Who, roles: Roles | None) -> tuple[str, dict[str, object]]:
 
 
 def owner_setting(who: Who) -> dict[LiteralString, str]:
-    """The same as a setting, for a cluster, where there are no roles."""
+    """Return the same as a setting, for a cluster, where there are no roles."""
     return {_OWNER: who if isinstance(who, str) else ""}

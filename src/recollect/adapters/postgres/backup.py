@@ -1,9 +1,9 @@
-"""Writing all tables to a backup, and loading them into another database.
+"""Write all tables to a backup, and load them into another database.
 
-Every table that the catalog lists is copied as text in one snapshot: no list to forget a new table
-in, no program that must be as new as the server, and any Postgres can read it. Rows are loaded with
+Every table in the catalog is copied as text in one snapshot: no list that could miss a new table,
+no program that must be as new as the server, and any Postgres can read it. Rows are loaded with
 triggers and foreign keys off, in one transaction that is rolled back if a row is not what was
-written. Indexes of vectors are left to the worker, which builds what it misses (docs/adr/0049).
+written. Indexes of vectors are built later by the worker (docs/adr/0049).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from recollect.core.errors import InvalidInput, StoreError
 Connection = psycopg.Connection[Any]
 Progress = Callable[[str, float], None]
 
-# Where the tables are on disk: without it, a restored database begins a new epoch.
+# Where the tables are on disk. It is left out, so that a restored database begins a new epoch.
 _PLACE: Final = ("sync_server", "place")
 
 _TABLES: Final = """
@@ -54,7 +54,7 @@ from pg_constraint k join pg_class c on c.oid = k.conrelid
 where k.contype = 'f' and c.relnamespace = current_schema()::regnamespace
 order by k.oid
 """
-# The same text whatever the settings of either server are.
+# The text must not depend on the settings of either server.
 _AS_TEXT: Final[LiteralString] = """
 set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
 set local bytea_output = 'hex'; set local extra_float_digits = 1; set local statement_timeout = 0;
@@ -81,8 +81,8 @@ class _Stored:
 def write_backup(
     url: str, backup: Backup, now: datetime, timeouts: Timeouts, report: Progress
 ) -> Manifest:
-    """Write every table to the backup, as they are at one moment."""
-    with _reading(url, timeouts) as connection:
+    """Write a snapshot of every table to the backup."""
+    with _open_snapshot(url, timeouts) as connection:
         revisions = read_revisions(connection)
         tables = []
         stored = _read_tables(connection)
@@ -105,8 +105,8 @@ def write_backup(
 
 
 def read_contents(url: str, timeouts: Timeouts) -> list[Table]:
-    """What the tables of a database contain, to compare it with a backup."""
-    with _reading(url, timeouts) as connection:
+    """Return what the tables of a database contain, to compare it with a backup."""
+    with _open_snapshot(url, timeouts) as connection:
         return [
             _copy_out(connection, table, lambda _row: None) for table in _read_tables(connection)
         ]
@@ -115,8 +115,8 @@ def read_contents(url: str, timeouts: Timeouts) -> list[Table]:
 def load_backup(
     url: str, backup: Backup, timeouts: Timeouts, report: Progress, *, replace: bool = False
 ) -> str:
-    """Load a backup into an empty database; with `replace`, in place of what is there. All or
-    nothing. Returns why vectors were left out; "" when they were not.
+    """Load a backup into an empty database; with `replace`, instead of what is there. All or
+    nothing. Returns why vectors were left out; "" if they were not.
     """
     manifest = backup.read_manifest()
     note = ""
@@ -133,7 +133,7 @@ def load_backup(
 
 
 def compare(url: str, backup: Backup, timeouts: Timeouts, *, without_vectors: bool) -> list[str]:
-    """The tables of a restored database that are not as the backup has them."""
+    """Return the tables of a restored database that differ from the backup."""
     found = read_contents(url, timeouts)
     names = {table.name for table in found}
     manifest = backup.read_manifest()
@@ -143,7 +143,7 @@ def compare(url: str, backup: Backup, timeouts: Timeouts, *, without_vectors: bo
 
 @contextmanager
 def _connect(url: str, timeouts: Timeouts) -> Iterator[Connection]:
-    """One transaction."""
+    """Open a connection with one transaction."""
     with psycopg.connect(
         url, prepare_threshold=None, connect_timeout=timeouts.database_connect
     ) as connection:
@@ -151,8 +151,8 @@ def _connect(url: str, timeouts: Timeouts) -> Iterator[Connection]:
 
 
 @contextmanager
-def _reading(url: str, timeouts: Timeouts) -> Iterator[Connection]:
-    """One snapshot of all owners, in which no table is changed by a migration."""
+def _open_snapshot(url: str, timeouts: Timeouts) -> Iterator[Connection]:
+    """Open one snapshot of all owners, in which no migration changes a table."""
     with translate_errors(), _connect(url, timeouts) as connection:
         if not _has_tables(connection):
             raise InvalidInput(
@@ -160,7 +160,7 @@ def _reading(url: str, timeouts: Timeouts) -> Iterator[Connection]:
                 field="RECOLLECT_DATABASE_URL",
                 remedy="Name the database of a server, or start one with `recollect serve`.",
             )
-    create_rls_roles(url, timeouts)  # without its policies there are no rows to see
+    create_rls_roles(url, timeouts)  # without its policies no rows are visible
     with translate_errors(), _connect(url, timeouts) as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
@@ -184,7 +184,7 @@ def _has_tables(connection: Connection) -> bool:
 def _check_target(connection: Connection, manifest: Manifest, *, replace: bool) -> None:
     if not replace and connection.execute(_ANY_DATA).fetchone() == (True,):
         raise InvalidInput(
-            "the database has data already",
+            "the database already has data",
             field="--into",
             remedy="Name an empty database, or pass --replace to delete what is there.",
         )
@@ -231,7 +231,7 @@ def _load(connection: Connection, backup: Backup, manifest: Manifest, report: Pr
     stored = _read_tables(connection)
     known = {table.name for table in stored}
     written = [table for table in manifest.tables if table.name in known]
-    with _without_rules(connection, stored):
+    with _disable_rules(connection, stored):
         names = sql.SQL(", ").join(table.id for table in stored)
         connection.execute(sql.SQL("truncate {}").format(names))
         for number, table in enumerate(written):
@@ -255,9 +255,9 @@ def _copy_in(connection: Connection, backup: Backup, table: Table) -> None:
 
 
 @contextmanager
-def _without_rules(connection: Connection, tables: Sequence[_Stored]) -> Iterator[None]:
-    """Without triggers, whose rows are in the backup, foreign keys, which would prescribe an order,
-    and forced policies, under which nothing can be copied. All of them are there again when the
+def _disable_rules(connection: Connection, tables: Sequence[_Stored]) -> Iterator[None]:
+    """Disable triggers, whose rows are in the backup, foreign keys, which would prescribe an order,
+    and forced policies, under which nothing can be copied. All of them are restored before the
     transaction ends, and the foreign keys are checked.
     """
     keys = connection.execute(_FOREIGN_KEYS).fetchall()

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 class PostgresComponent(SqlComponent):
-    """Each method is made of transactions or reads on the pool, and nothing outlives them, so all
-    of it works behind a transaction-pooling PgBouncer.
+    """Each method consists of transactions or reads on the pool, and no state outlives them, so it
+    works behind a transaction-pooling PgBouncer.
     """
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
@@ -41,7 +41,7 @@ class PostgresComponent(SqlComponent):
     async def _owners(
         self, connection: Connection, query: LiteralString, params: Mapping[str, object]
     ) -> Sequence[str | None]:
-        """Whose rows to look at one after the other: on a cluster what the query finds."""
+        """Return whose rows to process one by one: on a cluster, the owners the query finds."""
         if not self._pool.is_distributed:
             return [None]
         cursor = await connection.execute(query, params)

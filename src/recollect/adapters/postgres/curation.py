@@ -1,7 +1,7 @@
 """Which memories to examine for proposals, in Postgres.
 
-It follows from the positions of `changes`, which sync keeps: an owner has work when its last
-position is past the examined one. Storing a memory costs nothing more.
+This is computed from the positions of `changes`, which sync maintains: an owner has work when its
+last position is past the examined one. So storing a memory costs nothing extra.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EXAMINED: Final = """
 insert into curation_progress as c (owner, position) values (%(owner)s, %(position)s)
 on conflict (owner) do update set position = greatest(c.position, excluded.position)
 """
-# A call is counted before it is made, so that no crash makes one free.
+# A call is counted before it is made, so that a call that crashes counts, too.
 _SPEND: Final = """
 insert into curation_budget as b (day, calls)
 values ((now() at time zone 'utc')::date, 1)
@@ -68,7 +68,7 @@ class PostgresCuration(SqlCuration, PostgresComponent):
     async def read_changed(
         self, owner: str, examined: int, last: int, limit: int
     ) -> ChangedMemories:
-        """An owner's memories that changed after one position, up to the last."""
+        """Return an owner's memories that changed after `examined`, up to `last`."""
         params = {"owner": owner, "examined": examined, "last": last, "limit": limit}
         async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_NEXT, params)

@@ -1,9 +1,9 @@
-"""Distributes the tables over a Citus cluster: those of owners by owner, the others to every node.
+"""Distribute the tables over a Citus cluster: those of owners by owner, the others to every node.
 
-Constraints, triggers and row-level security are taken off first, and put on again when the tables
-are distributed: Citus has no foreign key between a local and a distributed table, would fire the
-triggers for each row that it copies, and copies nothing under row-level security. What is still to
-be put on is kept in a table, so that an interrupted run can be continued (docs/adr/0046).
+Constraints, triggers and row-level security are removed first, and restored when the tables are
+distributed: Citus supports no foreign key between a local and a distributed table, would fire the
+triggers for each row it copies, and copies nothing under row-level security. What must still be
+restored is stored in a table, so that an interrupted run can be continued (docs/adr/0046).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnav
 from recollect.resources import read_text
 
 OLDEST: Final = 12
-"""The release whose identity columns may be integers, which is what numbers the spaces."""
+"""The first release in which identity columns may be integers, as the ids of spaces are."""
 Report = Callable[[str, float], None]
 
 _AVAILABLE = "select from pg_available_extensions where name = 'citus'"
@@ -43,7 +43,7 @@ _OTHERS = """
 select count(*) from pg_stat_activity
 where datname = current_database() and application_name = 'recollect'
 """
-# What is taken off, as statements that put it on again.
+# What is removed, with the statements that restore it.
 _FOREIGN_KEYS = """
 select c.relname, k.conname, pg_get_constraintdef(k.oid)
 from pg_constraint k join pg_class c on c.oid = k.conrelid
@@ -75,8 +75,8 @@ _KEEP_STEP = "insert into distribution_steps (statement) values (%s)"
 _STEPS = "select number, statement from distribution_steps order by number"
 _STEP_DONE = "delete from distribution_steps where number = %s"
 
-# They take the place of triggers that are called once for all rows of a statement, and call the
-# functions in row_functions.sql, or, for an added memory, those of a changed one.
+# These replace the triggers that are called once for all rows of a statement. They call the
+# functions in row_functions.sql or, for an added memory, those of a changed one.
 ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
     "changes_added": "after insert on memories for each row"
     " execute function recollect_row_change_added()",
@@ -101,7 +101,7 @@ ROW_TRIGGERS: Final[dict[str, LiteralString]] = {
 
 
 def read_row_functions() -> bytes:
-    """The functions of these triggers, with an empty line between them."""
+    """Return the functions of these triggers, separated by empty lines."""
     return read_text("recollect.adapters.postgres", "row_functions.sql").encode()
 
 
@@ -118,7 +118,7 @@ def distribute(url: str, timeouts: Timeouts, *, shards: int, report: Report) -> 
 
 
 def check_ready(connection: Connection) -> None:
-    """Raises what to do before the tables can be distributed."""
+    """Raise an error that says what to do before the tables can be distributed."""
     _, _, owner, is_owner = connection.execute(LOGIN).fetchone() or ("", False, "", False)
     if not is_owner:
         raise StoreUnavailable(
@@ -163,8 +163,8 @@ def check_ready(connection: Connection) -> None:
 
 
 def find_steps(connection: Connection, tables: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What is taken off these tables, each as a statement that does it and one that puts it on
-    again.
+    """Yield what is removed from these tables: each time the statement that removes it and the one
+    that restores it.
     """
     for table, name, definition in connection.execute(_FOREIGN_KEYS, (tables,)).fetchall():
         names = {"table": sql.Identifier(table), "name": sql.Identifier(name)}
@@ -194,9 +194,9 @@ def _distribute(connection: Connection, before: Distribution, shards: int, repor
     connection.execute("set citus.shard_replication_factor = 1")
     connection.execute(sql.SQL("set citus.shard_count = {}").format(sql.Literal(shards)))
     _create_functions(connection)
-    _take_off(connection, local)
+    _remove_rules(connection, local)
     owned = dict(tables)
-    # What every node has comes first: the triggers of the others read it.
+    # Tables that every node has come first: the triggers of the others read them.
     for done, table in enumerate(sorted(local, key=lambda name: owned[name])):
         report(f"distributing {table}", 0.1 + 0.6 * done / len(local))
         _distribute_table(connection, table, is_owned=owned[table])
@@ -213,8 +213,8 @@ def _distribute(connection: Connection, before: Distribution, shards: int, repor
 
 
 def _create_functions(connection: Connection) -> None:
-    """On every node. Citus finds those that a table or a trigger names, not those that these
-    call.
+    """Create the functions on every node. Citus finds those that a table or a trigger names, but
+    not those that these call.
     """
     for statement in read_row_functions().split(b"\n\n"):
         connection.execute(statement)
@@ -222,8 +222,8 @@ def _create_functions(connection: Connection) -> None:
         connection.execute("select create_distributed_function(%s)", (function,))
 
 
-def _take_off(connection: Connection, tables: Sequence[str]) -> None:
-    """Constraints, triggers, row-level security, and the roles, which a cluster does without."""
+def _remove_rules(connection: Connection, tables: Sequence[str]) -> None:
+    """Remove constraints, triggers, row-level security, and the roles, which a cluster lacks."""
     with connection.transaction():
         connection.execute(_KEEP_STEPS)
         for off, on in [*find_steps(connection, tables)]:
@@ -248,14 +248,14 @@ def _distribute_table(connection: Connection, table: str, *, is_owned: bool) -> 
     if not is_owned:
         connection.execute("select create_reference_table(%s)", (table,))
         return
-    beside = "none" if table == ROOT else ROOT
+    colocated = "none" if table == ROOT else ROOT
     connection.execute(
-        "select create_distributed_table(%s, 'owner', colocate_with => %s)", (table, beside)
+        "select create_distributed_table(%s, 'owner', colocate_with => %s)", (table, colocated)
     )
 
 
 def _pass_settings_on(connection: Connection) -> None:
-    """`set local` is passed on to the nodes: the policies there read the owner."""
+    """Have `set local` passed on to the nodes: the policies there read the owner."""
     login = connection.execute(LOGIN).fetchone() or ("",)
     setting = sql.SQL("alter role {} set citus.propagate_set_commands = 'local'")
     connection.execute(setting.format(sql.Identifier(login[0])))
@@ -263,7 +263,7 @@ def _pass_settings_on(connection: Connection) -> None:
 
 @contextmanager
 def _explain() -> Iterator[None]:
-    """What Citus refuses and why: these statements are about tables and quote no rows."""
+    """Report what Citus refuses and why: these statements are about tables and quote no rows."""
     try:
         yield
     except errors.InsufficientPrivilege as error:

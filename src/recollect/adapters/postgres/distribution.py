@@ -16,7 +16,7 @@ from recollect.core.errors import StoreUnavailable
 ROOT: Final = "memories"
 """All distributed tables are co-located with this one."""
 NOT_OURS: Final = (REVISIONS_TABLE, "distribution_steps")
-"""Tables that stay on the coordinator: of the migrations, and of `distribute`."""
+"""Tables that stay on the coordinator: those of the migrations and of `distribute`."""
 
 Connection = psycopg.Connection[Any]
 
@@ -24,7 +24,7 @@ VERSION = "select extversion from pg_extension where extname = 'citus'"
 NODES = """
 select nodename from pg_dist_node where isactive and noderole = 'primary' and shouldhaveshards
 """
-# is_owned: the owner is part of the primary key. That of keys is not: they are found by digest.
+# is_owned: the owner is part of the primary key. Not for keys: they are found by digest.
 _TABLES = """
 select c.relname, exists (
     select from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = any(i.indkey)
@@ -66,14 +66,14 @@ def read_distribution(connection: Connection) -> Distribution:
 
 
 def read_distribution_of(url: str, timeouts: Timeouts) -> Distribution:
-    """Of a database that is not opened otherwise."""
+    """Read the distribution of a database that is not open."""
     with translate_errors(), connect(url, timeouts) as connection:
         return read_distribution(connection)
 
 
 def check_usable(connection: Connection, distribution: Distribution) -> None:
-    """StoreUnavailable when statements would fail on the nodes, or no policy would hold there: a
-    node that does not know the owner takes the login for the administrator.
+    """Raise StoreUnavailable if statements would fail on the nodes, or policies would not apply
+    there: a node that does not receive the owner treats the login as the administrator.
     """
     if not distribution.is_complete:
         raise StoreUnavailable("the tables are only partly distributed", remedy=DISTRIBUTE_REMEDY)
@@ -86,7 +86,7 @@ def check_usable(connection: Connection, distribution: Distribution) -> None:
 
 
 def read_tables(connection: Connection) -> list[tuple[str, bool]]:
-    """Our tables, the root first, and whether each is distributed by owner."""
+    """Return our tables, the root first, and whether each is distributed by owner."""
     return connection.execute(_TABLES, ([*NOT_OURS], ROOT)).fetchall()
 
 
@@ -95,10 +95,10 @@ def read_value(connection: Connection, query: LiteralString) -> object:
     return None if row is None else row[0]
 
 
-# Statements that lock or change rows of many owners, and their form on a Citus cluster. Citus locks
-# rows, and changes rows found by a join, on one shard at a time. There such a statement runs once
-# for each owner, in the same transaction; elsewhere once for all of them. It has markers where the
-# owner is named: `{e}` becomes a condition on the owner of `e`, or nothing (docs/adr/0046).
+# Statements that lock or change rows of many owners. Citus locks rows, and changes rows found by a
+# join, on one shard at a time. On a cluster such a statement therefore runs once for each owner, in
+# the same transaction; elsewhere once for all of them. It has markers for the owner: `{e}` becomes
+# a condition on the owner of `e`, or nothing (docs/adr/0046).
 
 Row = TypeVar("Row")
 
@@ -117,14 +117,14 @@ _UNNAMED = _Conditions(is_named=False)
 
 
 def limit_to(owner: str | None, statement: LiteralString) -> LiteralString:
-    """The statement about one owner, who is its parameter `owner`, or about all."""
+    """Limit the statement to one owner, its parameter `owner`; None: to no owner."""
     return statement.format_map(_UNNAMED if owner is None else _NAMED)
 
 
 def split_by_owner(
     rows: Sequence[Row], owner_of: Callable[[Row], str], *, is_distributed: bool
 ) -> Iterable[tuple[str | None, Sequence[Row]]]:
-    """The rows of each owner on a cluster; elsewhere all of them, of no one owner."""
+    """Return the rows by owner on a cluster; elsewhere all of them together, with None."""
     if not is_distributed:
         return [(None, rows)]
     parts: dict[str, list[Row]] = {}

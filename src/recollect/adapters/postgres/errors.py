@@ -1,7 +1,7 @@
-"""Translates the driver's errors to Recollect's, in one place.
+"""Translate the driver's errors to Recollect's, in one place.
 
-Postgres quotes rows and parameters in its messages, and those hold people's memories. So only our
-own words and Postgres's five-character error code are passed on.
+Postgres quotes rows and parameters in its messages, and those contain memories. So only our own
+text and Postgres's five-character error code are passed on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PoolExhausted(psycopg.OperationalError):
 
 
 class NotConnected(psycopg.OperationalError):
-    """There is no connection and none could be made; the message says why."""
+    """There is no connection and none could be opened; the message says why."""
 
 
 _BUSY = (
@@ -96,7 +96,7 @@ def translate(error: psycopg.Error) -> RecollectError:
         refusal = _translate_refusal(str(error))
         if refusal is not None:
             return refusal
-    # A lost connection arrives as an OperationalError without a code; those with one are refusals.
+    # A lost connection is an OperationalError without a code; one with a code is a refusal.
     if isinstance(error, (*_UNREACHABLE, psycopg.OperationalError)):
         return StoreUnavailable(
             f"Postgres cannot be reached{code}",
@@ -110,8 +110,8 @@ def translate(error: psycopg.Error) -> RecollectError:
 
 
 def _translate_refusal(text: str) -> StoreError | None:
-    """Why a connection was refused. The driver gives no code, only Postgres's own text; no
-    statement has run yet that could have put a memory into it.
+    """Return why a connection was refused. The driver gives no code, only Postgres's own text,
+    which cannot quote a memory: no statement has run yet.
     """
     if "authentication failed" in text or "no password supplied" in text:
         return StoreUnavailable(
@@ -133,7 +133,7 @@ def _translate_refusal(text: str) -> StoreError | None:
 
 
 def is_disconnect(error: StoreUnavailable) -> bool:
-    """Whether an established connection broke while it was in use. A pooler reports that with a
+    """Return whether an established connection broke while in use. A pooler reports that with a
     code of class 08.
     """
     cause = error.__cause__
@@ -145,7 +145,7 @@ def is_disconnect(error: StoreUnavailable) -> bool:
 
 
 def check_address(url: str) -> None:
-    """InvalidInput when the text is no database address at all."""
+    """Raise InvalidInput if the text is not a database URL."""
     try:
         conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:

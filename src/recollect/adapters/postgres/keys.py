@@ -22,7 +22,7 @@ values (%(id)s, %(owner)s, %(digest)s, %(label)s, %(created_at)s, %(role)s, %(pr
     %(expires_at)s, %(last_used_at)s, %(revoked_at)s)
 """
 
-# One row, with or without a key: which server this database is, and how far into the erasure log.
+# Always one row, with or without a key: the server's id, and its position in the erasure log.
 _FIND: Final = """
 select k.*, (select id from sync_server) as server,
     (select applied from erasure_logs where log = %(log)s) as applied
@@ -68,7 +68,7 @@ class PostgresKeys:
 
     @retry_on_disconnect
     async def find_key(self, digest: bytes) -> Key | None:
-        """Every request begins here, so this is where a database restored meanwhile is noticed."""
+        """Find a key. Every request begins here, so this also detects a restored database."""
         known = self._remembered.place
         row = await self._row(digest)
         if known is not None and known.is_ahead_of(row["server"], row["applied"]):
@@ -106,7 +106,7 @@ class PostgresKeys:
 
     async def note_key_uses(self, used: Mapping[UUID, datetime]) -> None:
         async with self._pool.transaction(WORKER) as connection:
-            # No one waits for it, and a crash may lose it.
+            # Nothing depends on it, so a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             await connection.execute(_NOTE_USES, {"ids": [*used], "at": [*used.values()]})
 
@@ -120,11 +120,11 @@ def _to_key(row: Mapping[str, Any]) -> Key:
         created_at=utc(row["created_at"]),
         role=row["role"],
         project=row["project"],
-        expires_at=_moment(row["expires_at"]),
-        last_used_at=_moment(row["last_used_at"]),
-        revoked_at=_moment(row["revoked_at"]),
+        expires_at=_to_utc(row["expires_at"]),
+        last_used_at=_to_utc(row["last_used_at"]),
+        revoked_at=_to_utc(row["revoked_at"]),
     )
 
 
-def _moment(value: datetime | None) -> datetime | None:
+def _to_utc(value: datetime | None) -> datetime | None:
     return None if value is None else utc(value)

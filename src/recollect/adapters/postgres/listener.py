@@ -1,9 +1,9 @@
 """Wakes workers when Postgres notifies them of work.
 
-LISTEN needs a connection of its own for as long as a worker waits. A pooler that assigns backends
-per transaction would run it on another client's backend, and on a Citus cluster the triggers notify
-on other nodes, so there the worker polls instead. A notification is only ever a reason to look:
-losing one costs seconds.
+LISTEN needs its own connection for as long as a worker waits. A pooler that assigns backends per
+transaction would run it on another client's backend, and on a Citus cluster the triggers notify on
+other nodes, so there the worker polls instead. A notification is only a hint: losing one costs
+seconds.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from recollect.core.jobs import to_storable
 from recollect.core.retry import JOB_BACKOFF, MAX_JOB_ATTEMPTS
 from recollect.usecases.tasks import cancel_and_wait
 
-# When a job that failed is tried again. Computed by a query and not within an update: there Citus
-# takes only what is the same for all rows.
+# When a failed job is retried. Computed by a query and not within an update, in which Citus only
+# accepts expressions that are the same for all rows.
 NEXT_DUE: Final[LiteralString] = """
 case when attempts >= %(most)s then 'infinity'::timestamptz
     else now() + interval '1 second'
@@ -31,7 +31,7 @@ case when attempts >= %(most)s then 'infinity'::timestamptz
 
 
 def failure_params(error: str) -> dict[str, object]:
-    """What `NEXT_DUE` needs, and the error."""
+    """Return the parameters of `NEXT_DUE`, and the error."""
     return {
         "error": to_storable(error),
         "most": MAX_JOB_ATTEMPTS,
@@ -42,7 +42,7 @@ def failure_params(error: str) -> dict[str, object]:
 
 
 class Listener:
-    """Listens from the first wait on, until it is closed."""
+    """Listens from the first wait until it is closed."""
 
     def __init__(self, pool: Pool, channel: str) -> None:
         self._pool = pool
@@ -52,12 +52,12 @@ class Listener:
         self._listening: asyncio.Task[None] | None = None
 
     async def wait(self, seconds: float) -> None:
-        """Return when notified, or after this long. Also when listening begins and when its
-        connection breaks: something may have been missed.
+        """Return when notified, or after `seconds`. Also returns when listening begins and when its
+        connection breaks: a notification may have been missed.
         """
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen(), name="listen for work")
-            self._listening.add_done_callback(self._on_end)
+            self._listening.add_done_callback(self._handle_end)
         if self._is_polling:
             seconds = min(seconds, self._pool.timeouts.poll)
         with suppress(TimeoutError):
@@ -80,7 +80,7 @@ class Listener:
             async for _ in connection.notifies():
                 self._notified.set()
 
-    def _on_end(self, task: asyncio.Task[None]) -> None:
+    def _handle_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             self._listening = None  # its connection broke: the next wait tries again
         self._notified.set()

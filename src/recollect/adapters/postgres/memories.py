@@ -91,7 +91,7 @@ where owner = %(owner)s and id between %(low)s and %(high)s
 order by id limit %(limit)s
 """
 
-# One step of the index per project, however many memories it has.
+# One index lookup per project, however many memories it has.
 _PROJECTS = """
 with recursive project (name) as (
     (select m.project from memories m
@@ -175,8 +175,8 @@ class PostgresMemories(PostgresComponent):
         return await self._insert(INSERT_NEW, unique.values())
 
     async def _insert(self, statement: LiteralString, memories: Iterable[Memory]) -> set[UUID]:
-        """In one transaction, the memories of one owner after the other. Returns the ids of those
-        that are new.
+        """Insert memories in one transaction, owner by owner. Returns the ids of those that are
+        new.
         """
         by_owner: dict[str, list[Memory]] = {}
         for memory in memories:
@@ -199,13 +199,13 @@ class PostgresMemories(PostgresComponent):
         await self._statistics.maintain()
 
     async def reanalyze(self, limit: int) -> int:
-        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        """Reanalyze up to `limit` outdated memories. Returns how many were analyzed."""
         async with self._pool.transaction(WORKER) as connection:
             if (outdated := await find_outdated(connection)) is None:
                 return 0
             await self._pool.act_for(connection, outdated.owner)
             done = await reanalyze(connection, outdated, limit)
-        if done < limit:  # the last of this owner: its words are others now
+        if done < limit:  # the last ones of this owner: its words have changed
             await self._statistics.refresh(outdated.owner)
         return done
 
@@ -303,7 +303,7 @@ class PostgresMemories(PostgresComponent):
     @retry_on_disconnect
     async def table(self, owner: str, listing: Listing) -> Table:
         condition, params = within(owner, listing.scope)
-        for wanted, clause, name, value in (
+        for is_set, clause, name, value in (
             (listing.only_forgotten, _FORGOTTEN, "", None),
             (bool(listing.words), _HOLDS, "words", [_pattern(word) for word in listing.words]),
             (listing.is_sensitive is not None, _SENSITIVE, "sensitive", listing.is_sensitive),
@@ -315,7 +315,7 @@ class PostgresMemories(PostgresComponent):
             ),
             (listing.expires_by is not None, _EXPIRES_BY, "expires_by", listing.expires_by),
         ):
-            if wanted:
+            if is_set:
                 condition = Condition(f"{condition} and {clause}")
                 params |= {name: value} if name else {}
         rows = _ROWS.format(where=condition, by=_SORT[listing.sort_by], order=listing.order)
@@ -374,7 +374,7 @@ class PostgresMemories(PostgresComponent):
 
 
 def _pattern(word: str) -> str:
-    """Matches a text that has this word anywhere in it."""
+    """Return a pattern that matches a text with this word anywhere in it."""
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 

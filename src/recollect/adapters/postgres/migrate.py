@@ -2,8 +2,8 @@
 
 Each script in `migrations/` is one step, named by its revision; those that end in `v` need pgvector
 and are applied where it can be used, so that a Postgres without it still finds memories by their
-words. Several servers may start at the same moment: a lock inside the migration's own transaction
-makes all but one wait, and it works behind a transaction-pooling PgBouncer too.
+words. Several servers may start at the same time: a lock in the migration's own transaction makes
+all but one wait, and also works behind a transaction-pooling PgBouncer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
 
-# Connections for work on the database itself: migrations, roles and extensions.
+# Connections for work on the schema: migrations, roles and extensions.
 
 
 def connect(
     url: str, timeouts: Timeouts, *, autocommit: bool = True
 ) -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection of its own, outside the pool, that also works behind PgBouncer."""
+    """Open a connection outside the pool, which also works behind PgBouncer."""
     return psycopg.connect(
         url,
         autocommit=autocommit,
@@ -36,13 +36,13 @@ def connect(
     )
 
 
-# Whether a database can hold vectors, and what to do when it cannot. pgvector may not be installed,
+# Whether a database can store vectors, and what to do if it cannot. pgvector may not be installed,
 # may be too old, or may need a superuser to enable it. None of that is an error: recall then works
-# by words, and the note says how to change it. The embedded Postgres leaves the extension out where
-# it would crash on this processor, so nothing here may compute with a vector.
+# by words, and the note says how to change it. The embedded Postgres omits the extension where it
+# would crash on the processor, so nothing here may compute with a vector.
 
 OLDEST: Final = (0, 8)
-"""The release that brought iterative scans; without them a filtered search loses rows."""
+"""The first release with iterative scans, without which a filtered search misses rows."""
 
 _ENABLED = "select extversion, to_regtype('halfvec') is not null from pg_extension"
 _ENABLED += " where extname = 'vector'"
@@ -50,7 +50,7 @@ _INSTALLED = "select 1 from pg_available_extensions where name = 'vector'"
 
 
 def explain_missing_vectors(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
-    """Enable pgvector if need be. Returns why the database cannot hold vectors; "" when it can."""
+    """Enable pgvector if need be. Returns why the database cannot store vectors; "" if it can."""
     if connection.execute(_ENABLED).fetchone() is None:
         if connection.execute(_INSTALLED).fetchone() is None:
             return (
@@ -66,7 +66,7 @@ def explain_missing_vectors(connection: psycopg.Connection[tuple[Any, ...]]) -> 
                 " Postgres `recollect doctor` says why it is left out)"
             )
         except psycopg.errors.UniqueViolation:
-            pass  # another server enabled it at the same moment
+            pass  # another server enabled it at the same time
     return _explain_unfit(connection.execute(_ENABLED).fetchone())
 
 
@@ -91,22 +91,22 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _SCRIPTS: Final = {path.stem: path for path in Path(__file__).parent.glob("migrations/*.sql")}
 REVISIONS: Final = sorted(_SCRIPTS)
-"""What this version of Recollect knows, oldest first."""
+"""The revisions that this version of Recollect knows, oldest first."""
 REVISIONS_TABLE: Final = "schema_revisions"
 
 _OLDEST_RELEASE: Final = 15
 # Seconds between attempts of a migration to lock a table: about two minutes with the attempts.
 _PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0)
 
-# Any fixed number. The transaction that holds this lock is the one that migrates. A server may wait
-# long for another one that migrates, but not for a table: while it waits, every statement of the
-# other servers on that table waits behind it.
+# Any fixed number. The transaction that holds this lock migrates. A server may wait long for
+# another one that migrates, but not for a table: while it waits, every statement of the other
+# servers on that table waits behind it.
 _LOCK: Final = """
 set local lock_timeout = 0;
 select pg_advisory_xact_lock(7305201844);
 set local lock_timeout = '3s';
 """
-# Before 0.1 the table was made by Alembic.
+# Before 0.1 the table was created by Alembic.
 _CREATE: Final = """
 do $$ begin
     if to_regclass('alembic_version') is not null then
@@ -119,12 +119,12 @@ create table if not exists schema_revisions (revision text primary key);
 
 
 def migrate(url: str, timeouts: Timeouts | None = None) -> str:
-    """Bring the database up to date. Returns why it cannot hold vectors; "" when it can."""
+    """Bring the database up to date. Returns why it cannot store vectors; "" if it can."""
     return migrate_to(url, REVISIONS, timeouts or Timeouts())
 
 
 def migrate_to(url: str, revisions: Sequence[str], timeouts: Timeouts) -> str:
-    """Bring a database to these revisions, such as those of a backup. Returns why it cannot hold
+    """Bring a database to these revisions, such as those of a backup. Returns why it cannot store
     vectors.
     """
     _check_known(revisions)
@@ -138,14 +138,14 @@ def migrate_to(url: str, revisions: Sequence[str], timeouts: Timeouts) -> str:
 
 
 def read_revisions(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
-    """Those that were applied, oldest first."""
+    """Return the applied revisions, oldest first."""
     found = connection.execute("select revision from schema_revisions order by revision")
     return tuple(revision for (revision,) in found.fetchall())
 
 
 def check_fit(version: int, encoding: str | None) -> None:
-    """StoreUnavailable for a Postgres that would only fail later, with a less clear error."""
-    release = version // 10_000  # as the driver counts: 15.3 is 150003
+    """Raise StoreUnavailable for a Postgres that would fail later with a less clear error."""
+    release = version // 10_000  # in the driver's format: 15.3 is 150003
     if release < _OLDEST_RELEASE:
         raise StoreUnavailable(
             f"this Postgres is release {release}, too old for Recollect",
@@ -169,7 +169,7 @@ def _connect(url: str, timeouts: Timeouts) -> Iterator[Connection]:
 
 
 def _apply(connection: Connection, revisions: Sequence[str]) -> None:
-    """Apply those that are missing, in one transaction; retried while a table is in use."""
+    """Apply the missing revisions in one transaction; retried while a table is in use."""
     for pause in _PAUSES:
         try:
             return _try_to_apply(connection, revisions)

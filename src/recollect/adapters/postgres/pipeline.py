@@ -1,17 +1,17 @@
-"""Several statements in one trip: before every prompt, each trip to Postgres counts.
+"""Several statements in one round trip: recall runs before every prompt, so each round trip counts.
 
-Postgres runs statements that arrive together as one transaction, so what the first sets "for this
-transaction" applies to the others and ends with them; each is planned when its turn comes, under
-what was set. Nothing has to begin or end a transaction, and it works behind PgBouncer in
-transaction mode. The simple protocol takes no parameters: the driver quotes them into the text, so
-a Postgres that logs statements logs them too (docs/privacy.md). A pipeline would keep them apart,
-but recalls took a third longer with it.
+Postgres runs statements that arrive together as one transaction, so settings that the first one
+makes "for this transaction" apply to the others and end with them; each is planned under these
+settings when its turn comes. No `begin` or `commit` is needed, and it works behind PgBouncer in
+transaction mode. The simple protocol has no parameters: the driver quotes them into the text, so a
+Postgres that logs statements logs them, too (docs/privacy.md). A pipeline would keep them separate,
+but made recalls a third slower.
 
-Statements are plain text with named placeholders, composed of our own constants alone: the driver's
-SQL objects take longer, and this is the hot path (docs/adr/rejected.md).
+Statements are plain text with named placeholders, composed only of our own constants: the driver's
+SQL objects are slower, and this is the hot path (docs/adr/rejected.md).
 
 On a Citus cluster each statement is sent on its own, in a transaction: Citus passes `set local` on
-to its nodes, but the whole message with it, and `set_config` not at all (docs/adr/0046).
+to its nodes, but with the whole message, and does not pass on `set_config` (docs/adr/0046).
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from psycopg import AsyncClientCursor, AsyncConnection, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row, tuple_row
 
-from recollect.adapters.postgres.access import Roles, Who, acting_for, owner_setting
+from recollect.adapters.postgres.access import Roles, Who, access_statement, owner_setting
 
 _UNCHANGED: Final[Mapping[LiteralString, str]] = {}
 
 
 class Reading:
-    """A connection for statements that only read. What one call sends is a transaction of its own,
-    in a single trip: beginning and ending one would be two more, and before every prompt they
-    count.
+    """A connection for statements that only read. Each call is its own transaction, in a single
+    round trip: an explicit `begin` and `commit` would need two more.
     """
 
     __slots__ = ("_before", "_values", "_who", "connection")
@@ -40,7 +39,7 @@ class Reading:
     def __init__(self, connection: AsyncConnection[Any], who: Who, roles: Roles | None) -> None:
         self.connection = connection
         self._who = who
-        self._before, self._values = acting_for(who, roles)
+        self._before, self._values = access_statement(who, roles)
 
     async def execute(
         self, query: LiteralString, params: Mapping[str, object] | None = None
@@ -64,7 +63,7 @@ class Reading:
 
 
 class DistributedReading(Reading):
-    """The same on a Citus cluster: a transaction in as many trips as there are statements."""
+    """The same on a Citus cluster: a transaction with one round trip per statement."""
 
     __slots__ = ()
 
@@ -104,7 +103,7 @@ class DistributedReading(Reading):
 
 
 Session = AsyncConnection[Any] | Reading
-"""Within a transaction, or for reads."""
+"""A connection in a transaction, or for reads."""
 
 
 async def execute_many(
@@ -113,7 +112,7 @@ async def execute_many(
     *statements: LiteralString,
     settings: Mapping[LiteralString, str] = _UNCHANGED,
 ) -> list[list[Any]]:
-    """The rows of each statement, in order, under these settings of Postgres."""
+    """Return the rows of each statement, in order, run with these settings of Postgres."""
     if isinstance(connection, Reading):
         return await connection.execute_many(params, statements, settings)
     await set_local(connection, settings)
@@ -123,7 +122,7 @@ async def execute_many(
 async def set_local(
     connection: AsyncConnection[Any], settings: Mapping[LiteralString, str]
 ) -> None:
-    """Until the transaction ends, on every node of a cluster. Each in a message of its own."""
+    """Apply settings until the transaction ends, on every node of a cluster, one per message."""
     for name, value in settings.items():
         statement = sql.SQL("set local {} = {}").format(
             sql.SQL(".").join(map(sql.Identifier, name.split("."))), sql.Literal(value)

@@ -1,7 +1,7 @@
-"""Connections to one Postgres: from a pool for a transaction or for reads, or outside of it.
+"""Connections to one Postgres: pooled ones for transactions and reads, and dedicated ones.
 
 The pool is our own because a recall acquires a connection several times, and because a caller that
-gets none must learn why (docs/adr/0032).
+gets none needs to know why (docs/adr/0032).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
-from recollect.adapters.postgres.access import Roles, Who, acting_for, owner_setting
+from recollect.adapters.postgres.access import Roles, Who, access_statement, owner_setting
 from recollect.adapters.postgres.errors import (
     NotConnected,
     PoolExhausted,
@@ -36,8 +36,8 @@ from recollect.core.retry import CONNECT_BACKOFF
 from recollect.ports.tracing import NO_TRACER, Tracer
 
 # One retry for reads whose connection broke. A Postgres that restarts, or ends a backend, breaks
-# the connections in use and is mostly back at once. A read can be repeated on another connection. A
-# write must not be: it may have been committed, with only the answer lost.
+# the connections in use and is usually back at once. A read can be repeated on another connection.
+# A write cannot: it may have been committed, and only the response was lost.
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -46,8 +46,8 @@ Result = TypeVar("Result")
 def retry_on_disconnect(
     read: Callable[Params, Coroutine[Any, Any, Result]],
 ) -> Callable[Params, Coroutine[Any, Any, Result]]:
-    """For methods that only read. A second disconnect is raised, and so is a Postgres that gives no
-    connection at all: the caller has waited for one already.
+    """Retry a method that only reads once after a disconnect. A second disconnect is raised, and so
+    is the failure to connect: the caller has already waited for that.
     """
 
     @wraps(read)
@@ -69,7 +69,7 @@ _NO_ANSWER: Final = "no answer"
 
 
 class _Pooled:
-    """A connection of the pool: when it was made, and since when it is idle."""
+    """A connection of the pool: when it was opened, and since when it has been idle."""
 
     __slots__ = ("_poll", "connection", "created_at", "idle_since")
 
@@ -80,13 +80,13 @@ class _Pooled:
         self._poll.register(connection.fileno(), select.POLLIN)
 
     def is_alive(self) -> bool:
-        """A server that goes away closes its connections, and a closed one can be read from. So
-        nothing to read means nothing has happened, without a trip to the server.
+        """Return whether the connection is open, without a round trip: a server that stops closes
+        its connections, and a closed connection has something to read.
         """
         return not self._poll.poll(0)
 
     def is_reusable(self) -> bool:
-        """Not when its user was cancelled in the middle of something."""
+        """Return False if its user was cancelled in the middle of something."""
         status = self.connection.pgconn.transaction_status
         return status == TransactionStatus.IDLE and self.connection.autocommit
 
@@ -94,8 +94,8 @@ class _Pooled:
 class Pool:
     """At most `size` connections. Driver errors are raised as Recollect's own.
 
-    When none is idle, callers wait in line for one that is released or a new one. New ones are made
-    one at a time by a background task, so that a connection that takes longer than its caller waits
+    When none is idle, callers queue for one that is released or a new one. New ones are opened one
+    at a time by a background task, so that a connection that arrives after its caller has given up
     serves the next caller.
     """
 
@@ -111,13 +111,13 @@ class Pool:
         """Why the last attempt to connect failed."""
         self.url = with_keepalives(url, self.timeouts)
         self.roles: Roles | None = None
-        """Which transactions take; None where the database has none."""
+        """The roles that transactions take; None if the database has none."""
         self.is_distributed = False
         """Whether the tables are distributed by Citus (docs/adr/0046)."""
         self.tracer: Tracer = NO_TRACER
         self._clock = clock
         self._size = self._free_slots = size
-        # The one released last is acquired first: a backend that has just worked is faster.
+        # The last one released is acquired first: a backend that was just used is faster.
         self._idle: list[_Pooled] = []
         self._waiters: deque[asyncio.Future[_Pooled]] = deque()
         self._connecting: asyncio.Task[None] | None = None
@@ -130,12 +130,12 @@ class Pool:
 
     @property
     def in_use(self) -> int:
-        """How many connections are acquired, or being made."""
+        """How many connections are acquired or being opened."""
         return self._size - self._free_slots - len(self._idle)
 
     async def open(self, *, is_required: bool = True) -> None:
-        """Make a first connection, so that a Postgres that refuses is reported now. One that is not
-        required is connected to when it is needed.
+        """Open a first connection, so that a Postgres that refuses it is reported now. If it is not
+        required, the connection is opened when needed.
         """
         self._is_open = True
         if not is_required:
@@ -148,7 +148,7 @@ class Pool:
             raise
 
     async def close(self) -> None:
-        """Connections in use are closed when they are released."""
+        """Close the pool. Connections in use are closed when they are released."""
         self._is_open = False
         if self._connecting is not None:
             self._connecting.cancel()
@@ -162,8 +162,8 @@ class Pool:
     async def transaction(
         self, who: Who, *, is_snapshot: bool = False
     ) -> AsyncIterator[Connection]:
-        """`who`: whose rows it may see (`access.py`). `is_snapshot`: all statements see the same
-        moment.
+        """Open a transaction. `who`: whose rows it may see (`access.py`). `is_snapshot`: all
+        statements see the same snapshot.
         """
         with self.tracer.span("postgres transaction"):
             async with _Acquired(self) as connection:
@@ -176,21 +176,21 @@ class Pool:
                 await connection.commit()
 
     async def act_for(self, connection: Connection, who: Who) -> None:
-        """From here to the end of its transaction."""
+        """Act for `who` from now to the end of the transaction."""
         if self.is_distributed:
             await set_local(connection, owner_setting(who))
             return
-        statement, values = acting_for(who, self.roles)
+        statement, values = access_statement(who, self.roles)
         await AsyncClientCursor(connection).execute(statement, values)
 
     def reading(self, who: Who) -> _AcquiredReading:
-        """For statements that only read, each on its own, of the rows that `who` may see."""
+        """Acquire a connection for single read statements of the rows that `who` may see."""
         return _AcquiredReading(self, who)
 
     @asynccontextmanager
     async def dedicated(self) -> AsyncIterator[Connection]:
-        """A connection outside the pool, for work that takes minutes or needs its own session. It
-        has the login role, as an `ADMIN` has.
+        """Open a connection outside the pool, for work that takes minutes or needs its own session.
+        It has the login role, like `ADMIN`.
         """
         with translate_errors():
             async with await self._connect() as connection:
@@ -224,7 +224,7 @@ class Pool:
             await connection.execute(begin)
             await set_local(connection, owner_setting(who))
             return
-        statement, values = acting_for(who, self.roles)
+        statement, values = access_statement(who, self.roles)
         await AsyncClientCursor(connection).execute(f"{begin};{statement}", values)
 
     async def _wait(self, seconds: float) -> _Pooled:
@@ -234,7 +234,7 @@ class Pool:
         try:
             await asyncio.wait([waiter], timeout=seconds)
         except asyncio.CancelledError:
-            if waiter.done() and waiter.exception() is None:  # handed over at the same moment
+            if waiter.done() and waiter.exception() is None:  # handed over at the same time
                 await self.release(waiter.result())
             raise
         finally:
@@ -264,7 +264,7 @@ class Pool:
             )
 
     async def _connect_for_waiters(self) -> None:
-        """While anyone waits. A Postgres that is starting refuses at first, so with backoff."""
+        """Connect while callers wait, with backoff: a starting Postgres refuses at first."""
         failures = 0
         while self._waiters and self._free_slots:
             try:
@@ -290,8 +290,8 @@ class Pool:
 
 
 class _Acquiring:
-    """Has a connection of the pool while entered. A class, not a generator: a recall enters
-    several.
+    """Holds a connection of the pool while entered. A class, which is faster than a generator: a
+    recall enters several.
     """
 
     __slots__ = ("_pool", "_pooled")
@@ -338,7 +338,7 @@ class _AcquiredReading(_Acquiring):
 
 
 async def _roll_back(connection: Connection) -> None:
-    """A connection that is lost or still busy is not: it is discarded when it is released."""
+    """Roll back, unless the connection is lost or busy: it is then discarded when released."""
     if connection.pgconn.transaction_status in (
         TransactionStatus.INTRANS,
         TransactionStatus.INERROR,
@@ -348,8 +348,8 @@ async def _roll_back(connection: Connection) -> None:
 
 
 async def has_own_session(connection: AsyncConnection[Any]) -> bool:
-    """Whether the connection keeps one backend. A pooler reports a process number of its own, and
-    may run each transaction on another backend.
+    """Return whether the connection always has the same backend. A pooler reports a process number
+    of its own, and may run each transaction on another backend.
     """
     cursor = await connection.execute("select pg_backend_pid() as pid")
     row = await cursor.fetchone() or {}
@@ -357,11 +357,11 @@ async def has_own_session(connection: AsyncConnection[Any]) -> bool:
 
 
 def with_keepalives(url: str, timeouts: Timeouts) -> str:
-    """The address, with connections that notice when the other end is gone.
+    """Add TCP keepalive options to the URL, so that connections notice when the other end is gone.
 
-    A firewall forgets a connection that was idle for some minutes and then drops its packets
-    without telling either side. The kernel's own timeouts are two hours when idle and a quarter of
-    an hour for a request. Keepalive options in the address itself win.
+    A firewall forgets a connection that was idle for some minutes and then silently drops its
+    packets. The kernel's own timeouts are two hours when idle and 15 minutes for a request.
+    Keepalive options in the URL take precedence.
     """
     given = conninfo_to_dict(url)
     options = {

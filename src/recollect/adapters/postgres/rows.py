@@ -1,4 +1,4 @@
-"""Rows of Postgres to values of the domain and back, and a scope as a condition."""
+"""Convert rows of Postgres to domain values and back, and a scope to a condition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recollect.core.memory.links import as_values, from_values
 from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.recall.settings import SettingChange
 
-# By kind of field. The columns are named after the fields, which no one else can name.
+# By kind of field. The columns are named after the fields.
 _TYPES: Final[Mapping[Kind, LiteralString]] = {
     "id": "uuid",
     "text": "text",
@@ -42,21 +42,21 @@ def _list(form: LiteralString, columns: Iterable[LiteralString]) -> LiteralStrin
 
 MEMORY_COLUMNS: Final = _list("m.{}", (field.name for field in STORED))
 
-# Null in all but a few rows, which the planner knows.
+# Null in almost all rows, which the planner knows from its statistics.
 _VALID: Final[LiteralString] = (
     "(m.valid_from is null or m.valid_from <= %(valid_at)s)"
     " and (m.valid_until is null or m.valid_until > %(valid_at)s)"
 )
 
 Condition = NewType("Condition", str)
-"""On memories as `m`, with named places for its values. A type of its own, so that no text from
-elsewhere can become a part of a statement unnoticed."""
+"""A condition on memories as `m`, with named parameters. A separate type, so that no other text can
+become part of a statement by accident."""
 
-# What `from_memory` gives a value for.
+# The columns that `from_memory` returns.
 _INSERT: Final[LiteralString] = f"insert into memories ({_list('{}', _COLUMNS)})"
 INSERT_MEMORY: Final[LiteralString] = f"{_INSERT} values ({_list('%({})s', _COLUMNS)})"
-# What `to_json` gives, in one statement that is parsed and planned once: three times as fast as a
-# statement a memory. By id, as every writer of several rows locks them.
+# Takes the result of `to_json` in one statement, which is parsed and planned once: three times as
+# fast as one statement per memory. By id, as every writer of several rows locks them.
 INSERT_MANY: Final[LiteralString] = f"""
 {_INSERT}
 select * from json_to_recordset(%(memories)s::json) as given
@@ -64,7 +64,7 @@ select * from json_to_recordset(%(memories)s::json) as given
 order by id
 returning id
 """  # noqa: S608  # composed of constants
-# Neither what is there nor what was erased.
+# Skips memories that exist or were erased.
 INSERT_NEW = INSERT_MANY.replace(
     "order by id\nreturning",
     """where not exists (
@@ -103,12 +103,12 @@ def to_setting_change(row: Mapping[str, Any]) -> SettingChange:
 def within(
     owner: str, scope: Scope, exclude: Collection[UUID] = ()
 ) -> tuple[Condition, dict[str, Any]]:
-    """The condition on alias `m` that holds exactly for the memories a scope covers."""
+    """Return the condition on alias `m` that is true exactly for the memories of a scope."""
     conditions: list[LiteralString] = ["m.owner = %(owner)s"]
     if not scope.forgotten:
         conditions.append("m.deleted_at is null")
     params: dict[str, Any] = {"owner": owner}
-    wanted: tuple[tuple[str, LiteralString, Any], ...] = (
+    filters: tuple[tuple[str, LiteralString, Any], ...] = (
         ("project", "m.project = %(project)s", scope.project),
         ("sessions", "m.session = any(%(sessions)s)", list(scope.sessions) or None),
         ("categories", "m.category = any(%(categories)s)", list(scope.categories) or None),
@@ -122,8 +122,8 @@ def within(
         also: LiteralString = " or m.project = %(project)s" if scope.project is not None else ""
         conditions.append(f"(m.project is null{also})")
         params["project"] = scope.project
-        wanted = wanted[1:]
-    for name, condition, value in wanted:
+        filters = filters[1:]
+    for name, condition, value in filters:
         if value is not None:
             conditions.append(condition)
             params[name] = value

@@ -1,4 +1,4 @@
-"""What a memory is found by, as columns of its row."""
+"""The search terms of a memory, as columns of its row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from recollect.core.memory.memory import Memory
 from recollect.core.text.terms import MAX_POSITIONS, VERSION, Analyzed, analyze_fields
 
-# Of Postgres: a text's later words all have the last position.
+# The limit of Postgres: all later words of a text have the last position.
 _MAX_POSITION: Final = 16_383
 
 
@@ -28,12 +28,14 @@ def analyze_columns(
 
 
 def quote(lexeme: str) -> str:
-    """A lexeme as text of a `tsvector` or `tsquery`, in which no character is an operator."""
+    """Quote a lexeme for a `tsvector` or `tsquery`, so that no character is an operator."""
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def as_vector(terms: Analyzed) -> str:
-    """The text of a `tsvector`: each field has a class of its own, and follows the one before."""
+    """Return the text of a `tsvector`: the fields follow each other, each with its own weight
+    class.
+    """
     positions: dict[str, list[str]] = {}
     place = 0
     for weight, field in zip("ABCD", terms.fields, strict=True):

@@ -1,6 +1,4 @@
-"""What a whole server has once: run-time settings and the log of their changes, its identity, its
-load.
-"""
+"""What exists once per server: runtime settings and the log of their changes, identity, load."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ from recollect.core.admin.stats import Load
 from recollect.core.errors import StoreBusy
 from recollect.core.recall.settings import SettingChange
 
-# Readers go on; two writers queue, so that each logs the value it really replaced.
+# Readers are not blocked; writers queue, so that each logs the value it actually replaced.
 _LOCK: Final = "lock table settings in share row exclusive mode"
 
-# Before the value is written, while the old one is still there.
+# Runs before the new value is written, to log the old one.
 _LOG: Final = """
 insert into settings_audit (name, old_value, new_value, changed_by, changed_at)
 select %(name)s, (select s.value from settings s where s.name = %(name)s), %(value)s, %(by)s, %(at)s
@@ -63,11 +61,11 @@ class PostgresSettings(PostgresComponent):
             return [to_setting_change(row) for row in await cursor.fetchall()]
 
 
-# Which server this database is, and since when: a restored backup begins another epoch.
+# The id of the server and of its epoch: a restored backup begins a new epoch.
 
-# Where the table is: a restored one is of another database, another id or another transaction; and
-# on which timeline, because a physical backup that is recovered, or a replica that takes over and
-# may lack the last writes, differs in nothing else.
+# Where the table is: a restored one has another database, id or transaction. And the timeline: a
+# recovered physical backup, or a promoted replica that may lack the last writes, differs in nothing
+# else.
 _PLACE: Final = """
 select concat_ws('.', d.oid, a.attrelid, a.xmin,
     substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)) as place
@@ -85,7 +83,7 @@ _NEW_EPOCH: Final = "update sync_server set epoch = %s"
 
 
 async def read_identity(connection: Connection) -> tuple[UUID, UUID]:
-    """The id of the server and of its epoch."""
+    """Return the id of the server and of its epoch."""
     here = (await (await connection.execute(_PLACE)).fetchone() or {})["place"]
     cursor = await connection.execute(_IDENTITY)
     row = await cursor.fetchone()
@@ -103,9 +101,9 @@ async def begin_epoch(connection: Connection) -> None:
     await connection.execute(_NEW_EPOCH, (uuid4(),))
 
 
-# What the whole database holds and has to do, in numbers, for whoever watches the server.
+# How much the database contains and has to do, for monitoring.
 
-# Counting all rows would read them all: Postgres's own estimate costs nothing. -1 is none yet.
+# Counting reads all rows; Postgres's own estimate costs nothing. -1 means no estimate yet.
 _MEMORIES: Final = """
 select greatest(reltuples, 0)::bigint as memories from pg_class where oid = 'memories'::regclass
 """
@@ -144,7 +142,7 @@ class PostgresLoad:
         return Load(memories["memories"], queues, self._pool.in_use, self._pool.idle)
 
     async def size(self) -> StorageSize:
-        """On a Citus cluster, that of the coordinator."""
+        """Return the size of the database; on a Citus cluster, that of the coordinator."""
         async with self._pool.transaction(WORKER) as connection:
             row = await (await connection.execute(_SIZE)).fetchone() or {}
         return StorageSize(row["total"], row["vectors"])

@@ -1,9 +1,10 @@
-"""Keeps the word frequencies of owners with many memories fresh.
+"""Keep the word frequencies of owners with many memories fresh.
 
-Frequencies may be old, but not those of a much smaller store, so an owner's are refreshed when the
-number of memories has grown by half: some fifteen times on the way to 300,000. While there are few
-that takes milliseconds and is part of the write; later it takes seconds and runs in a task. Owners
-with fewer memories than `Limits.live_words` have none: their words are counted with each recall.
+Frequencies may be old, but not those of a much smaller store, so an owner's are refreshed whenever
+the number of memories has grown by half: some fifteen times up to 300,000 memories. With few
+memories that takes milliseconds and is part of the write; with many it takes seconds and runs in a
+task. Owners with fewer memories than `Limits.live_words` have no frequencies: their words are
+counted with each recall.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ _OWNERS: Final = f"""
 select owner from memories where deleted_at is null group by owner having count(*) >= %(least)s
 union select owner from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'
 """  # noqa: S608  # composed of constants
-# Without waiting for an index that is being built, which may take an hour.
+# Does not wait for an index that is being built, which may take an hour.
 _ANALYZE: Final = "analyze (skip_locked) memories"
 _MAX_OWNERS: Final = 100_000
-"""Owners whose sizes are remembered; above it they are read again."""
+"""Owners whose sizes are cached; beyond that they are read again."""
 
 
 @dataclass(slots=True)
 class _Size:
-    """How many memories an owner has, and had when the frequencies were taken."""
+    """How many memories an owner has, and had when the frequencies were computed."""
 
     counted: int
     memories: int
@@ -60,12 +61,12 @@ class Statistics:
             await cancel_and_wait(self._refresh)
 
     async def count_added(self, owner: str, count: int) -> None:
-        """Called after a write that Postgres has committed."""
+        """Count memories after a write that Postgres has committed."""
         size = self._sizes.get(owner)
         if size is not None:
             size.memories += count
         if size is None or self._is_due(size):
-            # Another process may have refreshed them; an owner that it made large is not small.
+            # Another process may have added memories, or refreshed the frequencies.
             size = await self._read_size(owner)
         if size is None or not self._is_due(size):
             return
@@ -77,8 +78,9 @@ class Statistics:
             self._refresh = asyncio.create_task(self._refresh_due(), name="refresh frequencies")
 
     async def maintain(self) -> None:
-        """Refresh all that is stored now; a refresh in progress may have begun before. Also the
-        planner's own statistics: the lexical leg relies on its estimate of a scope's size.
+        """Refresh the frequencies of all that is stored now; a refresh in progress may have begun
+        earlier. Also refresh the planner's statistics: the lexical leg uses its estimate of a
+        scope's size.
         """
         if self._refresh is not None:
             await asyncio.wait([self._refresh])
@@ -93,7 +95,7 @@ class Statistics:
             await self.refresh(owner)
 
     async def refresh(self, owner: str) -> None:
-        """Refresh now. An error here costs no one a memory."""
+        """Refresh now. Store errors are ignored: no memory is lost."""
         with suppress(StoreError):
             async with self._pool.transaction(owner) as connection:
                 is_refreshed = await lexeme_stats.refresh_statistics(connection, owner)
@@ -102,7 +104,7 @@ class Statistics:
         await self._read_size(owner)
 
     async def _analyze(self) -> None:
-        """Only the owner of a table may."""
+        """Run ANALYZE, which only the owner of a table may do."""
         async with self._pool.transaction(ADMIN) as connection:
             await connection.execute(_SET_LOCK_TIMEOUT)
             await connection.execute(_ANALYZE)
@@ -116,7 +118,7 @@ class Statistics:
         return size.memories >= least
 
     async def _read_size(self, owner: str) -> _Size | None:
-        """None when it cannot be read now."""
+        """Read the size of an owner; None if it cannot be read now."""
         with suppress(StoreError):
             async with self._pool.transaction(owner) as connection:
                 await connection.execute(_SET_LOCK_TIMEOUT)

@@ -33,7 +33,7 @@ from recollect.core.admin.timeouts import Timeouts
 class PostgresStore(PostgresMemories, PostgresSettings):
     """Memories and settings; its attributes are the other stores. An async context manager.
 
-    `vectors` is None where Postgres cannot hold them, and `vector_note` says why.
+    `vectors` is None if Postgres cannot store them, and `vector_note` says why.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class PostgresStore(PostgresMemories, PostgresSettings):
         files: Path | None = None,
         vectors: Callable[[Pool, Limits], PostgresVectors] = PostgresVectors,
     ) -> None:
-        """`erasures`: where erasures and revocations are logged, for a database that is restored.
-        `files`: those of the cluster, when it is our own. `vectors`: what searches them.
+        """`erasures`: where erasures and revocations are logged, in case the database is restored.
+        `files`: those of the cluster, if it is our own. `vectors`: the engine that searches them.
         """
         limits = limits or Limits()
         self.pool = pool = Pool(url, connections, timeouts)

@@ -1,6 +1,7 @@
-"""What Recollect asks of Qdrant, and the shape of what it stores there.
+"""Requests to Qdrant, and the format of what is stored there.
 
-A point is one passage: its vector, whose it is, and what a scope can ask for. No text is stored.
+A point is one passage: its vector, its owner, and the fields a scope can filter by. No text is
+stored.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 Quantization = Literal["off", "scalar", "binary"]
 
-# Every search names its owner, so each owner gets a graph of its own and there is none over all.
+# Every search names its owner, so each owner gets its own graph, and there is no global one.
 _NEIGHBOURS: Final = 16
 _EF_MIN: Final = 200
 _EF_MAX: Final = 4_000
-# Quantized vectors choose twice as many, which the full ones put in order.
+# With quantized vectors twice as many are fetched and then rescored with the full ones.
 _OVERSAMPLING: Final = 2.0
 _SECONDS: Final = 10.0
 _NOT_FOUND: Final = 404
@@ -52,7 +53,7 @@ class Point:
 
     @property
     def id(self) -> str:
-        """Two owners may have a memory of the same id."""
+        """The id of the point. Two owners may have a memory of the same id."""
         return str(uuid5(self.memory_id, f"{self.passage} {self.owner}"))
 
     @property
@@ -79,18 +80,18 @@ class Qdrant:
         await self._client.close()
 
     async def version(self) -> str:
-        with translated():
+        with translate_errors():
             return (await self._client.info()).version
 
     async def exists(self, collection: str) -> bool:
-        with translated():
+        with translate_errors():
             return await self._client.collection_exists(collection)
 
     async def create(self, collection: str, dimension: int) -> None:
-        """The collection and its indexes; what is there already stays."""
+        """Create the collection and its indexes, unless they exist."""
         from qdrant_client import models
 
-        with translated(), _unless(_CONFLICT):
+        with translate_errors(), _ignore_status(_CONFLICT):
             await self._client.create_collection(
                 collection,
                 vectors_config=models.VectorParams(
@@ -102,24 +103,24 @@ class Qdrant:
                 quantization_config=_quantization_config(self._quantization),
             )
         for field, schema in _indexes().items():
-            with translated():
+            with translate_errors():
                 await self._client.create_payload_index(collection, field, schema)
 
     async def drop(self, collection: str) -> None:
-        with translated(), _unless(_NOT_FOUND):
+        with translate_errors(), _ignore_status(_NOT_FOUND):
             await self._client.delete_collection(collection)
 
     async def count(self, collection: str) -> int:
-        with translated():
+        with translate_errors():
             return (await self._client.count(collection, exact=True)).count
 
     async def write(
         self, collection: str, owner: str, ids: Collection[UUID], points: Sequence[Point]
     ) -> None:
-        """Make `points` all that the collection has of these memories of an owner."""
+        """Replace all points of these memories of an owner by `points`."""
         from qdrant_client import models
 
-        with translated():
+        with translate_errors():
             if points:
                 await self._client.upsert(
                     collection,
@@ -144,10 +145,10 @@ class Qdrant:
         vector: Sequence[float],
         limit: int,
     ) -> list[UUID]:
-        """The memories of the nearest passages, so many of them, best first; one memory may be
-        there several times.
+        """Return the memories of the `limit` nearest passages, best first; a memory may appear
+        several times.
         """
-        with translated():
+        with translate_errors():
             found = await self._client.query_points(
                 collection,
                 query=list(vector),
@@ -160,7 +161,7 @@ class Qdrant:
 
 
 def connect(url: str | None, api_key: str | None, quantization: Quantization = "off") -> Qdrant:
-    """The Qdrant at this address. Nothing is sent yet."""
+    """Create a client for the Qdrant at this URL, without sending anything yet."""
     if url is None:
         raise InvalidInput(
             "RECOLLECT_VECTORS=qdrant needs the address of a Qdrant",
@@ -190,7 +191,7 @@ def connect(url: str | None, api_key: str | None, quantization: Quantization = "
 
 
 def to_filter(owner: str, scope: Scope, exclude: Collection[UUID] = ()) -> models.Filter:
-    """The points that a search may return. Postgres has the last word on each of them."""
+    """Return a filter for the points of a scope. Postgres checks each of them again."""
     from qdrant_client import models
 
     must: list[Any] = [_matches("owner", owner)]
@@ -217,7 +218,7 @@ def to_filter(owner: str, scope: Scope, exclude: Collection[UUID] = ()) -> model
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise the client's errors as errors that say what to do next. They may quote a request, so
     only the status is passed on.
     """
@@ -259,8 +260,8 @@ class MissingCollection(StoreUnavailable):
 
 
 @contextmanager
-def _unless(status: int) -> Iterator[None]:
-    """What is asked for is the case already."""
+def _ignore_status(status: int) -> Iterator[None]:
+    """Ignore an error with this status: the requested state already exists."""
     exceptions = import_module("qdrant_client.http.exceptions")
     try:
         yield
@@ -320,6 +321,6 @@ def _matches_any(key: str, values: Sequence[str]) -> models.FieldCondition:
 
 
 def _to_number(moment: datetime) -> int:
-    """Microseconds: as exact as in Postgres."""
+    """Convert to microseconds, as exact as in Postgres."""
     seconds = int(moment.replace(microsecond=0).timestamp())
     return seconds * 1_000_000 + moment.microsecond

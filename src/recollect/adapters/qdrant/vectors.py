@@ -1,14 +1,14 @@
 """The vectors in Postgres, searched in Qdrant.
 
-Postgres has every vector and decides what is embedded. Qdrant has a copy, one collection for each
-space, and is brought up to date from an outbox: triggers write a row with each change, in the same
-transaction, and `drain` removes it when Qdrant has confirmed what is there now. So a crash at any
+Postgres has every vector and decides what is embedded. Qdrant has a copy, one collection per space,
+and is brought up to date from an outbox: triggers write a row with each change, in the same
+transaction, and `drain` removes it when Qdrant has confirmed the current state. So a crash at any
 moment leaves a row to be sent again, and sending again changes nothing.
 
-A search asks Qdrant for candidates, and Postgres for the truth: each hit is compared again with the
-vector that is stored now, within the scope, and what is still in the outbox is compared beside
-them. Whatever Qdrant knows too much or too late costs a place at most, and then more is fetched
-(docs/adr/0055).
+A search gets candidates from Qdrant, and Postgres confirms them: each hit is compared again with
+the vector that is stored now, within the scope, and memories that are still in the outbox are
+compared as well. An outdated point in Qdrant only takes up a place among the candidates, and then
+more are fetched (docs/adr/0055).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 from recollect.ports.recall import VectorQuery
 
 CHANNEL: Final = "recollect_vectors"
-"""Where Postgres notifies of a new row in the outbox; the triggers use the same name."""
+"""The channel for new rows in the outbox; the triggers use the same name."""
 
 BATCH: Final = 256
 """Memories that one transaction sends."""
@@ -48,7 +48,7 @@ BATCH: Final = 256
 _GROWTH: Final = 4
 """How much more is fetched when too few hits were confirmed."""
 
-# Any fixed number. One process sends at a time: two could send the states of a memory in the wrong
+# Any fixed number. Only one process sends at a time: two could send states of a memory in the wrong
 # order. A change never waits for this lock.
 _LOCK: Final = "select pg_advisory_xact_lock(7305201847)"
 
@@ -112,7 +112,7 @@ class QdrantVectors(PostgresVectors):
         self._prepared: set[str] = set()
 
     async def open(self) -> None:
-        """A space that Qdrant does not have yet gets a collection."""
+        """Create collections for spaces that Qdrant does not have yet."""
         for space in await self.spaces():
             await self._adopt(space)
 
@@ -154,7 +154,7 @@ class QdrantVectors(PostgresVectors):
         await self.send_changes()
 
     async def drop_collection(self, space: StoredSpace) -> None:
-        """From now on Qdrant learns nothing more of the space, and its copy is removed."""
+        """Stop sending the space to Qdrant, and have its copy removed."""
         async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_UNNAME, {"space": space.id})
             for row in await cursor.fetchall():
@@ -168,8 +168,8 @@ class QdrantVectors(PostgresVectors):
             await self._adopt(space)
 
     async def leave(self) -> None:
-        """Build the indexes in Postgres, then have every collection removed. Until the settings
-        name Qdrant no more, this searches in Postgres.
+        """Build the indexes in Postgres, then have every collection removed. From then on searches
+        use Postgres, even if the settings still name Qdrant.
         """
         for space in await self.spaces():
             if space.state == "active":
@@ -191,8 +191,8 @@ class QdrantVectors(PostgresVectors):
         await self._outbox_listener.wait(seconds)
 
     async def drain(self) -> int:
-        """Send what is in the outbox, up to a batch; how many memories. Collections that no space
-        has any more are removed.
+        """Send a batch from the outbox, and remove collections that no space uses any more. Returns
+        the number of memories sent.
         """
         await self._prepare()
         async with self._pool.transaction(WORKER) as connection:
@@ -233,7 +233,7 @@ class QdrantVectors(PostgresVectors):
             return []
         vector = unit_vector(query.space.space, query.vector)
         collection, unsent = await self._read_unsent(owner, query.space)
-        if collection is None:  # the space is new to Qdrant, or has left it
+        if collection is None:  # the space is not in Qdrant yet, or no longer
             plan = await super().survey(owner, scope)
             query = replace(query, use_index=plan.use_index)
             return await super().nearest(owner, scope, query)
@@ -247,7 +247,7 @@ class QdrantVectors(PostgresVectors):
             limit *= _GROWTH
 
     async def _read_unsent(self, owner: str, space: StoredSpace) -> tuple[str | None, list[UUID]]:
-        """Before Qdrant is asked: what it does not know now, it may not know then."""
+        """Read what Qdrant may lack. Must run before Qdrant is searched."""
         values = {"owner": owner, "dense_space": space.id}
         async with self._pool.reading(owner) as connection:
             ((collection,),), unsent = await execute_many(
@@ -270,9 +270,9 @@ class QdrantVectors(PostgresVectors):
             await connection.execute(_NAME, values)
 
     async def _prepare(self) -> None:
-        """Create the collections that are missing, new ones and those that Qdrant has lost, and
-        send all that belongs there. In this order: a crash in between must leave no empty
-        collection that is taken for a filled one.
+        """Create missing collections, new ones and those that Qdrant has lost, and send everything
+        that belongs there. In this order: a crash in between must not leave an empty collection
+        that counts as filled.
         """
         async with self._pool.transaction(WORKER) as connection:
             rows = await _read_collections(connection)
@@ -287,7 +287,7 @@ class QdrantVectors(PostgresVectors):
                 self._prepared.add(collection)
 
     async def send_changes(self) -> None:
-        """So that recall finds it at once; what fails is sent by the worker's next round."""
+        """Send changes now, so that recall finds them; the worker retries what fails."""
         with suppress(StoreError):
             while await self.drain():
                 pass

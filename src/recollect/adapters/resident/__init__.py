@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def socket_path(home: str) -> str:
-    """Where that process listens. Importing this imports nothing: a hook that finds no socket there
-    has no use for the rest.
+    """Return where that process listens. Importing this module imports nothing else: a hook that
+    finds no socket there does not need the rest.
     """
     return f"{home}/recall.sock"

@@ -1,9 +1,9 @@
 """Where the process that holds the model listens, and who may ask it: processes of the same user.
 
 The socket has mode 0600, and each end also asks the kernel for the user of the other: a file mode
-says nothing about who listens.
+does not prove who listens.
 
-Hooks import this, so it imports next to nothing, and uses the part of `socket` that is written in
+Hooks import this, so it imports almost nothing, and uses the part of `socket` that is written in
 C: importing the rest takes a tenth of a hook's time.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 MAX_REQUEST = 1_000_000
 MAX_ANSWER = 4_000_000
-# `sun_path` has room for 104 bytes on macOS and 108 on Linux, with the zero at its end.
+# `sun_path` has room for 104 bytes on macOS and 108 on Linux, including the terminating zero.
 _MAX_BYTES = 103
-# From sys/un.h of macOS, where `socket` has no names for them.
+# From sys/un.h of macOS; `socket` has no names for them.
 _SOL_LOCAL = 0
 _LOCAL_PEERCRED = 1
 
@@ -45,7 +45,7 @@ def use_address(home: str, use: Callable[[str], None]) -> None:
 
 
 def is_same_user(connection: socket) -> bool:
-    """Whether the process at the other end runs as our user; OSError when it is gone."""
+    """Return whether the process at the other end runs as our user. OSError if it has ended."""
     return _peer_user(connection) == os.geteuid()
 
 

@@ -1,7 +1,7 @@
-"""Ask the process that holds the model. Hooks import this, so it imports next to nothing.
+"""Ask the process that holds the model. Hooks import this, so it imports almost nothing.
 
-Every failure is the same to the caller, no answer: it answers itself, by words or with a model of
-its own.
+To the caller every failure is the same: no answer. It then answers by itself, by words or with its
+own model.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST, is_same
 
 
 class Question:
-    """A question that was sent. Close it when its answer is of no more use."""
+    """A question that was sent. Close it when its answer is no longer needed."""
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
         self._answer = bytearray()
 
     def read_answer(self, seconds: float) -> bytes | None:
-        """The answer, if all of it comes in time; if not, it can be read later."""
+        """Return the answer if all of it arrives in time; otherwise it can be read later."""
         until = time.monotonic() + seconds
         answer = self._answer
         try:
             while len(answer) < MAX_ANSWER:
-                # What has come is read even if no time is left.
+                # What has arrived is read even if no time is left.
                 self._connection.settimeout(max(until - time.monotonic(), 0.0))
                 part = self._connection.recv(1 << 18)
                 if not part:
@@ -36,10 +36,10 @@ class Question:
         return None
 
     def confirm(self, data: bytes) -> None:
-        """Say what became of the answer."""
+        """Report whether the answer was used."""
         try:
             self._connection.sendall(data)
-        except OSError:  # it is gone
+        except OSError:  # the other process has ended
             return
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 A connection is for one question: a recall is one line of JSON in and one line of JSON out, a hook
 sends its call and gets what it prints (`wire/hook_call.py`). Invalid or failed requests get no
-answer: the connection is closed, and the process that asked answers itself.
+answer: the connection is closed, and the process that asked answers by itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 AnswerHook = Callable[[HookCall], Awaitable[tuple[HookReply, Callable[[], None]]]]
 """The reply to a hook, and what to do once it is shown."""
 
-# A question is sent as soon as its connection is open, and its answer read at once.
+# A question is sent as soon as its connection is open, and its answer is read immediately.
 _READ_SECONDS: Final = 5.0
 _HANDLE_SECONDS: Final = 60.0
 
@@ -38,9 +38,9 @@ _HANDLE_SECONDS: Final = 60.0
 async def listening(
     home: Path, recall: OwnerRecall, answer_hook: AnswerHook | None = None
 ) -> AsyncIterator[None]:
-    """While entered, recalls are answered, and hooks if there is `answer_hook`. Only one process of
-    a home may enter at a time: it replaces the socket of one that was killed. OSError when the home
-    takes no socket.
+    """Answer recalls while entered, and hooks if `answer_hook` is given. Only one process of a home
+    may enter at a time: it replaces the socket of a process that was killed. Raises OSError if the
+    home cannot contain a socket.
     """
     connection = _bind(home)
     bound = _path(home).stat().st_ino
@@ -97,8 +97,8 @@ def _handler(
                         await _answer_call(call, answer_hook, reader, writer)
         except TimeoutError:
             writer.transport.abort()
-        except Exception as error:  # noqa: BLE001  # the process that asked answers itself
-            log.info("not answered: %s at %s", safe_message(error), locations(error))
+        except Exception as error:  # noqa: BLE001  # the process that asked answers by itself
+            log.info("request not answered: %s at %s", safe_message(error), locations(error))
         finally:
             writer.close()
 
@@ -123,7 +123,7 @@ async def _answer_call(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
-    """A hook that printed the reply says so; one that ran out of time does not."""
+    """Send the reply. A hook that printed it confirms this; one that ran out of time does not."""
     reply, on_shown = await answer_hook(HookCall.from_bytes(call))
     writer.write(reply.to_bytes())
     writer.write_eof()

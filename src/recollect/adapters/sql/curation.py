@@ -22,7 +22,7 @@ from recollect.core.curation.proposals import (
 )
 from recollect.core.memory.memory import Memory
 
-# An undecided proposal about memories that changed since is void; so is one about forgotten ones.
+# An undecided proposal is void if one of its memories has changed or was forgotten.
 _STATE: Final = """
 case when p.state in ('open', 'later') and (n.version <> p.newer_version
         or o.version <> p.older_version or n.deleted_at is not null or o.deleted_at is not null)
@@ -40,8 +40,8 @@ _LISTED: Final[LiteralString] = f"""
 {_PROPOSALS} and {_STATE} = any(:states) order by p.created_at, p.id limit :limit
 """
 _ONE: Final[LiteralString] = f"{_PROPOSALS} and p.id = :id"
-# Both memories are locked, by id as everywhere, so that neither becomes sensitive or is erased
-# before its quotes are stored.
+# Both memories are locked, in the order of ids as everywhere, so that neither becomes sensitive or
+# is erased before its quotes are stored.
 _HOLD: Final = """
 select m.id from memories m where m.owner = :owner and m.id = any(:ids) order by m.id $for_share
 """
@@ -73,7 +73,7 @@ _LOCK: Final = """
 select p.id from proposals p where p.owner = :owner and p.id = :id $for_update
 """
 _SETTLE: Final = "update proposals set state = :state where owner = :owner and id = :id"
-# The change that a decision itself makes: the proposals about the memory stay what they are.
+# After the change that a decision itself makes, the other proposals about the memory stay valid.
 _CARRY_NEWER: Final = """
 update proposals set newer_version = :version
 where owner = :owner and newer_version = :based_on
@@ -111,15 +111,15 @@ select (select count(*) from ({_PROPOSALS}) p where p.state in ('open', 'later')
 
 
 class SqlCuration(SqlComponent):
-    """Implements what the `CurationStore` port has about proposals and the journal."""
+    """Implements the proposals and the journal of the `CurationStore` port."""
 
     _replace: ClassVar[LiteralString]
-    """The store's own statement that replaces the version `based_on` of a memory."""
+    """The store's statement that replaces the version `based_on` of a memory."""
 
     @staticmethod
     @abstractmethod
     def _to_row(memory: Memory) -> Mapping[str, Any]:
-        """The values of `_replace`."""
+        """Return the values of `_replace`."""
 
     async def keep_proposals(self, owner: str, proposals: Sequence[Proposal]) -> list[Proposal]:
         if not proposals:
@@ -154,7 +154,7 @@ class SqlCuration(SqlComponent):
         row = await self._analyze(survivor, based_on)
 
         async def work(session: Session) -> bool:
-            # The memory first, as every writer locks it.
+            # The memory is locked first, as by every writer.
             if not await session.fetch(_LOCK_MEMORY, row):
                 return False
             proposal = {"owner": owner, "id": entry.proposal}
@@ -206,7 +206,7 @@ class SqlCuration(SqlComponent):
         return {**await asyncio.to_thread(self._to_row, memory), "based_on": based_on}
 
     async def _replace_memory(self, session: Session, row: Row) -> None:
-        """The next version of a memory; the proposals about it go with it."""
+        """Store the next version of a memory, and update the proposals about it."""
         await session.execute(self._replace, row)
         await session.execute(_CARRY_NEWER, row)
         await session.execute(_CARRY_OLDER, row)

@@ -1,7 +1,7 @@
-"""What both databases provide for the parts of a store that people use rarely (docs/adr/0062).
+"""What both databases provide for the rarely used parts of a store (docs/adr/0062).
 
-Such a part has one text for each statement, in the SQL that both databases understand, with named
-parameters (`:owner`). `:now` is set by the store. A list is a parameter, too: `id = any(:ids)`.
+Such a part has one text per statement, in the SQL that both databases understand, with named
+parameters (`:owner`). `:now` is set by the store. A list can be a parameter: `id = any(:ids)`.
 Where the databases differ, a statement has a marker (`Markers`).
 """
 
@@ -18,13 +18,13 @@ Row = dict[str, Any]
 Values = Mapping[str, object]
 
 AS_OF: Final = "cast(:as_of as timestamptz)"
-"""A moment or null: Postgres must be told the type of what may be null."""
+"""A moment or null: Postgres needs an explicit type for a parameter that may be null."""
 
 PARAMETER: Final = re.compile(r":([a-z_]+)")
 
 
 class Markers(TypedDict):
-    """What stands in a statement for what each database has its own words for."""
+    """Placeholders for SQL that differs between the databases."""
 
     memory: LiteralString
     """`e.$memory`: the column by which the tables of the graph refer to a memory."""
@@ -33,38 +33,36 @@ class Markers(TypedDict):
     """`m.$number`: the column of `memories` that it refers to."""
 
     weight: LiteralString
-    """The weight of the relationship `c`, or what it follows from."""
+    """The weight of the relationship `c`, or the column it is computed from."""
 
     undated: LiteralString
-    """`said_from` of a statement that names no date."""
+    """`said_from` of a statement without a date."""
 
     groups: LiteralString
     """The pairs of two lists, `:sources` and `:relations`, as the table `w`."""
 
     languages: LiteralString
-    """The parameter `:languages`, names with spaces between them, as the column of a space."""
+    """The parameter `:languages`, names separated by spaces, as the column of a space."""
 
     for_share: LiteralString
     for_update: LiteralString
-    """Locks of rows, where writers do not take turns."""
+    """Row locks, for the database that allows several writers."""
 
 
 class Session(Protocol):
-    """A connection on which statements run. Rows have the values of the domain: ids, moments in
-    UTC, truth values.
-    """
+    """A connection on which statements run. Rows have domain values: ids, UTC moments, booleans."""
 
     async def fetch(self, statement: LiteralString, values: Values) -> list[Row]:
-        """The rows of a statement."""
+        """Return the rows of a statement."""
 
     async def execute(self, statement: LiteralString, values: Values) -> int:
-        """Run a statement; how many rows it changed."""
+        """Run a statement. Returns how many rows it changed."""
 
 
 Work = Callable[[Session], Coroutine[Any, Any, T]]
-"""What is done in a session. It awaits nothing but the session: on SQLite it runs to its end in the
-thread of the connection.
-"""
+"""Work in a session. It must await nothing but the session: on SQLite it runs to its end in the
+thread
+of the connection."""
 
 
 class SqlComponent(ABC):
@@ -72,7 +70,7 @@ class SqlComponent(ABC):
 
     @abstractmethod
     async def _read(self, owner: str | None, work: Work[T]) -> T:
-        """Read rows of one owner; None: of tables that belong to none. It may be repeated after a
+        """Read rows of one owner; None: of tables without an owner. `work` may be repeated after a
         disconnect.
         """
 

@@ -56,11 +56,11 @@ _GIVE_UP: Final = "update spaces set state = 'retired', is_former = false where 
 
 
 class SqlSpaces(SqlComponent):
-    """Implements what the `Spaces` port changes, but for vectors and indexes."""
+    """Implements the changes of the `Spaces` port, except for vectors and indexes."""
 
     _wake: ClassVar[LiteralString]
-    """Fills a retired space again. While it was retired it was not kept up to date, so every memory
-    must be looked at.
+    """Starts filling a retired space again. While retired it was not kept up to date, so every
+    memory must be checked.
     """
 
     @abstractmethod
@@ -95,9 +95,9 @@ class SqlSpaces(SqlComponent):
     async def activate(self, space: StoredSpace) -> None:
         async def work(session: Session) -> None:
             state = (await _lock_existing(session, space)).state
-            if state == "active":  # by another process: the one before is the former one already
+            if state == "active":  # activated by another process, which has set the former space
                 return
-            if state == "retired":  # its vectors may be on their way out already
+            if state == "retired":  # some of its vectors may already be removed
                 raise Conflict(
                     f"the space {space.space.name} was dropped in the meantime",
                     remedy="Run `recollect reembed` again: it opens the space again and fills it.",
@@ -112,8 +112,8 @@ class SqlSpaces(SqlComponent):
         await self._change_spaces(lambda session: session.execute(_RETIRE, {"id": space.id}))
 
     async def give_up(self, space: StoredSpace) -> None:
-        """From now on the space cannot be filled, indexed, activated or rolled back to. Conflict
-        when it is active, or when it was given up and has been opened again since.
+        """Abandon a space: from now on it cannot be filled, indexed, activated or rolled back to.
+        Raises Conflict if it is active, or if it was given up before and opened again since.
         """
 
         async def work(session: Session) -> None:
@@ -126,7 +126,7 @@ class SqlSpaces(SqlComponent):
                 )
             if current.state == "active":
                 raise Conflict(
-                    f"{space.space.name} is the space that recall asks",
+                    f"{space.space.name} is the space that recall uses",
                     remedy="Activate another model first (`recollect reembed --model …`).",
                 )
             await session.execute(_GIVE_UP, {"id": space.id})
@@ -135,7 +135,7 @@ class SqlSpaces(SqlComponent):
 
 
 async def lock_space(session: Session, space: StoredSpace) -> StoredSpace | None:
-    """The space as it is now, and stays until this transaction ends."""
+    """Lock a space and return its current state."""
     rows = await session.fetch(_LOCK, {"id": space.id})
     return to_space(rows[0]) if rows else None
 

@@ -1,4 +1,4 @@
-"""Copying the file of the local store while it is in use, with SQLite's own backup."""
+"""Back up the file of the local store while it is in use, with SQLite's own backup API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.adapters.sqlite.schema.tables import VERSION
 from recollect.core.admin.backup import Checksum, Manifest, Table, find_differences
 from recollect.core.errors import InvalidInput, StoreError
 
-# Tables with rows of their own: not the index of words, which is made from them.
+# Tables with their own rows: not the word index, which is built from them.
 _TABLES: Final = """
 SELECT name FROM pragma_table_list
 WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name
@@ -34,7 +34,7 @@ def write_backup(path: Path, backup: Backup, now: datetime) -> Manifest:
         )
     _copy(path, backup.store)
     _set_log(backup.store, "DELETE")  # one file, which can be read on a read-only disk
-    with _translating(path), closing(_open(backup.store)) as copy:
+    with _translate_errors(path), closing(_open(backup.store)) as copy:
         (version,) = copy.execute("PRAGMA user_version").fetchone()
     manifest = Manifest("sqlite", __version__, now, read_contents(backup.store), (str(version),))
     write_manifest(backup, manifest)
@@ -42,7 +42,7 @@ def write_backup(path: Path, backup: Backup, now: datetime) -> Manifest:
 
 
 def load_backup(path: Path, backup: Backup, *, replace: bool = False) -> None:
-    """Put the backup in the place of the store, as one transaction of its file."""
+    """Replace the store by the backup, as one transaction of its file."""
     if path.exists() and not replace:
         raise InvalidInput(
             f"there is a local store at {path} already",
@@ -68,12 +68,12 @@ def load_backup(path: Path, backup: Backup, *, replace: bool = False) -> None:
 
 
 def compare(path: Path, backup: Backup) -> list[str]:
-    """The tables of a store that are not as the backup has them."""
+    """Return the tables of a store that differ from the backup."""
     return find_differences(backup.read_manifest().tables, read_contents(path))
 
 
 def read_contents(path: Path) -> tuple[Table, ...]:
-    with _translating(path), closing(_open(path)) as connection:
+    with _translate_errors(path), closing(_open(path)) as connection:
         (sound,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if sound != "ok":
             raise damaged_error(path, sound)
@@ -94,7 +94,7 @@ def _copy(source: Path, target: Path) -> None:
     if not target.exists():
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with (
-        _translating(source),
+        _translate_errors(source),
         closing(_open(source)) as origin,
         closing(sqlite3.connect(target)) as copy,
     ):
@@ -102,12 +102,12 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _set_log(path: Path, mode: str) -> None:
-    with _translating(path), closing(sqlite3.connect(path)) as connection:
+    with _translate_errors(path), closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()
 
 
 @contextmanager
-def _translating(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:

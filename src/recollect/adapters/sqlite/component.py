@@ -1,4 +1,4 @@
-"""What every part of the local store beside its memories is made of: its threads and its clock."""
+"""The base of every part of the local store besides its memories: threads and clock."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class SqliteComponent(SqlComponent):
         self._seen: int | None = None
 
     async def wait_for_work(self, seconds: float) -> None:
-        """Return when any process has written to the file since the last wait, at the latest after
-        this long. A look costs microseconds.
+        """Return when any process has written to the file since the last wait, or after `seconds`.
+        A check takes microseconds.
         """
         until = time.monotonic() + seconds
         while True:

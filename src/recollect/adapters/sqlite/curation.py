@@ -25,7 +25,7 @@ INSERT INTO examined (owner, id, version) SELECT owner, id, :version FROM memori
 WHERE owner = :owner AND id = :id
 ON CONFLICT (owner, id) DO UPDATE SET version = excluded.version
 """
-# A call is counted before it is made, so that no crash makes one free.
+# A call is counted before it is made, so that a call that crashes counts, too.
 _SPEND: Final = """
 INSERT INTO curation_budget (day, calls) SELECT date('now'), 1 WHERE :most > 0
 ON CONFLICT (day) DO UPDATE SET calls = calls + 1 WHERE calls < :most

@@ -1,6 +1,6 @@
-"""The one place where SQLite's and the file system's errors become Recollect's.
+"""Translate errors of SQLite and the file system to Recollect's, in one place.
 
-Each text names the file, because "database is locked" alone does not say which one.
+Each message names the file, because "database is locked" alone does not say which one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PRIMARY: Final = 0xFF
 _MIN_ROOM: Final = 1_000_000
 
 
-def _busy(path: Path, detail: str) -> RecollectError:
+def _busy_error(path: Path, detail: str) -> RecollectError:
     return StoreBusy(
         f"another process holds {path} ({detail})",
         remedy="Try again; if it persists, stop the process that is writing to it.",
@@ -44,7 +44,7 @@ def read_only(path: Path, detail: str) -> RecollectError:
 
 
 def spare_copies(path: Path) -> list[Path]:
-    """Where a complete copy may be while the file itself is overwritten."""
+    """Return where a complete copy may be while the file itself is overwritten."""
     name = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
     folders = dict.fromkeys((Path("/dev/shm"), Path(tempfile.gettempdir())))  # noqa: S108  # 0600
     return [folder / f"recollect-{name}.db" for folder in folders]
@@ -57,7 +57,7 @@ def full(path: Path, detail: str) -> RecollectError:
     )
 
 
-def _cannot_open(path: Path, detail: str) -> RecollectError:
+def _open_error(path: Path, detail: str) -> RecollectError:
     return StoreUnavailable(
         f"{path} cannot be opened ({detail})",
         remedy=f"Check that {path.parent} is a folder you may write to, or set RECOLLECT_HOME.",
@@ -94,15 +94,15 @@ def _failure(path: Path, detail: str) -> RecollectError:
 
 
 def cannot_keep_log(code: int, path: Path) -> bool:
-    """Whether SQLite failed to make its log and the index of the log."""
+    """Return whether SQLite failed to create its log or the index of the log."""
     is_read_only = code & _PRIMARY == sqlite3.SQLITE_READONLY
     is_moved = code == sqlite3.SQLITE_READONLY_DBMOVED
     return (is_read_only and not is_moved) or is_without_room(code, path)
 
 
 def is_without_room(code: int, path: Path) -> bool:
-    """Whether it failed because the disk is full: SQLite says so of the database alone, and not of
-    the files that it needs beside it.
+    """Return whether SQLite failed because the disk is full: it reports that only for the database
+    itself, not for the files next to it.
     """
     if code in (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP):
         return True
@@ -116,15 +116,15 @@ def is_without_room(code: int, path: Path) -> bool:
 
 _Explanation = Callable[[Path, str], RecollectError]
 _BY_CODE: Final[Mapping[int, _Explanation]] = {
-    sqlite3.SQLITE_BUSY: _busy,
-    sqlite3.SQLITE_LOCKED: _busy,
-    sqlite3.SQLITE_PROTOCOL: _busy,  # the write-ahead log was contended for too long
+    sqlite3.SQLITE_BUSY: _busy_error,
+    sqlite3.SQLITE_LOCKED: _busy_error,
+    sqlite3.SQLITE_PROTOCOL: _busy_error,  # the write-ahead log was contended for too long
     sqlite3.SQLITE_READONLY: read_only,
     sqlite3.SQLITE_READONLY_DBMOVED: moved_error,
     sqlite3.SQLITE_FULL: full,
-    sqlite3.SQLITE_CANTOPEN: _cannot_open,
-    sqlite3.SQLITE_PERM: _cannot_open,
-    sqlite3.SQLITE_AUTH: _cannot_open,
+    sqlite3.SQLITE_CANTOPEN: _open_error,
+    sqlite3.SQLITE_PERM: _open_error,
+    sqlite3.SQLITE_AUTH: _open_error,
     sqlite3.SQLITE_CORRUPT: damaged_error,
     sqlite3.SQLITE_NOTADB: damaged_error,
     sqlite3.SQLITE_FORMAT: damaged_error,
@@ -137,8 +137,8 @@ _BY_ERRNO: Final[Mapping[int, _Explanation]] = {
 
 
 def translate(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -> Exception:
-    """What to raise instead: an error that says what to do. A misuse of the driver has no result
-    code; it is a fault of ours and stays what it is.
+    """Return the error to raise instead, which says what to do. An error without a result code is a
+    misuse of the driver, our own bug, and is returned unchanged.
     """
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput(
@@ -147,7 +147,7 @@ def translate(error: sqlite3.Error | OSError | UnicodeEncodeError, path: Path) -
             remedy="Convert the text to valid UTF-8.",
         )
     if isinstance(error, OSError):
-        return _BY_ERRNO.get(error.errno or 0, _cannot_open)(path, error.strerror or str(error))
+        return _BY_ERRNO.get(error.errno or 0, _open_error)(path, error.strerror or str(error))
     code: int | None = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return error

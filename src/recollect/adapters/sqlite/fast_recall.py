@@ -1,8 +1,8 @@
 """The local store, opened for one recall without an event loop (docs/adr/0020).
 
-Its methods are coroutines, as the ports have it, and never wait: each reads from the connection and
-returns. Nothing is ever written: a store that is missing or of another version is an error, for
-other commands to fix. A hook asks about the present, so `as_of` is not read.
+Its methods are coroutines, as the ports require, but never wait: each reads from the connection and
+returns. Nothing is ever written: a store that is missing or has another version is an error, which
+other commands fix. A hook asks about the present, so `as_of` is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SELECT * FROM memories
 WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
 """
 _ANY_LINK: Final = "SELECT 1 FROM memory_links LIMIT 1"
-# As `SqliteSync.unsent_ids` reads it: what the server does not have as it is here.
+# The same as in `SqliteSync.unsent_ids`: memories whose current state the server does not have.
 _UNSENT: Final = """
 SELECT id FROM outbox WHERE owner = :owner
 UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
@@ -38,7 +38,7 @@ WHERE s.withheld AND m.owner = :owner
 
 
 class FastStore:
-    """Implements the ports that recall by words needs; close it."""
+    """Implements the ports that recall by words needs. Close it after use."""
 
     def __init__(self, path: str, seconds: float) -> None:
         address = read_only_address(path)
@@ -64,7 +64,7 @@ class FastStore:
         ids: Collection[UUID],
         as_of: AsOf = None,  # noqa: ARG002  # the port's
     ) -> Fetched:
-        """Most stores hold no link, and there nothing is imported for them."""
+        """Fetch memories. Most stores have no links; then the module for them is not imported."""
         if self._connection.execute(_ANY_LINK).fetchone() is not None:
             from recollect.adapters.sqlite.history import links
 

@@ -1,4 +1,4 @@
-"""Whether the file of the local store is sound, as far as SQLite can tell."""
+"""Check whether the file of the local store is intact, as far as SQLite can detect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recollect.adapters.sqlite.errors import translate
 
 
 def find_fault(path: Path, *, full: bool) -> str | None:
-    """The first fault SQLite finds in the file, which is opened for reading only."""
+    """Return the first fault SQLite finds in the file, which is opened read-only."""
     pragma = "integrity_check" if full else "quick_check"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:

@@ -1,4 +1,4 @@
-"""Where a store is found by those that only read it."""
+"""The address of a store for reading only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 
 def read_only_address(path: str) -> str:
-    """Where SQLite may not put its log beside the file, and there is none, it reads the file as it
-    is.
+    """Return the SQLite URI of the file. If there is no log, and SQLite may not create one next to
+    the file, it reads the file as it is.
     """
     as_us = os.access in os.supports_effective_ids
     can_log = os.access(

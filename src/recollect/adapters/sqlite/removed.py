@@ -15,7 +15,7 @@ _FIND: Final = "SELECT removed_at FROM removed_texts WHERE owner = ? AND fingerp
 
 
 def add_fingerprint(writer: sqlite3.Connection) -> None:
-    """What the triggers call: every connection that removes memories needs it."""
+    """Add the function that the triggers call; every connection that removes memories needs it."""
     writer.create_function("fingerprint", 3, _fingerprint, deterministic=True)
 
 

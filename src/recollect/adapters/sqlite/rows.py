@@ -1,4 +1,4 @@
-"""Between memories and rows: times as microseconds, lists as JSON, scopes as conditions."""
+"""Convert between memories and rows: times as microseconds, lists as JSON, scopes as conditions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _VALID: Final = (
     " AND (m.valid_until IS NULL OR m.valid_until > :valid_at)"
 )
 
-# What a memory is found by.
+# The search terms of a memory.
 TERMS: Final = ("languages", "content_terms", "keyword_terms", "tag_terms", "category_terms")
-# What `to_row` gives a value for: as columns, as values, and as a change of all but the id.
+# The columns that `to_row` returns: as columns, as values, and as a change of all but the id.
 _NAMES: Final = (*(field.name for field in STORED), "analyzer", *TERMS)
 COLUMNS: Final = ", ".join(_NAMES)
 VALUES: Final = ", ".join(f":{name}" for name in _NAMES)
@@ -65,7 +65,7 @@ def to_column(field: Field, value: Any) -> Any:  # noqa: ANN401  # of the field'
 
 
 def analyze_memory(memory: Memory) -> Parameters:
-    """What a memory is found by, as columns of its row."""
+    """Return the search terms of a memory, as columns of its row."""
     from recollect.core.text.terms import VERSION, analyze_fields
 
     terms = analyze_fields(memory.content, memory.expanded_keywords, memory.tags, memory.category)
@@ -101,7 +101,7 @@ def to_setting_change(row: sqlite3.Row) -> SettingChange:
 
 
 def microseconds(time: datetime) -> int:
-    """Microseconds since 1970: exact, and in the order of time whatever the zone was."""
+    """Return the microseconds since 1970: exact, and in order whatever the time zone."""
     return (time - _EPOCH) // _MICROSECOND
 
 
@@ -110,12 +110,12 @@ def moment(value: int) -> datetime:
 
 
 def id_list(ids: Iterable[UUID]) -> str:
-    """Many ids as one parameter, for `json_each`: SQLite limits the number of parameters."""
+    """Encode many ids as one parameter for `json_each`: SQLite limits the number of parameters."""
     return json.dumps([str(id) for id in ids])
 
 
 def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
-    """The condition on `memories m` that keeps a statement inside owner and scope."""
+    """Return the condition on `memories m` that limits a statement to an owner and a scope."""
     conditions = ["m.owner = :owner"]
     if not scope.forgotten:
         conditions.append("m.deleted_at IS NULL")
@@ -126,7 +126,7 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
         parameters[name] = value
 
     if scope.with_global:
-        # Of no project named, the comparison is with NULL and never true.
+        # Without a project the comparison is with NULL, and never true.
         require("(m.project = :project OR m.project IS NULL)", "project", scope.project)
     elif scope.project is not None:
         require("m.project = :project", "project", scope.project)
@@ -147,7 +147,7 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
 
 
 def projects(reader: sqlite3.Connection, owner: str) -> list[str]:
-    """An owner's projects, in order, one step of the index each."""
+    """Return an owner's projects in order, with one index lookup each."""
     return [name for (name,) in reader.execute(_PROJECTS, {"owner": owner})]
 
 

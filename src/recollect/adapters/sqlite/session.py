@@ -46,7 +46,7 @@ class SqliteSession:
     """Implements `Session`, in the thread of the connection."""
 
     def __init__(self, connection: sqlite3.Connection, now: int | None = None) -> None:
-        """`now`: for statements that ask for it."""
+        """`now`: the value of `:now` in statements."""
         self._connection = connection
         self._now = {} if now is None else {"now": now}
 
@@ -63,7 +63,7 @@ class SqliteSession:
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing, in this thread."""
+    """Run a coroutine that never waits to its end in this thread, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as done:
@@ -78,7 +78,7 @@ def to_sqlite(statement: LiteralString) -> str:
 
 
 def weigh_edge(held: int) -> float:
-    """The weight of an edge that this many memories say."""
+    """Return the weight of an edge that this many memories state."""
     return log2(1 + max(held, 1))
 
 
@@ -93,7 +93,7 @@ def _bind(value: object) -> object:
 
 
 def _to_id(value: str | int) -> UUID | int:
-    """Spaces have numbers."""
+    """Convert an id: spaces have numbers, everything else UUIDs."""
     return UUID(value) if isinstance(value, str) else value
 
 

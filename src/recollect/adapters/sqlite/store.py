@@ -1,7 +1,7 @@
 """MemoryStore and SettingsStore on one SQLite file.
 
-It is opened by every command and every hook, often by several processes at once: opening is a few
-reads, nothing is written before something has to change, and writers queue instead of failing.
+It is opened by every command and every hook, often by several processes at once: opening takes a
+few reads, nothing is written until something changes, and writers queue instead of failing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ SELECT m.* FROM memories m WHERE {where}
 ORDER BY {by} {order}, m.id {order} LIMIT :limit OFFSET :offset
 """
 _SORT: Final = {"created": "m.created_at", "updated": "m.updated_at", "importance": "m.importance"}
-# A new memory has a new number, a changed one a new version, and one that is erased is missing.
+# A new memory has a new number, a changed one a new version, and an erased one is missing.
 _CHANGE_MARK: Final = """
 SELECT (SELECT count(*) FROM memories), (SELECT max(number) FROM memories),
     (SELECT max(number) FROM memory_versions)
@@ -112,7 +112,7 @@ SELECT languages, count(*) FROM memories
 WHERE owner = ? AND deleted_at IS NULL AND (? IS NULL OR project = ?) GROUP BY 1
 """
 
-# Before the value is written, while the old one is still there.
+# Runs before the new value is written, to log the old one.
 _LOG_SETTING: Final = """
 INSERT INTO settings_audit (name, old_value, new_value, changed_by, changed_at)
 SELECT :name, (SELECT value FROM settings WHERE name = :name), :value, :by, :at
@@ -133,14 +133,14 @@ class SqliteStore:
         timeouts: Timeouts = TIMEOUTS,
         now: Callable[[], int] = system_microseconds,
     ) -> None:
-        """`now` is what leases and retries go by, in microseconds since 1970."""
+        """`now` is the clock of leases and retries, in microseconds since 1970."""
         self._busy_timeout = busy_timeout
         self._parts = timeouts, now
         self._reader = SqliteThread("reader", path, self._connect_reader)
         self._writer = SqliteThread("writer", path, self._connect_writer)
         self._searcher = SqliteThread("searcher", path, self._connect_searcher)
         self._background = SqliteThread("background", path, self._connect_searcher)
-        # For what else is kept in the same file.
+        # For other data in the same file.
         self.threads = Threads(path, self._writer, self._reader, self._searcher, self._background)
 
     @cached_property
@@ -163,9 +163,9 @@ class SqliteStore:
 
     async def __aenter__(self) -> Self:
         try:
-            # Connecting finds or makes the file.
+            # Connecting opens or creates the file.
             if await self._reader.run(has_outdated):
-                with suppress(StoreError):  # it is tried again with the next opening
+                with suppress(StoreError):  # it is retried when the store is opened next
                     await self._writer.run(reanalyze)
         except BaseException:
             await self._close()
@@ -349,7 +349,7 @@ class SqliteStore:
         return await self._reader.run_until_cancelled(work)
 
     async def reanalyze(self, limit: int) -> int:
-        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        """Reanalyze up to `limit` outdated memories. Returns how many were analyzed."""
         if not await self._reader.run(has_outdated):
             return 0
         return await self._writer.run(lambda writer: reanalyze(writer, limit))
@@ -419,7 +419,7 @@ class SqliteStore:
         return self._open_reader(read_without_log(path), path)
 
     def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-        with _closed_on_failure(reader):
+        with _close_on_failure(reader):
             if not has_tables(reader, path):
                 self._connect_writer(path).close()
             check_pages(reader, path)
@@ -427,17 +427,17 @@ class SqliteStore:
         return reader
 
     def _connect_searcher(self, path: Path) -> sqlite3.Connection:
-        """Only ever opened after the reader, which has checked the file."""
+        """Connect for searches. Only called after the reader, which has checked the file."""
         try:
             searcher = self._connect(path)
-            with _closed_on_failure(searcher):
-                # The first statement that reads is the one that needs the log.
+            with _close_on_failure(searcher):
+                # The first statement that reads needs the log.
                 searcher.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as error:
             if not cannot_keep_log(error.sqlite_errorcode, path):
                 raise
             searcher = read_without_log(path)
-        with _closed_on_failure(searcher):
+        with _close_on_failure(searcher):
             searcher.execute("PRAGMA query_only = ON")
         return searcher
 
@@ -450,13 +450,13 @@ class SqliteStore:
         return self._open_writer(write_without_log(path), path)
 
     def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-        with _closed_on_failure(writer):
+        with _close_on_failure(writer):
             if not has_tables(writer, path):
                 create_tables(writer, path)
-            # With WAL, anything less lets a power cut take back what was already acknowledged.
+            # With WAL, anything less may lose acknowledged writes in a power cut.
             writer.execute("PRAGMA synchronous = FULL")
             add_fingerprint(writer)
-            # Erased text is overwritten, not merely unlinked.
+            # Overwrite erased text instead of only unlinking it.
             writer.execute("PRAGMA secure_delete = ON")
         return writer
 
@@ -465,13 +465,13 @@ class SqliteStore:
         if not path.exists():
             create_file(path)
         connection = sqlite3.connect(path, timeout=self._busy_timeout, isolation_level=None)
-        with _closed_on_failure(connection):
+        with _close_on_failure(connection):
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     async def _close(self) -> None:
-        # The readers first: the writer, closing last, empties the log into the database.
+        # The readers first: the writer, closed last, merges the log into the database.
         try:
             for reader in (self._background, self._searcher, self._reader):
                 await reader.close()
@@ -482,7 +482,7 @@ class SqliteStore:
 def _page(
     reader: sqlite3.Connection, owner: str, scope: Scope, after: Cursor | None, limit: int
 ) -> list[sqlite3.Row]:
-    """Of a scope, the live memories by their index; else the forgotten ones alone, by a scan."""
+    """Return live memories of a scope by their index, or only forgotten ones by a scan."""
     condition, parameters = inside(owner, scope)
     parameters["limit"] = limit
     if scope.forgotten:
@@ -499,7 +499,7 @@ def _page(
 
 
 @contextmanager
-def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+def _close_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -508,7 +508,7 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _find_same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:
-    """The oldest memory that says the same."""
+    """Return the oldest memory with the same text."""
     parameters = {"owner": memory.owner, "content": memory.content}
     known = map(from_row, connection.execute(_SAME_BEGINNING, parameters))
     return next((other for other in known if is_same(other, memory)), None)

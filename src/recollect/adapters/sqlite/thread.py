@@ -1,11 +1,11 @@
 """One thread with one connection: how blocking SQLite is used from asynchronous code.
 
-A store has one thread for writing and several for reading, so that a long write keeps no recall
-waiting, nor a search by meaning one by words. Jobs of a thread run one after another, in the order
-they came.
+A store has one thread for writing and several for reading, so that a recall does not wait for a
+long write, nor a search by words for one by meaning. Jobs of a thread run one after another, in
+order.
 
-SQLite itself goes on with a file that was removed or replaced, and what is written to it is
-silently lost. So a thread checks, for each job, whether its file is still the one at the path.
+SQLite keeps using a file that was removed or replaced, and what is written to it is silently lost.
+So a thread checks, for each job, whether its file is still the one at the path.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Final, TypeVar
 from recollect.adapters.sqlite.errors import moved_error, translate
 
 T = TypeVar("T")
-# Steps of SQLite's virtual machine, some tens for a row: a few looks in a millisecond.
+# Steps of SQLite's virtual machine, some tens per row: this checks a few times per millisecond.
 _STEPS_BETWEEN_LOOKS: Final = 10_000
 
 
 class FallbackConnection(sqlite3.Connection):
-    """A connection on a full disk, where the files that SQLite keeps beside the database cannot be
-    made. It serves one job: the next one finds out whether there is room again.
+    """A connection on a full disk, where SQLite cannot create its files next to the database. It
+    serves one job: the next one checks whether there is space again.
     """
 
 
@@ -39,7 +39,7 @@ class _Job:
 
 
 class SqliteThread:
-    """Opens its connection with its first job, so that a process that only reads never writes."""
+    """Connects with its first job, so that a process that only reads never writes."""
 
     def __init__(
         self, name: str, path: Path, connect: Callable[[Path], sqlite3.Connection]
@@ -52,14 +52,14 @@ class SqliteThread:
         self._running = _Job(acknowledged=False)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work in this thread. When the caller is cancelled it runs on to its end:
-        a write is either done or not, never broken off.
+        """Do the work in this thread. It runs to its end even if the caller is cancelled: a write
+        is never aborted.
         """
         job = _Job(acknowledged=True)
         return await asyncio.wrap_future(self._thread.submit(self._do, job, work))
 
     async def run_until_cancelled(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work, and stop its statement when the caller is cancelled (a deadline passed)."""
+        """Do the work, and stop its statement if the caller is cancelled (after a deadline)."""
         job = _Job(acknowledged=False)
         try:
             return await asyncio.wrap_future(self._thread.submit(self._do, job, work))
@@ -68,7 +68,7 @@ class SqliteThread:
             raise
 
     async def run_disconnected(self, work: Callable[[], T]) -> T:
-        """Do the work in this thread, which leaves the file to it. The next job connects again."""
+        """Do the work in this thread without a connection. The next job connects again."""
 
         def alone() -> T:
             self._disconnect()
@@ -80,11 +80,11 @@ class SqliteThread:
         return await asyncio.wrap_future(self._thread.submit(alone))
 
     async def disconnect(self) -> None:
-        """Leave the file to others until the next job."""
+        """Close the connection until the next job."""
         await asyncio.wrap_future(self._thread.submit(self._disconnect))
 
     async def close(self) -> None:
-        """Wait for the jobs under way, then close the connection and end the thread."""
+        """Wait for jobs in progress, then close the connection and end the thread."""
         try:
             await asyncio.wrap_future(self._thread.submit(self._disconnect))
         finally:
@@ -105,21 +105,21 @@ class SqliteThread:
         return done
 
     def _ensure_connection(self) -> sqlite3.Connection:
-        """The connection to the file that is at the path now."""
+        """Return the connection to the file that is at the path now."""
         file = _file_at(self._path)
         if file != self._file:
             self._disconnect()
         if self._connection is None:
             self._connection = self._connect(self._path)
             self._connection.set_progress_handler(self._is_abandoned, _STEPS_BETWEEN_LOOKS)
-            # Looked at before connecting, if it was there: a file that took its place meanwhile
-            # must not pass for the one that was opened.
+            # The identity is read before connecting, if the file exists: one that replaces it
+            # meanwhile must not be mistaken for the one that was opened.
             self._file = file or _file_at(self._path)
         return self._connection
 
     def _is_abandoned(self) -> bool:
-        """SQLite asks this while a statement runs, and stops it when the answer is yes. Unlike
-        `interrupt()`, it can neither come too early for its own job nor hit the next one.
+        """Return whether to stop the running statement; SQLite calls this regularly. Unlike
+        `interrupt()`, it can neither come before its own job nor stop the next one.
         """
         return self._running.abandoned
 
@@ -131,8 +131,8 @@ class SqliteThread:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The threads of one file. `searcher` also reads, so that a search by meaning runs beside one
-    by words; and `background` reads what takes long, and no one waits for.
+    """The threads of one file. `searcher` also reads, so that searches by meaning and by words run
+    in parallel; `background` is for long reads that no caller waits for.
     """
 
     path: Path
@@ -152,8 +152,8 @@ def _file_at(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing. IMMEDIATE takes the write lock at once, where SQLite waits for its turn;
-    a lock asked for half way through fails without waiting when another process was faster.
+    """Run a transaction. IMMEDIATE takes the write lock at the start, and SQLite waits for it; a
+    lock requested later fails without waiting if another process was faster.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

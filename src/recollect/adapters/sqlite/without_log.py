@@ -1,9 +1,9 @@
 """The store on a full disk, or in a folder that cannot be written.
 
-SQLite wants two files beside the database: the log, and the index of the log, which it maps into
-memory. Where they cannot be made, even a read fails. So reads go without them, which is right as
-long as the log is empty; and on a full disk an erasure, which must not fail, writes into the file
-in place (`history/erasure.py`).
+SQLite needs two files next to the database: the log, and the index of the log, which it maps into
+memory. If they cannot be created, even a read fails. So reads do without them, which is correct as
+long as the log is empty; and on a full disk an erasure, which must not fail, writes to the file in
+place (`history/erasure.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from recollect.adapters.sqlite.thread import FallbackConnection
 
 
 def read_without_log(path: Path) -> sqlite3.Connection:
-    """Reads the file as it is, after what a crash left in the log was written into it. StoreFull or
-    StoreReadOnly when that failed, for what was stored last would be missing.
+    """Open the file as it is, after merging what a crash left in the log. Raises StoreFull or
+    StoreReadOnly if that fails, because the last writes would be missing.
     """
     with suppress(sqlite3.OperationalError), closing(write_without_log(path)) as writer:
         writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -35,7 +35,7 @@ def read_without_log(path: Path) -> sqlite3.Connection:
 
 
 def write_without_log(path: Path) -> sqlite3.Connection:
-    """Alone on the file, the index of the log is kept in memory."""
+    """Open the file exclusively: SQLite then holds the index of the log in memory."""
     writer = _set_up(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
     writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
     return writer

@@ -1,9 +1,9 @@
-"""One owner's concept graph as a sparse matrix, and a walk over it that touches only what it needs.
+"""One owner's concept graph as a sparse matrix, and a walk that visits only the nodes it needs.
 
-Personalised PageRank is a sum over walks: of the mass that a node gets, one share stays and the
-other goes on to its neighbours. So it is summed step by step from where it starts, and mass too
-small to matter is dropped: the cost is that of the neighbourhood, not of the graph
-(docs/adr/0025). Plain numpy arrays are enough for that.
+Personalized PageRank is a sum over walks: a share of the mass that a node gets stays, the rest
+moves on to its neighbors. So it is summed step by step from the start, and negligible mass is
+dropped: the cost depends on the neighborhood, not on the graph (docs/adr/0025). Plain numpy arrays
+are enough for that.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from recollect.core.graph.walk import (
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int32]
 
-# With a damping of .6, what is left after 12 steps is .2% of the mass.
+# With a damping of 0.6, 0.2% of the mass is left after 12 steps.
 MAX_STEPS: Final = 12
 MIN_MASS: Final = 1e-4
-"""Of a total of 1, and at one step; a tenth of it changes no figure of the benchmark."""
+"""Per node and step, of a total of 1. A tenth of this changes no result of the benchmark."""
 MAX_LINKS_A_STEP: Final = 200_000
 _MAX_PATH: Final = 4
 _MOSTLY: Final = 0.5
@@ -57,8 +57,8 @@ class Matrix:
     by_model: float
 
     def find_walkable(self, ids: Iterable[UUID]) -> list[UUID]:
-        """Those of some concepts that tell memories apart. One that is mentioned everywhere, as a
-        speaker's name is in a chat, leads nowhere: a walk for its sake would cost time and change
+        """Return the concepts that distinguish memories. A concept that is mentioned everywhere,
+        such as a speaker's name in a chat, does not: a walk from it would cost time and change
         nothing.
         """
         places = [(id, self.places.get(id)) for id in ids]
@@ -74,7 +74,7 @@ class Matrix:
 
 
 def build(snapshot: GraphSnapshot) -> Matrix:
-    """The matrix of a graph, with what links nothing and what links everything left out."""
+    """Build the matrix of a graph, without concepts that link nothing or everything."""
     count = len(snapshot.memories)
     concepts = len(snapshot.concepts)
     memory = np.asarray(snapshot.mention_memories, dtype=np.int32)
@@ -86,8 +86,8 @@ def build(snapshot: GraphSnapshot) -> Matrix:
     keeps = _choose_walkable(snapshot, mentioned_by, source, target) & ~unwalked
     kept = keeps[concept] if concepts else np.zeros(0, dtype=bool)
     memory, concept = memory[kept], concept[kept]
-    # A memory's weight of 1 is shared by what it mentions, so that a long list weighs no more than
-    # a sentence; a rarer concept has a greater part in it.
+    # A memory's weight of 1 is divided among the concepts it mentions, so that a long list weighs
+    # no more than a sentence; rarer concepts get a larger share.
     per_memory = np.bincount(memory, minlength=count)
     rarity = 1.0 / np.log1p(np.maximum(mentioned_by[concept], MIN_MEMORIES))
     weight = rarity / per_memory[memory]
@@ -122,9 +122,9 @@ def build(snapshot: GraphSnapshot) -> Matrix:
 def _choose_walkable(
     snapshot: GraphSnapshot, mentioned_by: NDArray[np.int64], source: Whole, target: Whole
 ) -> NDArray[np.bool_]:
-    """Which concepts are walked over: those that link memories, and where a language model has read
-    most of them also one that a single memory mentions, if its name is near another. A model gives
-    one thing many names; what rules find are the words as they stand (docs/adr/0024).
+    """Choose the concepts to walk over: those that link memories; and, if a language model has read
+    most memories, also those that a single memory mentions, if their names are near another. A
+    model gives one thing many names, while rules find literal words (docs/adr/0024).
     """
     keeps = (mentioned_by >= MIN_MEMORIES) & (mentioned_by <= MAX_MEMORIES)
     if snapshot.by_model <= _MOSTLY or not snapshot.near:
@@ -152,10 +152,10 @@ class WalkStart:
 
 
 def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
-    """The memories with most mass, best first, and the paths that led to the first of them. What
-    starts on a memory that the graph does not know cannot move on, as on one that is linked to
-    nothing; it keeps the same share, and comes on top of the limit. That the graph is silent
-    about it must not cost it its place.
+    """Return the memories with the most mass, best first, with the paths to the first of them. Mass
+    on a start memory that the graph does not contain cannot move on, as on one without links; the
+    memory keeps the same share, and is returned in addition to the limit: it must not lose its
+    place because the graph knows nothing about it.
     """
     damping = start.damping
     begun = _restart_vector(matrix, start)
@@ -189,7 +189,7 @@ def walk(matrix: Matrix, start: WalkStart) -> list[Walked]:
 
 
 def _restart_vector(matrix: Matrix, start: WalkStart) -> dict[int, float]:
-    """The restart vector by places. A concept that many memories mention says less of each."""
+    """Return the restart vector by node. A concept that many memories mention weighs less."""
     begun: dict[int, float] = {}
     for id, mass in start.memories.items():
         if (place := matrix.places.get(id)) is not None:
@@ -204,7 +204,7 @@ def _restart_vector(matrix: Matrix, start: WalkStart) -> dict[int, float]:
 def _step(
     matrix: Matrix, nodes: NDArray[np.int64], mass: Floats
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Where the mass of some nodes goes in one step; what has no way on is lost to the walk."""
+    """Move the mass of some nodes by one step; mass without outgoing links is lost."""
     keep = mass >= MIN_MASS
     nodes, mass = nodes[keep], mass[keep]
     first = matrix.starts[nodes]
@@ -227,15 +227,15 @@ def _step(
 
 
 def _path(matrix: Matrix, held: Floats, begun: Mapping[int, float], memory: int) -> tuple[str, ...]:
-    """The way most of a memory's mass came, backwards to a node that it began on; from a concept
-    that the query names, the path begins with that. Without any such way there is none.
+    """Return the path on which most of a memory's mass arrived, traced back to a start node; if
+    that is a concept of the query, the path begins with it. Empty if there is no such path.
     """
     way = [memory]
     for _ in range(_MAX_PATH):
         here = way[-1]
         links = slice(matrix.starts[here], matrix.starts[here + 1])
         sources = matrix.targets[links]
-        # Weights are the same both ways: a source's share of here is ours of it, in its measure.
+        # Weights are symmetric, so what a source gave follows from our share of it, rescaled.
         gave = held[sources] * matrix.shares[links] / matrix.totals[sources]
         gave[np.isin(sources, way)] = 0.0
         if not len(gave) or gave.max() <= 0.0:

@@ -1,4 +1,4 @@
-"""Which concepts of an owner's graph a query names: where a walk starts."""
+"""Find the concepts of an owner's graph that a query names: there a walk starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HUBS: Final = Declined(
 
 
 async def find_named_concepts(graph: ConceptGraph, owner: str, query: str) -> list[UUID] | Declined:
-    """By its capitals or code, and where they name nothing that is known, by its words."""
+    """Find concepts by capitalized names or code or, if none of these is known, by words."""
     named = await analyze_text(len(query), find_names, query)
     if named.is_telling:
         known = await graph.named(owner, named.keys)

@@ -1,9 +1,9 @@
-"""The graph leg by personalised PageRank over matrices that are kept in memory.
+"""The graph leg: personalized PageRank over matrices that are cached in memory.
 
-A matrix is read and built in the background, when an owner's graph is asked for and has changed.
-No query waits for it: meanwhile the one before serves. While a graph changes all the time, it is
-rebuilt only so often that building takes at most a tenth of the time. The least recently used are
-dropped when all together are too large.
+A matrix is read and built in the background, when an owner's graph is needed and has changed. No
+query waits for it: meanwhile the previous matrix is used. If a graph changes all the time, building
+takes at most a tenth of the time. The least recently used matrices are dropped when all together
+are too large.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from recollect.core.recall.request import Declined
 from recollect.ports.graph import ConceptGraph, Walk
 
 MAX_BYTES: Final = 256 * 1024 * 1024
-# A recall does not wait for a matrix, but a small one is there at once.
+# A recall does not wait for a matrix, but a small one is ready almost immediately.
 _GRACE_SECONDS: Final = 0.1
 REST: Final = 9.0
-"""How many times as long as a build took nothing is built for that owner again."""
+"""After a build, this many times its duration passes before the owner's next build."""
 
 _READING: Final = Declined(
     "absent", "the graph is being read for the first time; ask again", "being_read"
@@ -37,7 +37,7 @@ _Key = tuple[str, datetime | None]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CachedMatrix:
     matrix: Matrix
     rest_until: float
 
@@ -45,13 +45,11 @@ class _Kept:
 class PageRank:
     """A walker; open it as a context, so that no build outlives it."""
 
-    def __init__(
-        self, graph: ConceptGraph, most_bytes: int = MAX_BYTES, rest: float = REST
-    ) -> None:
+    def __init__(self, graph: ConceptGraph, max_bytes: int = MAX_BYTES, rest: float = REST) -> None:
         self._graph = graph
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._rest = rest
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._cache: OrderedDict[_Key, _CachedMatrix] = OrderedDict()
         self._building: dict[_Key, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
@@ -78,36 +76,36 @@ class PageRank:
 
         async def walk_from(fused: Sequence[Fused]) -> Sequence[Walked]:
             start = WalkStart(restart(fused), known, share, context.depth, request.limit)
-            # In a thread, so that the event loop answers others meanwhile.
+            # In a thread, so that the event loop is not blocked.
             return await asyncio.to_thread(walk, matrix, start)
 
         return walk_from
 
     async def ready(self, owner: str) -> None:
-        """Wait until what is kept of an owner's graph is its present state."""
+        """Wait until the cached matrix of an owner is the current state of the graph."""
         self._begin((owner, None))
         await self._building[owner, None]
 
     async def _matrix(self, owner: str, as_of: datetime | None) -> Matrix | None:
         key = (owner, as_of)
-        kept = self._kept.get(key)
-        if kept is not None:
-            self._kept.move_to_end(key)
-            if asyncio.get_running_loop().time() < kept.rest_until:
-                return kept.matrix
-            if await self._graph.version(owner) == kept.matrix.version:
-                return kept.matrix
+        cached = self._cache.get(key)
+        if cached is not None:
+            self._cache.move_to_end(key)
+            if asyncio.get_running_loop().time() < cached.rest_until:
+                return cached.matrix
+            if await self._graph.version(owner) == cached.matrix.version:
+                return cached.matrix
         task = self._begin(key)
-        if kept is None:
-            # Of the past there is no older state to serve meanwhile, so the query waits.
+        if cached is None:
+            # For a past moment there is no previous matrix to use, so the query waits.
             await asyncio.wait([task], timeout=_GRACE_SECONDS if as_of is None else None)
             if task.done():
                 await task  # an error is reported as the failure of the leg
-        kept = self._kept.get(key)
-        return None if kept is None else kept.matrix
+        cached = self._cache.get(key)
+        return None if cached is None else cached.matrix
 
     def _begin(self, key: _Key) -> asyncio.Task[None]:
-        """The one build of this key, begun unless it runs."""
+        """Return the build of this key, started unless it is running."""
         if key not in self._building:
             task = asyncio.create_task(self._build(key), name="concept graph")
             self._building[key] = task
@@ -124,10 +122,10 @@ class PageRank:
         begun = now()
         snapshot = await self._graph.snapshot(*key)
         matrix = await asyncio.to_thread(build, snapshot)
-        self._kept[key] = _Kept(matrix, now() + self._rest * (now() - begun))
-        self._kept.move_to_end(key)
-        while len(self._kept) > 1 and self._bytes() > self._most_bytes:
-            self._kept.popitem(last=False)
+        self._cache[key] = _CachedMatrix(matrix, now() + self._rest * (now() - begun))
+        self._cache.move_to_end(key)
+        while len(self._cache) > 1 and self._bytes() > self._max_bytes:
+            self._cache.popitem(last=False)
 
     def _bytes(self) -> int:
-        return sum(kept.matrix.bytes for kept in self._kept.values())
+        return sum(cached.matrix.bytes for cached in self._cache.values())

@@ -1,17 +1,19 @@
-"""Which requests a server works on now, which wait, and which it refuses before any work is done.
+"""Which requests a server works on, which wait, and which it refuses before any work is done.
 
 Beyond the number of requests it can work on in parallel, a server only gets slower: each answer
-comes later, until all of them miss their deadline and all work is wasted. So only so many run; the
-others wait, and what has waited too long to be answered in time is refused.
+comes later, until all of them miss their deadline and all work is wasted. So the number of running
+requests is limited; the others wait, and those that have waited too long to be answered in time are
+refused.
 
 A refusal takes a twentieth of the time of an answer, and clients that retry at once would keep a
-server busy with refusals alone. So a request that is bound to be refused still waits first, and
-refusals are paced: no more of them than of requests that could have been answered in the same time.
+server busy with nothing but refusals. So a request that is bound to be refused waits first, and
+refusals are paced: there are no more of them than requests that could have been answered in the
+same time.
 
-Of one key's requests the newest goes first. The oldest would be answered just before its deadline,
-or just after; the newest has a client that surely still waits. Turns go around the keys that have
-something waiting, and no key gets all the slots: a key that floods the server waits behind its own
-requests, not in front of everyone else's.
+The newest request of a key goes first. The oldest would be answered just before or after its
+deadline; the client of the newest is certainly still waiting. Keys with waiting requests take
+turns, and no key gets all the slots: a key that floods the server waits behind its own requests,
+not in front of everyone else's.
 """
 
 from __future__ import annotations
@@ -63,22 +65,24 @@ class Admission:
         return sum(map(len, self._waiting.values()))
 
     def arrive(self, key: Hashable, arrived: float, now: float) -> Ticket:
-        """A new request, which may start at once if a slot is free."""
+        """Add a request, which may start at once if a slot is free."""
         ticket = Ticket(key, max(arrived + self._seconds - self._estimate, now))
         self._waiting.setdefault(key, []).append(ticket)
         return ticket
 
     def begin(self, now: float) -> list[Ticket]:
-        """The requests whose turn it is; they count as running until they leave."""
+        """Start the requests whose turn it is; they count as running until they leave."""
         begun: list[Ticket] = []
-        while self.running < self._slots and (ticket := self._next(now)) is not None:
+        while self.running < self._slots and (ticket := self._take_next(now)) is not None:
             ticket.begun = now
             self._running[ticket.key] += 1
             begun.append(ticket)
         return begun
 
     def leave(self, ticket: Ticket, now: float) -> None:
-        """It was answered, refused, or cancelled by its client. Leaving again changes nothing."""
+        """Remove a request that was answered, refused, or cancelled by its client. Removing it
+        again changes nothing.
+        """
         if ticket.has_left:
             return
         ticket.has_left = True
@@ -94,7 +98,7 @@ class Admission:
         self._learn(now - ticket.begun)
 
     def refuse(self, now: float) -> float:
-        """How many seconds to wait before telling a request that it is refused."""
+        """Return how many seconds to wait before a request is told that it is refused."""
         pace = self._estimate / self._slots
         self._next_refusal = max(self._next_refusal, now) + pace
         if self._next_refusal > now + _MAX_HELD_SECONDS:
@@ -102,12 +106,12 @@ class Admission:
         return self._next_refusal - now
 
     def retry_after(self) -> float:
-        """Seconds after which what waits now will be done. The header that a client gets says no
-        less, since it is rounded up.
+        """Return the seconds after which the waiting requests will be done. The header that a
+        client gets is never less, since it is rounded up.
         """
         return min(1.0 + self.waiting * self._estimate / self._slots, _MAX_RETRY_SECONDS)
 
-    def _next(self, now: float) -> Ticket | None:
+    def _take_next(self, now: float) -> Ticket | None:
         for key, line in list(self._waiting.items()):
             if self._running[key] >= self._slots_per_key:
                 continue
@@ -127,7 +131,7 @@ class Admission:
         self._estimate = max(self._estimate * factor, _MIN_ESTIMATE)
 
 
-# How often each key may do something: a token bucket.
+# Rate limits: a token bucket per key.
 
 
 class RateLimit:

@@ -18,8 +18,8 @@ _BITS: Final = 256
 
 
 class Checksum:
-    """The sum of the rows' hashes: the same rows in any order have the same one, and a row that is
-    there twice counts twice. A restored table has its rows in another order.
+    """The sum of the rows' hashes: it does not depend on their order, and a row that occurs twice
+    counts twice. A restored table has its rows in another order.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Manifest:
 
 
 def find_differences(expected: Sequence[Table], found: Sequence[Table]) -> list[str]:
-    """The names of tables that are missing or have other contents."""
+    """Return the names of tables that are missing or have different contents."""
     contents = {table.name: (table.rows, table.checksum) for table in found}
     return [
         table.name for table in expected if contents.get(table.name) != (table.rows, table.checksum)

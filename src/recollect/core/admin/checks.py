@@ -8,7 +8,7 @@ from typing import Final, Literal
 PARKED_REMEDY: Final = (
     "Fix the cause on the server, then run `recollect worker --once --retry` there."
 )
-"""What is parked is not retried automatically."""
+"""Parked jobs are not retried automatically."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Check:
 
 
 def more_than_words(model: str, megabytes: int) -> str:
-    """How recall by meaning comes to a local store whose model is not on this machine."""
+    """Return how to get recall by meaning in a local store whose model is not on this machine."""
     return (
         f"To recall by meaning as well, run `recollect models get {model}`, which downloads "
         f"{megabytes} MB once."

@@ -9,15 +9,15 @@ from recollect.core.admin.checks import Check
 from recollect.core.text.analysis import counted
 
 DEFAULT_SHARDS: Final = 32
-"""As many as Citus makes by default."""
+"""The default of Citus."""
 DISTRIBUTE_REMEDY: Final = "Stop all servers and workers, then run `recollect database distribute`."
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """`version` is empty where the extension is not enabled. `local`: tables that are still on the
-    coordinator alone. `is_unfinished`: `distribute` was interrupted, and some constraints,
-    triggers or policies are missing. `is_superuser`: of the login, who bypasses the policies.
+    """`version` is empty where the extension is not enabled. `local`: tables that are still only on
+    the coordinator. `is_unfinished`: `distribute` was interrupted, and some constraints, triggers
+    or policies are missing. `is_superuser`: the login is one, and bypasses the policies.
     """
 
     version: str = ""
@@ -37,7 +37,7 @@ class Distribution:
         return f"Citus {self.version}, {counted(self.nodes, 'node')} with shards, {tables}"
 
     def check(self) -> Check:
-        """What `doctor` reports where the extension is enabled."""
+        """Return what `doctor` reports where the extension is enabled."""
         name = "citus"
         if self.is_unfinished:
             return Check(name, "fail", f"{self}; not finished", DISTRIBUTE_REMEDY)
@@ -45,6 +45,8 @@ class Distribution:
             found = f"{self}; not distributed: {', '.join(self.local)}"
             return Check(name, "warn", found, DISTRIBUTE_REMEDY)
         if self.is_superuser:
-            remedy = "Name a login in RECOLLECT_DATABASE_URL that owns the tables and is none."
+            remedy = (
+                "Name a login in RECOLLECT_DATABASE_URL that owns the tables and is no superuser."
+            )
             return Check(name, "warn", f"{self}; a superuser bypasses row-level security", remedy)
         return Check(name, "ok", str(self))

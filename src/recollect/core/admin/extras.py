@@ -1,4 +1,4 @@
-"""How to install the optional packages. Not from the index: another project has our name there."""
+"""How to install the optional packages. Not from PyPI: another project has our name there."""
 
 from __future__ import annotations
 

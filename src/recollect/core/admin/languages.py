@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
 
 _MULTILINGUAL: Final = "multilingual"
-# A language is a guess, and a short text is easily mistaken: one or two memories say nothing.
+# Languages are guessed, and a short text is easily misjudged: one or two memories prove nothing.
 _MIN_MEMORIES: Final = 3
 _NAMES: Final = {
     "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",
@@ -24,7 +24,9 @@ _NAMES: Final = {
 
 
 def describe_uncovered_languages(stats: Stats) -> str | None:
-    """What recall by meaning misses, for people; None where the model covers the languages."""
+    """Describe what recall by meaning misses, for people; None if the model covers the
+    languages.
+    """
     if stats.embedding is None or not (covered := stats.embedding.languages):
         return None
     found = {
@@ -42,7 +44,7 @@ def describe_uncovered_languages(stats: Stats) -> str | None:
 
 
 def other_model(stats: Stats) -> str:
-    """What to do about it."""
+    """Return how to use a model for these languages."""
     if stats.embedding is not None and stats.embedding.embedder == _MULTILINGUAL:
         return "docs/languages.md shows how to use a model for these languages."
     return (

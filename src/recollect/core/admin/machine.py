@@ -1,4 +1,6 @@
-"""What the machine of a store records beside the memories: sizes, backups, hooks, a benchmark."""
+"""What the machine of a store records in addition to the memories: sizes, backups, hooks, a
+benchmark.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StorageSize:
-    """`vectors` is part of `total`, about."""
+    """`vectors` is the approximate part of `total` that vectors take."""
 
     total: int
     vectors: int
@@ -27,7 +29,7 @@ class LastBackup:
 
 @dataclass(frozen=True, slots=True)
 class HookRecall:
-    """A hook added `memories` to a prompt, or looked and found none."""
+    """A hook added `memories` to a prompt; 0 if it found none."""
 
     at: datetime
     memories: int
@@ -67,7 +69,7 @@ class Machine:
 
 
 def read_hook_recalls(lines: Sequence[str]) -> tuple[HookRecall, ...]:
-    """The recalls among the lines of the hooks' log, newest first."""
+    """Read the recalls among the lines of the hooks' log, newest first."""
     found = []
     for line in lines:
         stamp, _, rest = line.partition(" ")
@@ -79,7 +81,7 @@ def read_hook_recalls(lines: Sequence[str]) -> tuple[HookRecall, ...]:
 
 
 def read_own_benchmark(report: Mapping[str, Any], made_at: datetime) -> OwnBenchmark:
-    """The scores of a report that `recollect bench own` wrote."""
+    """Read the scores of a report that `recollect bench own` wrote."""
     names = Score.__dataclass_fields__
     scores = tuple(
         Score(**{name: value for name, value in row.items() if name in names})

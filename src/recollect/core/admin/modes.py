@@ -11,7 +11,7 @@ GraphMode = Literal["off", "rules", "llm"]
 """Whether memories are read for the graph, and whether a language model reads them too."""
 
 CurationMode = Literal["off", "propose", "apply"]
-"""Whether changed memories are examined, and whether what is sure enough is applied."""
+"""Whether changed memories are examined, and whether proposals that are sure enough are applied."""
 
 NO_EMBEDDER: Final = "none"
-"""The name that stands for no embedding model at all."""
+"""The name that means no embedding model."""

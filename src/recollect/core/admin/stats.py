@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a command on the local store has neither
 
 @dataclass(frozen=True, slots=True)
 class CurationCounts:
-    """`undecided` proposals, and how many the curator `applied` by itself that no one undid."""
+    """`undecided` proposals, and those that the curator `applied` by itself and no one undid."""
 
     undecided: int = 0
     applied: int = 0
@@ -39,8 +39,8 @@ class Stats:
 
 
 def count_languages(by_languages: Mapping[str, int]) -> dict[str, int]:
-    """How many memories each language has, most first, by the languages of each as a store keeps
-    them: separated by spaces.
+    """Count the memories of each language, most first. Stores keep the languages of a memory as one
+    text, separated by spaces.
     """
     counts: Counter[str] = Counter()
     for languages, memories in by_languages.items():

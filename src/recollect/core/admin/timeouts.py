@@ -8,12 +8,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds. How long one part waits for another: as short as a person who waits would want,
-    and longer than a healthy peer takes. Also the lifetimes of connections and claims.
+    """In seconds. How long one part waits for another: short enough for a person who waits, and
+    longer than a healthy peer takes. Also the lifetimes of connections and claims.
 
-    Not here: the deadline of a recall, which is a setting; polling intervals and backoffs; and what
-    limits one component alone, such as a download, the embedded Postgres, a connection to the HTTP
-    server or a hook. Those are arguments or constants where they are used.
+    Not here: the deadline of a recall, which is a setting; backoffs; and limits of a single
+    component, such as a download, the embedded Postgres, a connection to the HTTP server or a hook.
+    Those are arguments or constants where they are used.
     """
 
     # A client of a server
@@ -27,7 +27,7 @@ class Timeouts:
     """On top of a recall's deadline: a server with a leg that hangs uses most of the deadline,
     then answers without that leg, and the answer must still arrive."""
     remote_why: float = 20.0
-    """For a `why` on a server, which gives a leg that hangs the seconds of `why`."""
+    """For a `why` on a server, which waits up to `why` seconds for a leg that hangs."""
     push_after_command: float = 2.0
     """For a command to push what it wrote, after it has answered."""
     model_load: float = 1.0
@@ -58,7 +58,8 @@ class Timeouts:
     keepalive_idle: int = 30
     keepalive_interval: int = 5
     keepalive_count: int = 2
-    """Probes. A firewall drops an idle connection after some minutes without telling either end."""
+    """Probes. A firewall drops an idle connection after some minutes without notifying
+    either end."""
     lease: float = 60.0
     """For a worker to finish what it claimed, before others may claim it."""
     give_back: float = 2.0
@@ -67,8 +68,8 @@ class Timeouts:
     """Between two looks for work where notifications do not arrive."""
 
     def scaled(self, factor: float) -> Timeouts:
-        """Wait `factor` times as long for peers: for a slow machine or network. Leases, lifetimes
-        and keepalives are not waits, and stay.
+        """Wait `factor` times as long for peers, for a slow machine or network. Leases, lifetimes
+        and keepalives are not waits and stay the same.
         """
         return replace(
             self,

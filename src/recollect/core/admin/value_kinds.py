@@ -1,5 +1,5 @@
-"""What each named value accepts, in words: one message for a value of the wrong type, whichever way
-it came in.
+"""What each named value accepts, in words: one message for a value of the wrong type, from every
+entry point.
 
 Limits on values of the right type are defined elsewhere (`core/memory/memory.py`,
 `core/recall/request.py`).
@@ -23,7 +23,7 @@ from recollect.core.recall.settings import LEGAL
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The type of a value, what to pass instead of another type, and how to tell."""
+    """The type of a value, what to pass instead of another type, and how to check it."""
 
     kind: str
     remedy: str
@@ -79,7 +79,7 @@ _OF_KIND: Final[Mapping[Kind, Takes]] = {
 }
 TAKES: Final[Mapping[str, Takes]] = {
     **{name: _OF_KIND[FIELDS[name].kind] for name in STATED_FIELDS},
-    "category": Takes("a text", f"Choose value of: {', '.join(CATEGORIES)}.", _is_text),
+    "category": Takes("a text", f"Choose one of: {', '.join(CATEGORIES)}.", _is_text),
     "categories": Takes(
         "a list of texts", f"Pass a list of some of: {', '.join(CATEGORIES)}.", _are_texts
     ),
@@ -114,7 +114,7 @@ _MAY_BE_NONE: Final = {
 
 
 def check_kinds_of(values: Mapping[str, object]) -> None:
-    """InvalidInput for the first value of the wrong type."""
+    """Raise InvalidInput for the first value of the wrong type."""
     for name, value in values.items():
         if value is None and name in _MAY_BE_NONE:
             continue
@@ -123,8 +123,8 @@ def check_kinds_of(values: Mapping[str, object]) -> None:
 
 
 def wrong_kind(field: str, name: str) -> InvalidInput:
-    """The error for a value of the wrong type in `field`, which is a path to what is called
-    `name`.
+    """Return the error for a value of the wrong type. `field` is the path to the value, `name` its
+    name in TAKES.
     """
     if name in TAKES:
         takes = TAKES[name]

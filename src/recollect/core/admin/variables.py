@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Declared = TypeVar("Declared", bound=DataclassInstance)
 
-_type_hints: Final = cache(get_type_hints)  # they take longer than all the rest
-# Compiled when a number is read, which is seldom.
+_type_hints: Final = cache(get_type_hints)  # slower than everything else here
+# Compiled only when a number is read, which is rare.
 _INTEGER: Final = r"([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?"
 _YES: Final = ("1", "on", "t", "true", "y", "yes")
 _NO: Final = ("0", "off", "f", "false", "n", "no")
@@ -64,9 +64,11 @@ def Field(  # noqa: N802  # reads as a declaration
     min_length: int | None = None,
     also: str | None = None,
 ) -> Any:  # noqa: ANN401  # as `dataclasses.field`
-    """A setting with limits, or with a second variable that is read if its own is not set."""
-    said = {"ge": ge, "le": le, "min_length": min_length, "also": also}
-    metadata = {name: value for name, value in said.items() if value is not None}
+    """Declare a setting with limits, or with a second variable that is read if its own is
+    not set.
+    """
+    options = {"ge": ge, "le": le, "min_length": min_length, "also": also}
+    metadata = {name: value for name, value in options.items() if value is not None}
     if default_factory is not None:
         return field(default_factory=default_factory, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -76,8 +78,8 @@ def read(
     declared: type[Declared], prefix: str, environ: Mapping[str, str], given: Mapping[str, object]
 ) -> Declared:
     """Read the settings: the given value, else the variable, else the default. The case of a
-    variable's name does not matter, and an empty variable is unset. Unusable names the first bad
-    one.
+    variable's name does not matter, and an empty variable is unset. Unusable names the first
+    invalid one.
     """
     variables = {name.lower(): value for name, value in environ.items() if value}
     types = _type_hints(declared)
@@ -98,11 +100,11 @@ def read(
 
 
 def parse(type: Any, value: object, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # an annotation
-    """The value as its type; ValueError says what is expected."""
-    return _within(_parse(type, value), limits)
+    """Return the value as its type, within the limits; ValueError says what is expected."""
+    return _check_limits(_parse(type, value), limits)
 
 
-def _within(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # of any type
+def _check_limits(value: Any, limits: Mapping[str, Any]) -> object:  # noqa: ANN401  # of any type
     if value is None:
         return value
     if "le" in limits and not value <= limits["le"]:
@@ -119,34 +121,34 @@ def _parse(type: Any, value: object) -> object:  # noqa: ANN401  # an annotation
     if options and options[-1] is None.__class__:
         return None if value is None else _parse(options[0], value)
     if get_origin(type) is Literal:
-        return _choice(value, options)
+        return _parse_choice(value, options)
     return _PARSERS[get_origin(type) or type](value)
 
 
-def _choice(value: object, options: tuple[str, ...]) -> object:
+def _parse_choice(value: object, options: tuple[str, ...]) -> object:
     if value in options:
         return value
     *others, last = map(repr, options)
     raise ValueError(f"Input should be {', '.join(others)} or {last}")
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     if isinstance(value, str):
         return value
     raise ValueError("Input should be a valid string")
 
 
-def _secret(value: object) -> SecretStr:
-    return value if isinstance(value, SecretStr) else SecretStr(_text(value))
+def _parse_secret(value: object) -> SecretStr:
+    return value if isinstance(value, SecretStr) else SecretStr(_parse_text(value))
 
 
-def _path(value: object) -> Path:
+def _parse_path(value: object) -> Path:
     if isinstance(value, str | Path):
         return Path(value)
     raise ValueError("Input is not a valid path")
 
 
-def _integer(value: object) -> int:
+def _parse_integer(value: object) -> int:
     if isinstance(value, int):
         return value
     if not isinstance(value, str):
@@ -157,7 +159,7 @@ def _integer(value: object) -> int:
     return int(written[1])
 
 
-def _number(value: object) -> float:
+def _parse_number(value: object) -> float:
     if isinstance(value, int | float):
         return float(value)
     if not isinstance(value, str):
@@ -170,7 +172,7 @@ def _number(value: object) -> float:
         ) from error
 
 
-def _flag(value: object) -> bool:
+def _parse_flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
     word = str(value).lower()
@@ -179,18 +181,18 @@ def _flag(value: object) -> bool:
     raise ValueError("Input should be a valid boolean, unable to interpret input")
 
 
-def _list(value: object) -> tuple[str, ...]:
+def _parse_list(value: object) -> tuple[str, ...]:
     if isinstance(value, tuple | list):
-        return tuple(map(_text, value))
-    return tuple(name for part in _text(value).split(",") if (name := part.strip()))
+        return tuple(map(_parse_text, value))
+    return tuple(name for part in _parse_text(value).split(",") if (name := part.strip()))
 
 
 _PARSERS: Final[Mapping[Any, Callable[[object], object]]] = {
-    str: _text,
-    SecretStr: _secret,
-    Path: _path,
-    int: _integer,
-    float: _number,
-    bool: _flag,
-    tuple: _list,
+    str: _parse_text,
+    SecretStr: _parse_secret,
+    Path: _parse_path,
+    int: _parse_integer,
+    float: _parse_number,
+    bool: _parse_flag,
+    tuple: _parse_list,
 }

@@ -1,1 +1,1 @@
-"""What agents say and get: capture, injection, transcripts, memory files."""
+"""What agents send and receive: capture, injection, transcripts, memory files."""

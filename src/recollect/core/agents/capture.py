@@ -1,9 +1,10 @@
-"""What a person says that is worth storing, by rules: no model is used, and nothing is guessed.
+"""Find what a person says that is worth storing, by rules: no model is used, and nothing is
+guessed.
 
-Too little is better than too much: a missed memory can be told again, while a wrong one comes back
-before many prompts. So only four ways of speaking count, in which people say that something is to
-last: an order to remember, a correction, a preference, a decision. A question is none of them, nor
-is a sentence that depends on what was said before: a memory must make sense alone.
+Too little is better than too much: a missed memory can be repeated, while a wrong one is injected
+before many prompts. So only four forms count, in which people say that something is to last: a
+request to remember, a correction, a preference, a decision. A question is none of them, nor is a
+sentence that depends on what was said before: a memory must make sense alone.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from recollect.core.agents.injection import neutral, without_injections
-from recollect.core.agents.pasted import without_pasted
+from recollect.core.agents.injection import neutralize, remove_injections
+from recollect.core.agents.pasted import remove_pasted
 from recollect.core.recall.relevance import stem
 from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
 
 MAX_STATEMENT: Final = 500
-# "Never use tabs" is an order; two words are hardly ever a whole one.
+# "Never use tabs" is a complete instruction; two words hardly ever are.
 _MIN_WORDS: Final = 3
-# The most from one exchange: someone who pastes a document does not mean all of it.
+# The most from one exchange: whoever pastes a document does not mean all of it.
 MAX_STATEMENTS: Final = 5
 _MAX_TEXT: Final = 20_000
 
@@ -101,14 +102,14 @@ _RULES: Final = (
         r"|(?:(?:de ahora )?en adelante|a partir de ahora|desde ahora)[,:]?\s*(?P<kept_es>.+)"
         r"|(?:с этого момента|отныне|впредь|теперь всегда)[,:]?\s*(?P<kept_ru>.+)"
         r"|(?:[从從]现在开始|從現在開始|[从從]现在起|從現在起)[，,：:]?\s*(?P<kept_zh>.+)"
-        # Alone, these are also "later" and "after": an order follows, or a comma.
+        # Alone, these are also "later" and "after": an instruction follows, or a comma.
         r"|(?:今后|今後|以后|以後)(?:[，,：:]\s*|(?=[请請都要不别別]|一律|总是|總是|必须|必須|使用|用))"
         r"(?P<kept_zh2>.+)"
         r"|(?:これからは|今後は|以後は?)[、,：:]?\s*(?P<kept_ja>.+)",
         "preference",
         0.8,
     ),
-    # A correction holds two sides, or says "always" or "never"; "No, run it again" is a request.
+    # A correction has two sides, or says "always" or "never"; "No, run it again" is a request.
     _rule(
         rf"{_CORRECTING}(?P<kept>(?:always|never) {_DOING}\b.+"
         rf"|{_DOING}\b.+? (?:instead of|rather than|not|over|and not) .+"
@@ -159,8 +160,8 @@ _RULES: Final = (
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9ÄÖÜÉÀÇ¿¡А-ЯЁ])|(?<=[。！？])|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-# References outside the sentence: alone, it says nothing.
-_LEANS: Final = re.compile(
+# References to other sentences: alone, such a sentence says nothing.
+_REFERENCES: Final = re.compile(
     r"\b(?:this(?! (?:repo|repository|project|codebase|package|service|team)\b)|that|these|those|"
     r"it|them|the above|the following|as (?:discussed|mentioned|shown)|"
     r"here|the same|the other one|the (?:first|second|last|latter|former)(?: one)?|"
@@ -178,8 +179,8 @@ _PASSING: Final = re.compile(
 
 
 def statements(text: str, said_at: datetime | None = None) -> list[Statement]:
-    """What to store of one person's message; what was pasted and injected does not count."""
-    own = without_pasted(without_injections(text))[:_MAX_TEXT]
+    """Find what to store of one person's message; pasted and injected text does not count."""
+    own = remove_pasted(remove_injections(text))[:_MAX_TEXT]
     found: dict[str, Statement] = {}
     for sentence in _sentences(own):
         statement = _match_rules(sentence)
@@ -204,10 +205,10 @@ def _match_rules(sentence: str) -> Statement | None:
         found = rule.pattern.fullmatch(typed)
         if found is None:
             continue
-        said = next(
+        matched = next(
             sentence[slice(*found.span(name))] for name, text in found.groupdict().items() if text
         )
-        kept = neutral(said).strip(" ,;:-、，：")
+        kept = neutralize(matched).strip(" ,;:-、，：")
         if not is_self_contained(kept):
             return None
         return Statement(kept[0].upper() + kept[1:], rule.category, rule.importance)
@@ -221,12 +222,14 @@ def is_self_contained(text: str) -> bool:
         len(words(text)) >= _MIN_WORDS
         and len(telling) >= 2
         and not _PASSING.search(text)
-        and not _LEANS.search(text)
+        and not _REFERENCES.search(text)
     )
 
 
-def telling_stems(text: str) -> frozenset[str]:
-    """What two statements are compared by. "Not" counts: it reverses a statement."""
+def stem_telling_words(text: str) -> frozenset[str]:
+    """Return the stems by which two statements are compared. "Not" counts: it reverses a
+    statement.
+    """
     stopped = english_stop_words() - {"not", "never", "no"}
     return frozenset(stem(word) for word in words(text) if word not in stopped)
 
@@ -235,21 +238,19 @@ def telling_stems(text: str) -> frozenset[str]:
 _NEAR: Final = 0.5
 
 
-def says_no_more(new: str, old: str) -> bool:
-    """Whether everything in the new statement is already known, in any order and form of
-    the words.
-    """
-    return telling_stems(new) <= telling_stems(old)
+def adds_nothing(new: str, old: str) -> bool:
+    """Whether a new statement adds nothing to an old one, in any order and form of the words."""
+    return stem_telling_words(new) <= stem_telling_words(old)
 
 
 def refines(new: str, old: str) -> bool:
-    """Whether a statement says all that an older one says, and a little more."""
-    before, after = telling_stems(old), telling_stems(new)
+    """Whether a statement says everything that an older one says, and a little more."""
+    before, after = stem_telling_words(old), stem_telling_words(new)
     return before < after and len(before) >= _NEAR * len(after)
 
 
-def is_supported(statement: str, said: Sequence[str]) -> bool:
+def is_supported(statement: str, messages: Sequence[str]) -> bool:
     """Whether most of what a model extracted from an exchange was really said in it."""
-    claimed = telling_stems(statement)
-    heard = frozenset().union(*map(telling_stems, said)) if said else frozenset()
+    claimed = stem_telling_words(statement)
+    heard = frozenset().union(*map(stem_telling_words, messages)) if messages else frozenset()
     return bool(claimed) and len(claimed & heard) >= 0.6 * len(claimed)

@@ -1,4 +1,4 @@
-"""What a language model is asked about an exchange, and how much of its answer is trusted.
+"""What a language model is asked about an exchange, and which parts of its answer are trusted.
 
 The text that it reads was written by others, and its answer becomes memories. So the answer must
 have exactly the requested shape, and each memory must consist of words that were really said;
@@ -18,7 +18,7 @@ from recollect.core.agents.capture import (
     is_self_contained,
     is_supported,
 )
-from recollect.core.agents.injection import neutral
+from recollect.core.agents.injection import neutralize
 
 KINDS: Final = ("fact", "preference", "decision", "procedure", "lesson", "reference")
 INSTRUCTION: Final = (
@@ -29,27 +29,27 @@ INSTRUCTION: Final = (
     ' {"memories": [{"content": "...", "category": "fact", "importance": 0.5}]}, at most '
     f"{MAX_STATEMENTS} memories, category one of {', '.join(KINDS)}, importance from 0 to 1."
 )
-_MAX_SAID: Final = 12_000
+_MAX_MATERIAL: Final = 12_000
 _MAX_ANSWER: Final = 20_000
 
 
-def material(said: Sequence[str]) -> str:
-    """The words that the model gets: the latest, fenced as data."""
-    text = neutral("\n\n".join(said))[-_MAX_SAID:]
+def material(messages: Sequence[str]) -> str:
+    """Return the text that the model gets: the latest messages, fenced as data."""
+    text = neutralize("\n\n".join(messages))[-_MAX_MATERIAL:]
     return f"<said>\n{text}\n</said>"
 
 
-def parse_statements(answer: str, said: Sequence[str]) -> list[Statement]:
-    """The statements of an answer that can be stored."""
+def parse_statements(answer: str, messages: Sequence[str]) -> list[Statement]:
+    """Return the statements of an answer that can be stored."""
     found = _json(answer[:_MAX_ANSWER])
     memories = found.get("memories") if isinstance(found, dict) else None
     if not isinstance(memories, list):
         return []
-    kept = [_statement(memory, said) for memory in memories[:MAX_STATEMENTS]]
+    kept = [_statement(memory, messages) for memory in memories[:MAX_STATEMENTS]]
     return [entry for entry in kept if entry is not None]
 
 
-def _statement(entry: object, said: Sequence[str]) -> Statement | None:
+def _statement(entry: object, messages: Sequence[str]) -> Statement | None:
     if not isinstance(entry, dict):
         return None
     content, category = entry.get("content"), entry.get("category")
@@ -58,15 +58,15 @@ def _statement(entry: object, said: Sequence[str]) -> Statement | None:
         return None
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         return None
-    text = " ".join(neutral(content).split())
+    text = " ".join(neutralize(content).split())
     fits = 0.0 <= importance <= 1.0 and len(text) <= MAX_STATEMENT
-    if not fits or not is_self_contained(text) or not is_supported(text, said):
+    if not fits or not is_self_contained(text) or not is_supported(text, messages):
         return None
     return Statement(text, str(category), float(importance))
 
 
 def _json(answer: str) -> object:
-    """The JSON object in an answer; models like to put a fence around it."""
+    """Parse the JSON object in an answer; models like to put a fence around it."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         return json.loads(answer[start : end + 1])

@@ -1,8 +1,8 @@
 """Memories as files: the paths that Anthropic's memory tool may use, and the texts it expects.
 
-There is no file system behind these paths, so nothing can be reached through one that should not
-be; they are still checked, because a path is shown to people and stored as a tag, and because what
-is rejected here cannot harm anyone who exports it. The texts are those of the tool's documentation:
+There is no file system behind these paths, so a path cannot reach anything that it should not.
+Paths are still checked, because they are shown to people and stored as tags, and because what is
+rejected here cannot harm anyone who exports it. The texts are those of the tool's documentation:
 models were trained on them.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ROOT: Final = "/memories"
-# A tag holds no more (core/memory/memory.py, `Limits.word`).
+# A path is stored as a tag, which can be no longer (core/memory/memory.py, `Limits.word`).
 MAX_PATH: Final = 200
 MAX_LINES: Final = 999_999
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -43,12 +43,12 @@ class FilePath:
         return other.text.startswith(f"{self.text}/")
 
     def moved(self, old: FilePath, new: FilePath) -> FilePath:
-        """The new path after `old`, itself or a directory above it, is renamed."""
+        """Return the new path after `old`, this path or a directory above it, is renamed."""
         return FilePath(new.text + self.text.removeprefix(old.text))
 
 
 def file_path(text: object) -> FilePath:
-    """The path; Refused for anything that could mean something else elsewhere."""
+    """Check a path; Refused for anything that could mean something else elsewhere."""
     if not isinstance(text, str):
         raise Refused("Error: The path is missing, or is not a text.")
     path = unicodedata.normalize("NFC", text)
@@ -78,7 +78,7 @@ def _has_tricks(path: str) -> bool:
 
 
 def printable_path(text: str) -> str:
-    """A path as it can be shown: on character line, and of limited length."""
+    """Return a path as it can be shown: on one line, and of limited length."""
     return "".join(character if character.isprintable() else "�" for character in text[:MAX_PATH])
 
 
@@ -87,7 +87,7 @@ def number_lines(lines: list[str], first: int = 1) -> str:
 
 
 def file_view(path: FilePath, content: str, view_range: object = None) -> str:
-    """The file with line numbers, all of it or a range whose end may be -1."""
+    """Show the file with line numbers, all of it or a range whose end may be -1."""
     lines = content.split("\n")
     if len(lines) > MAX_LINES:
         raise Refused(f"File {path.text} exceeds maximum line limit of 999,999 lines.")
@@ -109,7 +109,7 @@ def _range(view_range: object, lines: int) -> tuple[int, int]:
 
 
 def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
-    """A directory two levels deep, without hidden items; a directory's size is that of its
+    """List a directory two levels deep, without hidden items; a directory's size is that of its
     files.
     """
     inside = {file: size for file, size in sizes.items() if path.holds(file)}
@@ -129,7 +129,7 @@ def listing(path: FilePath, sizes: Mapping[FilePath, int]) -> str:
 
 
 def replace_text(path: FilePath, content: str, old: str, new: str) -> tuple[str, str]:
-    """The content with the one occurrence of `old` replaced, and the message for the model."""
+    """Replace the only occurrence of `old`; return the content and the message for the model."""
     found = content.count(old) if old else 0
     if found == 0:
         raise Refused(
@@ -146,7 +146,7 @@ def replace_text(path: FilePath, content: str, old: str, new: str) -> tuple[str,
 
 
 def insert_text(content: str, line: object, text: str) -> str:
-    """The content with text inserted after a line; 0 is before the first."""
+    """Insert text after a line; 0 is before the first."""
     lines = content.split("\n")
     if not isinstance(line, int) or isinstance(line, bool) or not 0 <= line <= len(lines):
         raise Refused(
@@ -163,7 +163,7 @@ def _lines_of(content: str, old: str) -> list[int]:
 
 
 def _snippet(changed: str, before: str, new: str) -> str:
-    """The lines around the change."""
+    """Return the lines around the change."""
     lines = changed.split("\n")
     first = before.count("\n")
     last = first + new.count("\n")
@@ -172,7 +172,7 @@ def _snippet(changed: str, before: str, new: str) -> str:
 
 
 def _size(size: int) -> str:
-    """As `ls -h` shows it: 0B, 512B, 5.5K, 1.2M."""
+    """Format a size as `ls -h` does: 0B, 512B, 5.5K, 1.2M."""
     amount, unit = float(size), 0
     while amount >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1

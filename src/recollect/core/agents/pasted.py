@@ -1,9 +1,9 @@
 """A message without what was pasted into it: the words of others, and of machines.
 
-A pasted text is told by its form alone: a fence, tags, the head of a mail, indentation, lines as
-programs write them. A mail has no visible end, so all that follows it is left out: what is missed
-can be told again. Every rule reads the text a fixed number of times, since it may be as long as a
-book.
+Pasted text is recognised only by its form: a fence, tags, the head of a mail, indentation, lines as
+programs write them. A mail has no visible end, so everything after it is left out: a person can
+repeat what was missed. Every rule reads the text a fixed number of times, since it may be as long
+as a book.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAG: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-# Names under which someone pastes; others are only mentioned, if they are never closed.
+# Tags in which people paste; others are only mentioned, if they are never closed.
 _DOCUMENTS: Final = ("article", "attachment", "context", "doc", "document", "email", "file", "mail")
 _MANY_WORDS: Final = re.compile(r"\s{0,9}\S{1,80}(?:\s{1,9}\S{1,80}){3}")
 
@@ -48,7 +48,7 @@ _TOPIC: Final = _header(
     "oggetto|data|inviato|assunto|тема|дата|отправлено|件名|日時|送信日時|日付|主题|日期"
 )
 _ANY: Final = _header(r"[\w-]{1,30}")
-# Other headers and empty lines may stand between.
+# Other headers and empty lines may be in between.
 _MORE: Final = rf".*\n(?:[^\S\n]*\n|{_ANY}.*\n){{0,8}}?"
 # A sender and a recipient are not enough: people also write "From: Postgres 14", "To: Postgres 16".
 _HEAD: Final = rf"{_PARTY}{_MORE}{_TOPIC}|{_TOPIC}{_MORE}(?:{_PARTY}|{_TOPIC})"
@@ -93,18 +93,18 @@ _TAB: Final = 4
 _MIN_INDENT: Final = 4
 
 
-def without_pasted(text: str) -> str:
-    """What a person wrote into a message themselves."""
+def remove_pasted(text: str) -> str:
+    """Return what a person wrote into a message themselves."""
     prose = _FENCED.sub("\n", "\n".join(text.splitlines()))
     lines = _FORMS.sub("", _cut_elements(prose)).split("\n")
-    for find in (_tables, _chats, _find_indented):
+    for find in (_find_tables, _find_chats, _find_indented):
         for at in list(find(lines)):
             lines[at] = ""
     return "\n".join(lines)
 
 
 def _cut_elements(text: str) -> str:
-    """Without the elements of several lines or many words. A tag in the middle of a line is only
+    """Remove the elements of several lines or many words. A tag in the middle of a line is only
     mentioned.
     """
     opened: defaultdict[str, list[tuple[re.Match[str], int]]] = defaultdict(list)
@@ -136,8 +136,8 @@ def _cut_elements(text: str) -> str:
 
 
 def _encloses(start: re.Match[str], end: re.Match[str]) -> bool:
-    """Whether two tags of one line have more than a few words between them, and not just stand
-    among those of a sentence: "Use <ul> for lists, and close them with </ul>".
+    """Whether two tags of one line have more than a few words between them, and are not just words
+    of a sentence: "Use <ul> for lists, and close them with </ul>".
     """
     text = start.string
     is_whole_line = start["starts_line"] is not None and end["ends_line"] is not None
@@ -152,8 +152,8 @@ def _opens_a_text(tag: re.Match[str]) -> bool:
     return starts and (tag["ends_line"] is not None or not tag.string[tag.end()].isspace())
 
 
-def _tables(lines: Sequence[str]) -> Iterator[int]:
-    """Rows with the same number of separators."""
+def _find_tables(lines: Sequence[str]) -> Iterator[int]:
+    """Find rows with the same number of separators."""
     for count, run in groupby(range(len(lines)), lambda at: _count_separators(lines[at].strip())):
         rows = list(run)
         if count and len(rows) >= _MIN_ROWS:
@@ -164,9 +164,9 @@ def _count_separators(row: str) -> int:
     return 0 if _ITEM.match(row) else len(_SEPARATOR.findall(row))
 
 
-def _chats(lines: Sequence[str]) -> Iterator[int]:
-    """Lines of "name: text" in which someone speaks again. Lists of rules look alike, but their
-    names do not return.
+def _find_chats(lines: Sequence[str]) -> Iterator[int]:
+    """Find lines of "name: text" in which someone speaks again. Lists of rules look alike, but
+    their names do not recur.
     """
     turns = [(at, _SPEAKER.match(line)) for at, line in enumerate(lines) if line.strip()]
     for _, run in groupby(turns, lambda turn: turn[1] is None):
@@ -176,7 +176,7 @@ def _chats(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _find_indented(lines: Sequence[str]) -> Iterator[int]:
-    """Lines that are indented like code and belong to no list."""
+    """Find lines that are indented like code and belong to no list."""
     in_list = False
     for at, line in enumerate(lines):
         text = line.lstrip()

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from recollect.core.agents.injection import without_injections
+from recollect.core.agents.injection import remove_injections
 
-# What the agent itself adds to a person's message. Bounded everywhere: an unclosed tag must not be
-# scanned again from each of its beginnings.
+# What the agent itself adds to a person's message. Every repetition is bounded: an unclosed tag
+# must not be scanned again from each start.
 _ADDED: Final = re.compile(
     r"<(?P<tag>system-reminder|(?:local-)?command-[a-z-]{1,40}|user-prompt-submit-hook|"
     r"session-start-hook|bash-(?:input|stdout|stderr)|ide_[a-z_]{1,40}|task-notification)"
@@ -32,20 +32,20 @@ class Said(NamedTuple):
 
 
 def own_words(lines: Iterable[bytes]) -> list[Said]:
-    """The messages that a person typed, in order; unreadable lines are skipped."""
-    said: list[Said] = []
+    """Return the messages that a person typed, in order; unreadable lines are skipped."""
+    found: list[Said] = []
     for line in lines:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if text := typed_text(entry):
-            said.append(Said(text, _moment(entry.get("timestamp"))))
-    return said
+            found.append(Said(text, _moment(entry.get("timestamp"))))
+    return found
 
 
 def typed_text(entry: Any) -> str:  # noqa: ANN401  # JSON
-    """What a person typed; empty for any other entry."""
+    """Return what a person typed; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type", "user") != "user":
         return ""
     if _is_aside(entry):
@@ -61,23 +61,23 @@ def typed_text(entry: Any) -> str:  # noqa: ANN401  # JSON
     if not isinstance(content, str):
         return ""
     # The indentation of the first line stays: it shows that the line was pasted.
-    text = without_injections(_ADDED.sub("\n", content)).rstrip().lstrip("\r\n")
+    text = remove_injections(_ADDED.sub("\n", content)).rstrip().lstrip("\r\n")
     return "" if text.lstrip().startswith(("/", "!")) else text
 
 
 def answer_text(entry: Any) -> str:  # noqa: ANN401  # JSON
-    """What the agent said to the person; empty for any other entry."""
+    """Return what the agent said to the person; empty for any other entry."""
     if not isinstance(entry, dict) or entry.get("type") != "assistant" or _is_aside(entry):
         return ""
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, list):
         content = _texts(content)
-    return without_injections(content).strip() if isinstance(content, str) else ""
+    return remove_injections(content).strip() if isinstance(content, str) else ""
 
 
 def _moment(stamp: object) -> datetime | None:
-    """A moment without a time zone is none: it would be compared with others."""
+    """Parse a moment; None without a time zone, since it is compared with others."""
     if not isinstance(stamp, str):
         return None
     try:

@@ -1,8 +1,9 @@
-"""What a language model is asked about a pair of memories, and how much of its answer is trusted.
+"""What a language model is asked about a pair of memories, and which parts of its answer are
+trusted.
 
 The texts were written by others and may try to instruct the model. So the answer must have exactly
-the requested shape and quote both texts literally. The worst that an answer can do is to become a
-wrong proposal: nothing else of it, no reason and no confidence, is kept.
+the requested shape and quote both texts literally. The worst effect of an answer is a wrong
+proposal: nothing else of it is used, neither a reason nor a confidence.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from recollect.core.text.segments import words
 
 UNRELATED: Final = "unrelated"
 CONFIDENCE: Final = 0.75
-"""Of every model's decision: a model's own figure says little, and a text could ask for a high one.
-`apply` with its default threshold leaves such proposals to a person."""
+"""The confidence of every model's decision: a model's own figure means little, and a text could ask
+for a high one. `apply` with its default threshold leaves such proposals to a person."""
 
 TASK: Final = """\
 You compare two memories of one person. The user message is a JSON object with the texts "older" \
@@ -52,12 +53,14 @@ class UnusableAnswer(ValueError):
 
 
 def describe_pair(newer: str, older: str) -> str:
-    """The texts as a model gets them. Inside JSON, a text cannot end before its end."""
+    """Return the texts as a model gets them. Inside JSON, a text cannot pretend to end early."""
     return json.dumps({"older": older, "newer": newer}, ensure_ascii=False)
 
 
 def read_answer(answer: str, newer: str, older: str) -> Decision | None:
-    """The decision of an answer; None if the memories are unrelated. UnusableAnswer otherwise."""
+    """Return the decision of an answer; None if the memories are unrelated. UnusableAnswer
+    otherwise.
+    """
     found = read_json(answer)
     if not isinstance(found, dict) or found.keys() != set(_FIELDS):
         raise UnusableAnswer

@@ -1,7 +1,7 @@
 """What may be wrong with memories, by rules alone: pure functions over texts and dates.
 
-A rule only points; the reader of a finding decides. So rules rather miss something than raise false
-alarms, and each finding names the words that led to it.
+A rule only gives a hint; the reader of a finding decides. So rules would rather miss something than
+raise false alarms, and each finding quotes the words that led to it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Finding:
 
 
 def parse_kinds(named: Collection[str]) -> list[Kind]:
-    """The kinds of these names, in canonical order; or InvalidInput."""
+    """Return the kinds of these names, in canonical order; or raise InvalidInput."""
     for name in named:
         if name not in KINDS:
             raise InvalidInput(
@@ -88,8 +88,10 @@ class Pair:
         return self.other if self.older is self.one else self.one
 
 
-def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
-    """The same words in the same order and place; the most important one stays, then the oldest."""
+def find_exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
+    """Find memories with the same words in the same order and project; the most important one
+    stays, then the oldest.
+    """
     groups: dict[tuple[object, ...], list[Memory]] = defaultdict(list)
     for memory in memories:
         if memory.category != EPISODE:
@@ -104,10 +106,10 @@ def exact_duplicates(memories: Iterable[Memory]) -> Iterator[Finding]:
             yield Finding("duplicate", ids, "the same words", _forget(*rest))
 
 
-def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
-    """Memories of one project that share most of their distinctive words."""
+def find_word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
+    """Find memories of one project that share most of their distinctive words."""
     statements = [memory for memory in memories if memory.category != EPISODE]
-    sets = {item.id: _telling(item.content) for item in statements}
+    sets = {item.id: _select_distinctive(item.content) for item in statements}
     by_word: dict[tuple[object, str], list[Memory]] = defaultdict(list)
     for memory in statements:
         for word in sets[memory.id]:
@@ -127,7 +129,7 @@ def word_pairs(memories: Sequence[Memory]) -> Iterator[Pair]:
 
 
 def compare_pair(pair: Pair, *, near: float = _NEAR) -> Finding | None:
-    """What a pair is: a contradiction, a near duplicate, or nothing worth reporting."""
+    """Report a contradiction or a near duplicate; None if there is nothing worth reporting."""
     older, newer = pair.older, pair.newer
     if words(older.content) == words(newer.content):
         return None  # the same words: already reported as a duplicate
@@ -141,7 +143,7 @@ def compare_pair(pair: Pair, *, near: float = _NEAR) -> Finding | None:
 
 
 def _change(pair: Pair) -> str | None:
-    """Why the newer one replaces the older one, by the rules of curation."""
+    """Return why the newer one replaces the older one, by the rules of curation."""
     newer, older = pair.newer, pair.older
     is_later = newer.created_at > older.created_at
     decision = compare(newer.content, older.content, is_later=is_later)
@@ -149,12 +151,14 @@ def _change(pair: Pair) -> str | None:
     return decision.reason if decision is not None and replaces else None
 
 
-def _telling(text: str) -> frozenset[str]:
+def _select_distinctive(text: str) -> frozenset[str]:
     return frozenset(words(text)) - (english_stop_words() - _NOT)
 
 
 def stale(memory: Memory, now: datetime) -> Finding | None:
-    """A date long past that something depended on, or an outdated word such as `tomorrow`."""
+    """Report a date long past on which something depended, or an outdated word such as
+    `tomorrow`.
+    """
     if memory.category == EPISODE:
         return None
     days = [day for found in _DAY.finditer(memory.content) if (day := _day(found)) is not None]
@@ -168,7 +172,7 @@ def stale(memory: Memory, now: datetime) -> Finding | None:
 
 
 def lifetime(memory: Memory, now: datetime, soon: timedelta) -> Finding | None:
-    """A memory that has expired, or will soon."""
+    """Report a memory that has expired, or will soon."""
     end = memory.valid_until
     if end is None or end - now > soon:
         return None
@@ -187,12 +191,11 @@ def _day(found: re.Match[str]) -> datetime | None:
 
 
 def find_unguarded_secret(memory: Memory) -> Finding | None:
-    """A text that looks like a credential in a memory that is not sensitive."""
+    """Report a memory that looks like a credential and is not sensitive."""
     if memory.is_sensitive:
         return None
-    from recollect.core.privacy.sensitivity import (
-        secret_in,
-    )  # its many patterns are only compiled then
+    # Imported late: it compiles many patterns.
+    from recollect.core.privacy.sensitivity import secret_in
 
     secret = secret_in(memory)
     if secret is None:
@@ -201,10 +204,10 @@ def find_unguarded_secret(memory: Memory) -> Finding | None:
     return Finding("secret", (memory.id,), why, f"recollect update {memory.id} --sensitive")
 
 
-def never_recalled(
+def find_never_recalled(
     memory: Memory, since: datetime, now: datetime, *, is_recalled: bool
 ) -> Finding | None:
-    """Not recalled in half a year during which recalls were counted."""
+    """Report a memory that was not recalled in half a year during which recalls were counted."""
     known = max(since, memory.created_at)
     if is_recalled or memory.category == EPISODE or known > now - _STALE:
         return None

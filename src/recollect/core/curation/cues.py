@@ -40,7 +40,7 @@ _CHANGE: Final = re.compile(
     r"|年\d{1,2}月(?:\d{1,2}日)?から|切り替え)",
     re.IGNORECASE,
 )
-# It states the present or how far something has come: weaker.
+# It states the present or a progress: weaker.
 _PRESENT: Final = re.compile(
     r"\b(?:now|currently|so far|already|recently|just|these days|lately|most recent|at the moment"
     r"|right now|to date|actually|new|still|for the past|this time)\b"
@@ -57,13 +57,13 @@ _NEGATION: Final = re.compile(
 
 
 def find_change(text: str) -> str | None:
-    """The words that say that this replaces something."""
+    """Return the words that say that this replaces something."""
     found = _CHANGE.search(text)
     return None if found is None else found[0]
 
 
 def find_present(text: str) -> str | None:
-    """The words that say that this is how it stands."""
+    """Return the words that say that this is the present state."""
     found = _PRESENT.search(text)
     return None if found is None else found[0]
 

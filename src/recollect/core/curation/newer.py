@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from recollect.core.memory.memory import Memory
     from recollect.core.recall.request import Hit
 
-LOOKED_AT: Final = 5
-"""Hits that are compared with each other: what an agent reads. All pairs of ten take four times as
-long and moved nothing else into the first place."""
+MAX_COMPARED: Final = 5
+"""How many hits are compared with each other: as many as an agent reads. All pairs of ten take four
+times as long and moved nothing else to the first place."""
 
 MIN_CONFIDENCE: Final = 0.7
 
 
 def put_newer_first(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits, with each update among the first ones moved directly before what it updates."""
+    """Move each update among the first hits directly before the hit that it updates."""
     order = list(hits)
-    for place in range(1, min(len(order), LOOKED_AT)):
+    for place in range(1, min(len(order), MAX_COMPARED)):
         for above in range(place):
             older = order[above].memory
             reason = _find_update(order[place].memory, older)

@@ -1,8 +1,8 @@
 """What one memory is to another one, decided by rules: pure, and the same in every store.
 
 Two memories are split into statements and each statement of the newer one is compared with each of
-the older one. They must be about the same subject first; then a value that differs, a word of
-change or a negation decides. What the rules find and what they cannot is in docs/adr/0048.
+the older one. They must be about the same subject; then a value that differs, a word of change or a
+negation decides. What the rules find and what they cannot is in docs/adr/0048.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from recollect.core.text.segments import words
 Kind = Literal["duplicate_of", "refines", "supersedes", "contradicts"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
-# A longer text is a document: it states many things, and no other one replaces it as a whole.
+# A longer text is a document: it states many things, and no other text replaces it as a whole.
 MAX_TEXT: Final = 1_200
 _MAX_STATEMENTS: Final = 12
 _SENTENCE_END: Final = re.compile(
     r"(?<![A-Z]r\.)(?<!\bSt\.)(?<!\bNo\.)(?<=[.!?])\s+(?=[^a-z])|(?<=[。！？；])|\n+"
 )
 _SPEAKER: Final = re.compile(r"\A(?:user|assistant|human|ai|agent|system):\s+", re.IGNORECASE)
-# Who speaks of their own affairs: two of their statements share a subject that they do not name.
+# People who speak about themselves: two such statements share a subject that they do not name.
 _OWN: Final = re.compile(
     r"\b(?:I|my|mine|we|our|ours|me|us|ich|mein\w*|wir|unser\w*|je|mon|ma|mes|nous|notre|nos|yo|mi|mis"
     r"|nuestr\w+|я|мой|моя|моё|мои|мы|наш\w*)\b|[我俺僕私]",
@@ -53,16 +53,16 @@ _CHANGE_SHARE: Final = 0.5
 _CHANGE_WEIGHT: Final = 2.5
 _CHANGE_LIKENESS: Final = 0.4
 _MUCH_WEIGHT: Final = 4.5
-# The same sentence with another value is about the same, however short it is.
+# The same sentence with another value is about the same subject, however short it is.
 _SAME_SENTENCE: Final = 3.0
 _SURE: Final = 1.8
-# Of whole memories: what is nearly the same, in words and in meaning, and what is a refinement.
+# For whole memories: nearly the same in words, nearly the same in meaning, and a refinement.
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.95
 _REFINED: Final = 0.5
 _MIN_STEMS: Final = 3
-# Of pairs that the rules decide nothing about: those worth a call to a language model. Chosen on
-# the same sets (docs/adr/0048).
+# Pairs that the rules leave undecided, but that are worth a call to a language model. Chosen on the
+# same sets (docs/adr/0048).
 _DOUBTFUL_CLOSENESS: Final = 0.7
 _DOUBTFUL_LIKENESS: Final = 0.2
 _DOUBTFUL_WEIGHT: Final = 3.0
@@ -111,15 +111,15 @@ class _Match:
 
 
 def normalize(text: str) -> tuple[str, ...]:
-    """What a text says whatever its case, punctuation, spaces and speaker."""
+    """Return what a text says, without case, punctuation, spaces and speaker."""
     return words(_SPEAKER.sub("", text))
 
 
 def compare(
     newer: str, older: str, *, is_later: bool = True, closeness: float | None = None
 ) -> Decision | None:
-    """What the newer memory is to the older one; None: another one, to keep beside it. `closeness`
-    is how near they are in meaning, from 0 to 1, where a model has compared them.
+    """Return what the newer memory is to the older one; None if both should be kept. `closeness` is
+    how near they are in meaning, from 0 to 1, if a model has compared them.
     """
     if max(len(newer), len(older)) > MAX_TEXT:
         return None
@@ -128,11 +128,11 @@ def compare(
     if has_heading(newer) or has_heading(older):
         return None
     changed = compare_statements(newer, older, is_later=is_later)
-    return changed or _as_wholes(newer, older, closeness)
+    return changed or _compare_wholes(newer, older, closeness)
 
 
 def compare_statements(newer: str, older: str, *, is_later: bool = True) -> Decision | None:
-    """The surest change between any two of their statements: superseded or contradicted."""
+    """Return the surest change between any two of their statements: superseded or contradicted."""
     if max(len(newer), len(older)) > MAX_TEXT or has_heading(newer) or has_heading(older):
         return None
     matches = _matches(split_statements(newer), split_statements(older))
@@ -141,9 +141,9 @@ def compare_statements(newer: str, older: str, *, is_later: bool = True) -> Deci
 
 
 def measure_doubt(newer: str, older: str, closeness: float | None = None) -> float:
-    """How likely it is that `compare` missed something in a pair that it decided nothing about;
-    0 unless the pair is doubtful: close in meaning or, where no model has compared them, with a
-    subject in common that makes up much of what they say.
+    """Estimate how likely it is that `compare` missed something in a pair that it left undecided; 0
+    unless the pair is doubtful: close in meaning or, if no model has compared them, with a subject
+    in common that makes up much of what they say.
     """
     if max(len(newer), len(older)) > MAX_TEXT or has_heading(newer) or has_heading(older):
         return 0.0
@@ -156,7 +156,7 @@ def measure_doubt(newer: str, older: str, closeness: float | None = None) -> flo
 
 @lru_cache(maxsize=2_000)
 def split_statements(text: str) -> tuple[Statement, ...]:
-    """The statements of a memory. Questions are among them: people state facts in them too."""
+    """Split a memory into statements. Questions are among them: people state facts in them too."""
     return tuple(map(_statement, _sentences(_SPEAKER.sub("", text))))
 
 
@@ -214,7 +214,9 @@ def _weigh(stems: Iterable[str], names: Collection[str]) -> float:
 
 
 def _change(match: _Match, *, is_later: bool) -> Decision | None:
-    """A value of the older statement that the newer one gives differently, or words of change."""
+    """Find a value of the older statement that the newer one gives differently, or words of
+    change.
+    """
     found = _find_change(match)
     if found is None:
         return None
@@ -225,7 +227,7 @@ def _change(match: _Match, *, is_later: bool) -> Decision | None:
 
 
 def _find_change(match: _Match) -> tuple[float, str] | None:
-    """How sure it is that something changed, and what."""
+    """Return how sure it is that something changed, and what."""
     new, old = match.newer, match.older
     cue = find_change(new.text)
     score = _score(match, cue)
@@ -246,7 +248,7 @@ def _find_change(match: _Match) -> tuple[float, str] | None:
 
 
 def _score(match: _Match, cue: str | None) -> float:
-    """How sure it is that both statements are about the same and the newer one is current."""
+    """Score how sure it is that both statements are about the same and the newer one is current."""
     new, old = match.newer, match.older
     score = match.weight + _CONTEXT_WEIGHT * min(match.context, _MAX_CONTEXT)
     if cue is not None:
@@ -261,8 +263,9 @@ def _score(match: _Match, cue: str | None) -> float:
 
 
 def _is_same_subject(match: _Match, cue: str | None) -> bool:
-    """Statements of no one in particular share much of a sentence without being about the same: of
-    those, only near copies count, or what says itself that it replaces another.
+    """Whether statements are about the same. Those about no one in particular share much of a
+    sentence without that: of them, only near copies count, or what says itself that it replaces
+    another.
     """
     is_own = match.newer.is_own and match.older.is_own
     if not is_own and cue is None and is_event(match.newer.text) and is_event(match.older.text):
@@ -282,8 +285,8 @@ def _is_replaced(match: _Match) -> bool:
 
 
 def _is_said_to_change(new: Statement, old: Statement, cue: str) -> bool:
-    """Whether a short statement says of all that it is about, and of nothing else, that it has
-    changed: "the API moved to 9000", "we no longer use npm", "renamed from Apollo to Zeus".
+    """Whether a short statement says that its subject, and nothing else, has changed: "the API
+    moved to 9000", "we no longer use npm", "renamed from Apollo to Zeus".
     """
     subject = new.subject - find_subject(cue)
     if any(_comes_from(new.text, name) for name in old.names):
@@ -301,7 +304,7 @@ def _comes_from(text: str, name: str) -> bool:
 
 
 def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:
-    """The values that differ and answer the same question, the newer first."""
+    """Return the values that differ and answer the same question, the newer first."""
     pairs = [(one, other) for one in newer.values for other in older.values if one.key == other.key]
     kept = {(one.key, one.value) for one, other in pairs if one.value == other.value}
     return [
@@ -311,8 +314,8 @@ def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]
     ]
 
 
-def _as_wholes(newer: str, older: str, closeness: float | None) -> Decision | None:
-    """Memories that say the same, or one that says a little more, or the opposite."""
+def _compare_wholes(newer: str, older: str, closeness: float | None) -> Decision | None:
+    """Compare whole memories: they may say nearly the same, one a little more, or the opposite."""
     new, old = _statement(newer), _statement(older)
     if min(len(new.subject), len(old.subject)) < _MIN_STEMS:
         return None
@@ -335,7 +338,7 @@ def _as_wholes(newer: str, older: str, closeness: float | None) -> Decision | No
 
 
 def _share_subject(new: Statement, old: Statement) -> tuple[float, float]:
-    """The weight of the stems that two memories share, and its share of both together."""
+    """Return the weight of the stems that two memories share, and its share of both together."""
     weight = _weigh(new.subject & old.subject, new.names)
     return weight, weight / max(_weigh(new.subject | old.subject, new.names | old.names), 1.0)
 

@@ -1,8 +1,8 @@
 """Proposals that wait for a decision, and the journal of those that were accepted.
 
-Accepting a proposal changes one memory, the survivor: it gets a `supersedes` link to the other one,
-and of a duplicate or a refinement its tags, keywords and importance too. The journal records what
-was added, so that undoing removes exactly that and keeps later edits.
+Accepting a proposal changes one memory, the survivor: it gets a `supersedes` link to the other one
+and, for a duplicate or a refinement, its tags, keywords and importance too. The journal records
+what was added, so that undoing removes exactly that and keeps later edits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNDECIDED: Final[tuple[State, ...]] = ("open", "later")
 CURATOR: Final = "curator"
 """Who accepted what `apply` accepted."""
 RULES: Final = "rules"
-# Of a contradiction it is unclear which memory holds: a person has to say.
+# In a contradiction it is unclear which memory is true: a person has to decide.
 APPLICABLE: Final[tuple[Kind, ...]] = ("duplicate_of", "refines", "supersedes")
 _MERGED: Final[tuple[Kind, ...]] = ("duplicate_of", "refines")
 
@@ -94,15 +94,15 @@ class JournalEntry:
 
 
 def merge(survivor: Memory, other: Memory, kind: Kind, limits: Limits) -> tuple[Memory, Addition]:
-    """The survivor with a link to the other memory and with what it takes over; or InvalidInput if
-    it has no room for another link.
+    """Return the survivor with a link to the other memory and with what it takes over; or raise
+    InvalidInput if it has no room for another link.
     """
     addition = Addition()
     if kind in _MERGED:
         importance = max(survivor.importance, other.importance)
         addition = Addition(
-            _missing(survivor.tags, other.tags, limits.words),
-            _missing(survivor.expanded_keywords, other.expanded_keywords, limits.words),
+            _select_missing(survivor.tags, other.tags, limits.words),
+            _select_missing(survivor.expanded_keywords, other.expanded_keywords, limits.words),
             None
             if importance == survivor.importance
             else (float(survivor.importance), float(importance)),
@@ -118,7 +118,7 @@ def merge(survivor: Memory, other: Memory, kind: Kind, limits: Limits) -> tuple[
 
 
 def revert(survivor: Memory, entry: JournalEntry) -> Memory:
-    """The survivor without what the acceptance added; what was edited since stays."""
+    """Return the survivor without what the acceptance added; later edits stay."""
     added = entry.addition
     importance = survivor.importance
     if added.importance is not None and importance == added.importance[1]:
@@ -135,6 +135,6 @@ def revert(survivor: Memory, entry: JournalEntry) -> Memory:
     )
 
 
-def _missing(mine: tuple[str, ...], others: tuple[str, ...], most: int) -> tuple[str, ...]:
-    """What the other has and I lack, as far as there is room."""
+def _select_missing(mine: tuple[str, ...], others: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """Return what the other has and I lack, as far as there is room."""
     return tuple(word for word in others if word not in mine)[: max(0, most - len(mine))]

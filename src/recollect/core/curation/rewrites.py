@@ -1,8 +1,8 @@
 """The same sentence with another value: "the shop runs on Python 3.11", "… on Python 3.12".
 
-Short statements share few words, so the weight of what they share says little. Where they agree
-word for word except in one place, that place is the value, if it is of a kind that has one value at
-a time: a number, a day, a switch, a name at the end, or what something is called.
+Short statements share few words, so the weight of what they share says little. If they agree word
+for word except in one place, that place is the value, provided that it is of a kind with one value
+at a time: a number, a day, a switch, a name at the end, or what something is called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILLERS: Final = _words(
     actuellement ahora actualmente теперь сейчас
     """
 )
-_LONGEST: Final = 3
+_MAX_VALUE_WORDS: Final = 3
 _MIN_BEFORE: Final = 2
 _IS: Final = _words("is are was were be = ist sind war est sont es son está")
 _AUXILIARIES: Final = _IS | _words("has have had will can does did do hat haben wird kann")
@@ -42,7 +42,7 @@ _SINGLE: Final = _words(
     préférée llama favorito favorita любимый называется
     """
 )
-# A number behind these says which one is meant, not how it is.
+# A number after these says which one is meant, not how it is.
 _NUMBERED: Final = _words(
     """
     invoice issue ticket order pr bug chapter page episode section part volume step question task
@@ -65,22 +65,24 @@ class Rewrite(NamedTuple):
 
 
 def find_rewrite(newer: str, older: str) -> Rewrite | None:
-    """What the newer statement says in the one place where it differs from the older one."""
+    """Return what the newer statement says in the only place where it differs from the
+    older one.
+    """
     new, old = _tokens(newer), _tokens(older)
     start = _count_equal(new, old)
     end = _count_equal(new[start:][::-1], old[start:][::-1])
     before, after = new[:start], new[len(new) - end :]
     value, former = new[start : len(new) - end], old[start : len(old) - end]
-    if not (1 <= len(value) <= _LONGEST and 1 <= len(former) <= _LONGEST):
+    if not (1 <= len(value) <= _MAX_VALUE_WORDS and 1 <= len(former) <= _MAX_VALUE_WORDS):
         return None
-    if not _is_place_of_value(_low(before), _low(after), value, former):
+    if not _is_place_of_value(_lower(before), _lower(after), value, former):
         return None
     return Rewrite(" ".join(value), " ".join(former))
 
 
 def is_event(text: str) -> bool:
-    """Whether a statement tells what happened, not how something is."""
-    return _is_event(_low(_tokens(text)))
+    """Whether a statement says what happened, not how something is."""
+    return _is_event(_lower(_tokens(text)))
 
 
 def _is_event(words: Sequence[str]) -> bool:
@@ -92,12 +94,12 @@ def _tokens(text: str) -> list[str]:
     return [token for token in found if token and token.casefold() not in _FILLERS]
 
 
-def _low(tokens: Sequence[str]) -> list[str]:
+def _lower(tokens: Sequence[str]) -> list[str]:
     return [token.casefold() for token in tokens]
 
 
 def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = zip(_low(one), _low(other), strict=False)
+    pairs = zip(_lower(one), _lower(other), strict=False)
     return next(
         (place for place, (left, right) in enumerate(pairs) if left != right),
         min(len(one), len(other)),

@@ -79,13 +79,13 @@ _FREQUENCIES: Final = {
     "biweekly": "every other week", "bi weekly": "every other week",
     "every two weeks": "every other week", "every 2 weeks": "every other week",
 }  # fmt: skip
-# Two names that only a language with capitals shows, identifiers, and titles in quotation marks.
+# Names: titles in quotation marks, identifiers and, in a language with capitals, capitalised words.
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{2,60})[\"”“»]|(?<!\w)'([^']{2,60})'(?!\w)")
 _IDENTIFIER: Final = re.compile(
     r"[\w-]+(?:[./@_:][\w-]+)+/?|/[\w./-]+|\b[a-z]+[A-Z]\w+|\b\w*\d[A-Za-z]\w*"
 )
 _CAPITAL: Final = re.compile(r"[^\W\d_]['’\w-]*")
-# Units in which anything is counted: alone they do not say what a number is about.
+# Units in which anything is counted: by themselves they do not say what a number is about.
 _TIME_UNITS: Final = frozenset(
     map(stem, ["day", "week", "month", "year", "hour", "minute", "second", "time"])
 )
@@ -93,19 +93,19 @@ _LOOSE: Final = frozenset({"", "month", "year", "weekday", *_TIME_UNITS})
 
 
 def find_values(text: str) -> list[Value]:
-    """The values of one statement, in their order."""
+    """Find the values of one statement, kind by kind."""
     return [
-        *_amounts(text),
-        *_number_words(text),
-        *_days(text),
-        *_switches(text),
-        *_frequencies(text),
+        *_find_amounts(text),
+        *_find_number_words(text),
+        *_find_days(text),
+        *_find_switches(text),
+        *_find_frequencies(text),
     ]
 
 
 def find_names(text: str) -> frozenset[str]:
-    """Names, titles and identifiers, in lower case. The first word of a sentence counts if it is
-    written with a capital elsewhere too, or if it is followed by another capital.
+    """Find names, titles and identifiers, in lower case. The first word of a sentence counts only
+    if another capital follows it, or if it is capitalised elsewhere too.
     """
     found = {(one or other).strip().casefold() for one, other in _QUOTED.findall(text)} | {
         match[0].casefold().strip(".:/")
@@ -127,7 +127,7 @@ def find_names(text: str) -> frozenset[str]:
     return frozenset(name for name in found if name)
 
 
-def _amounts(text: str) -> Iterator[Value]:
+def _find_amounts(text: str) -> Iterator[Value]:
     for match in _AMOUNT.finditer(text):
         number, written = match["number"], match[0].strip()
         digits = re.sub(r"(?<=\d)[, ](?=\d{3}\b)", "", number)
@@ -140,19 +140,19 @@ def _amounts(text: str) -> Iterator[Value]:
         elif re.fullmatch(r"(19|20)\d\d", number):
             yield Value("year", digits, number)
         else:
-            for unit in _units(text, match.start(), match.end()):
+            for unit in _find_units(text, match.start(), match.end()):
                 yield Value(unit, digits, written)
     for match in _HAN_NUMBER.finditer(text):
         yield Value(match[2], _HAN_NUMBERS[match[1]], match[0])
 
 
-def _number_words(text: str) -> Iterator[Value]:
+def _find_number_words(text: str) -> Iterator[Value]:
     for match in _LETTERS.finditer(text):
         low = match[0].casefold()
         number = _read_values("numbers").get(low, "1" if low in ("a", "an") else None)
         if number is None:
             continue
-        units = _units(text, match.start(), match.end())
+        units = _find_units(text, match.start(), match.end())
         if low in ("once", "twice", "thrice"):
             units = [stem("time")]
         elif low in _read_words("articles"):
@@ -163,8 +163,8 @@ def _number_words(text: str) -> Iterator[Value]:
             yield Value(unit, number, match[0])
 
 
-def _units(text: str, start: int, end: int) -> list[str]:
-    """What a number counts: the words behind it, or the one before it."""
+def _find_units(text: str, start: int, end: int) -> list[str]:
+    """Return what a number counts: the words after it, or the one before it."""
     before = _BEFORE.search(text[max(0, start - 40) : start])
     if before and before[1].casefold() in _read_words("numbered"):
         return [before[1].casefold()]
@@ -186,13 +186,13 @@ def _units(text: str, start: int, end: int) -> list[str]:
     return [""]
 
 
-def _frequencies(text: str) -> Iterator[Value]:
+def _find_frequencies(text: str) -> Iterator[Value]:
     for match in _FREQUENCY.finditer(text):
         word = " ".join(match[0].casefold().replace("-", " ").split())
         yield Value("frequency", _FREQUENCIES.get(word, word), match[0])
 
 
-def _days(text: str) -> Iterator[Value]:
+def _find_days(text: str) -> Iterator[Value]:
     weekdays, months = _read_values("weekdays"), _read_values("months")
     for word in re.findall(r"[^\W\d_]+", text):
         low = word.casefold()
@@ -205,7 +205,7 @@ def _days(text: str) -> Iterator[Value]:
         yield Value("weekday", _HAN_DAYS[match[1] or match[2]], match[0])
 
 
-def _switches(text: str) -> Iterator[Value]:
+def _find_switches(text: str) -> Iterator[Value]:
     for match in _SWITCH_STATES.finditer(text):
         state = _read_values("switches").get(match[1].casefold())
         if state is not None:
@@ -223,17 +223,17 @@ def _is_day(word: str) -> bool:
 
 
 def is_loose(value: Value) -> bool:
-    """Whether the value's key says little of what it is a value of."""
+    """Whether the value's key says little about what it is a value of."""
     return value.key in _LOOSE
 
 
 def find_subject(text: str) -> frozenset[str]:
-    """What a statement is about: the stems of its telling words, without values."""
-    said = words(text)
-    stopped = english_stop_words().union(*map(stop_words, guess(said)))
+    """Return what a statement is about: the stems of its distinctive words, without values."""
+    found = words(text)
+    stopped = english_stop_words().union(*map(stop_words, guess(found)))
     return frozenset(
         stem(word)
-        for word in said
+        for word in found
         if word not in stopped
         and word not in _read_values("numbers")
         and not _is_day(word)

@@ -1,7 +1,7 @@
-"""Names in scripts without capitals: what stands in quotes, after a surname or beside a title,
-before the word for a kind of place or company, or before a particle that only nouns have.
+"""Names in scripts without capitals: what is in quotes, after a surname or next to a title, before
+the word for a kind of place or company, or before a particle that only nouns have.
 
-Each rule rather misses a name than takes a piece of a sentence for one.
+The rules would rather miss a name than mistake a piece of a sentence for one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _GRAMMAR: Final = (
     "不没沒很最之其所及或等并而且因以一每"
 )
 _NAMED: Final = rf"(?:(?![{_GRAMMAR}]){_HAN})"
-# Surnames that are seldom anything else; beside a title, some more.
+# Surnames that are seldom anything else; next to a title, some more.
 _SURNAME: Final = (
     "王李张張刘劉陈陳杨楊赵趙吴吳徐朱郭郑鄭梁邓鄧冯馮曹彭肖董袁潘蒋蔡魏吕呂沈姚卢盧崔汪廖傅邹孟邱薛"
 )
-_SURNAME_BESIDE_TITLE: Final = (
+_SURNAME_WITH_TITLE: Final = (
     _SURNAME + "黄黃周林高马馬孙孫胡何罗羅宋谢謝唐韩韓许許曾程苏蘇叶葉丁任姜范方石金陆陸夏钟江田杜"
 )
 _TITLE: Final = "先生|女士|小姐|老师|老師|经理|經理|教授|博士|总监|总裁|主任|医生|醫生|律师|律師"
@@ -41,7 +41,7 @@ _BEFORE_PERSON: Final = rf"(?:(?<!{_HAN})|(?<=[和与與跟对對给給向由让
 _PERSON: Final = re.compile(
     rf"{_BEFORE_PERSON}(?!{_NO_PERSON})[{_SURNAME}](?:{_NAMED}{{0,2}}?(?:{_TITLE})"
     rf"|{_NAMED}{{1,2}}?(?=[{_GRAMMAR}住喜爱想问告叫用写负]|工作|(?!{_HAN})))"
-    rf"|{_BEFORE_PERSON}[{_SURNAME_BESIDE_TITLE}]{_NAMED}{{0,2}}?(?:{_TITLE})"
+    rf"|{_BEFORE_PERSON}[{_SURNAME_WITH_TITLE}]{_NAMED}{{0,2}}?(?:{_TITLE})"
 )
 _PLACE: Final = re.compile(
     rf"{_NAMED}{{2,6}}?(?:公司|银行|銀行|大学(?!生)|大學(?!生)|集团|集團|医院|醫院)"
@@ -52,7 +52,7 @@ _PLACE: Final = re.compile(
     "|法国|德国|日本|韩国|印度|俄罗斯|加拿大|新加坡|东京|纽约|伦敦|巴黎|柏林"
 )
 
-# Korean: a noun and its particle, which sounds other after a vowel than after a consonant.
+# Korean: a noun and its particle, which differs after a vowel and after a consonant.
 _HANGUL: Final = re.compile(r"(?<![가-힣])[가-힣]{3,12}(?![가-힣])")
 _PARTICLES: Final = (
     "에서는", "에서도", "에게는", "으로는", "에서", "에게", "께서", "한테", "까지", "부터", "으로",
@@ -60,7 +60,7 @@ _PARTICLES: Final = (
 )  # fmt: skip
 _AFTER_VOWEL: Final = "는가와"
 _AFTER_CONSONANT: Final = "은을과"
-# Verbs end so before 는, and with these consonants before 은 and 을.
+# Verbs end in these before 는, and in these consonants before 은 and 을.
 _VERB_SYLLABLES: Final = "하되드르치키"
 _VERB_CONSONANTS: Final = frozenset({6, 18, 20, 25, 26, 27})
 _NO_NOUNS_TEXT: Final = """
@@ -107,32 +107,34 @@ _SPACED: Final = ("ar", "fa", "he", "hi", "ne", "bn", "ta", "ko")
 
 
 def caseless_names(text: str) -> Iterator[Found]:
-    """Where names stand, and in Japanese and Korean other nouns."""
+    """Find names, and in Japanese and Korean other nouns."""
     if not _CASELESS.search(text):
         return
     names = [_TITLE_QUOTES, _KATAKANA, _KOREAN_TITLED, _THAI_TITLED]
     if _HIRAGANA.search(text):
-        yield from _each(_KANJI, text, "phrase")
+        yield from _find_all(_KANJI, text, "phrase")
     else:
         names += (_PERSON, _PLACE)
     for pattern in names:
-        yield from _each(pattern, text, "name")
+        yield from _find_all(pattern, text, "name")
     for match in _HANGUL.finditer(text):
         if noun := _noun(match.group()):
             yield match.start(), match.start() + len(noun), "phrase"
     for pattern in (_TITLED, _HONOURED, _QUOTED):
-        for start, end, kind in _each(pattern, text, "name"):
-            if _may_be_named(text[start:end]):
+        for start, end, kind in _find_all(pattern, text, "name"):
+            if _may_be_name(text[start:end]):
                 yield start, end, kind
 
 
-def _each(pattern: re.Pattern[str], text: str, kind: Literal["name", "phrase"]) -> Iterator[Found]:
+def _find_all(
+    pattern: re.Pattern[str], text: str, kind: Literal["name", "phrase"]
+) -> Iterator[Found]:
     for match in pattern.finditer(text):
         yield *match.span(match.lastindex or 0), kind
 
 
 def _noun(word: str) -> str:
-    """A Korean word without its particle; empty if it shows none, or may be a verb."""
+    """Return a Korean word without its particle; empty if it has none, or may be a verb."""
     if particle := next((each for each in _PARTICLES if word.endswith(each)), ""):
         noun = word.removesuffix(particle)
     elif _ends_in_particle(word):
@@ -149,15 +151,15 @@ def _ends_in_particle(word: str) -> bool:
     return word[-1] in _AFTER_VOWEL and not (word[-1] == "는" and word[-2] in _VERB_SYLLABLES)
 
 
-def _may_be_named(said: str) -> bool:
-    """Whether it is written in a script without capitals, and no sentence."""
-    words = said.split()
+def _may_be_name(text: str) -> bool:
+    """Whether it is in a script without capitals and not a sentence."""
+    words = text.split()
     return (
-        _CASELESS.search(said) is not None
+        _CASELESS.search(text) is not None
         and len(words) <= _MAX_WORDS
         and not any(map(_is_grammar, words))
-        and not any(character in _GRAMMAR for character in said)
-        and not _THAI_VERB.search(said)
+        and not any(character in _GRAMMAR for character in text)
+        and not _THAI_VERB.search(text)
     )
 
 

@@ -1,7 +1,7 @@
-"""Where in a text its concepts stand: rules over characters, none of which knows any grammar.
+"""Where a text names concepts: rules over characters, none of which knows grammar.
 
-Each rule is linear in the length of the text, for anybody may store any text. What shows by its
-shape (an address, a path, code, a version) is taken out first, so that no rule for plain words
+Each rule is linear in the length of the text, since anyone may store any text. What has a shape of
+its own (an address, a path, code, a version) is taken out first, so that no rule for plain words
 sees its pieces.
 """
 
@@ -58,7 +58,7 @@ _VERSION: Final = re.compile(
     r"(?<![\w.-])(?:v\d+(?:\.\d+)*|\d+(?:\.\d+){2,})(?:-?(?:rc|alpha|beta|dev|a|b)\.?\d+)?"
     r"(?![\w%]|\.\d)"
 )
-# What stands after an address or a path in a sentence and is no part of it.
+# What may follow an address or a path in a sentence and is not part of it.
 _AFTER: Final = {"url": ".,;:!?)]}", "path": ".,;:", "code": "", "version": ""}
 _SHAPES: Final[tuple[tuple[ConceptKind, re.Pattern[str]], ...]] = (
     ("url", _URL),
@@ -71,7 +71,7 @@ _SHAPES: Final[tuple[tuple[ConceptKind, re.Pattern[str]], ...]] = (
 _NAMED_VERSION: Final = re.compile(r"(?<![\w.-])[A-Z][\w+#]* v?\d+\.\d+(?![\w%]|\.\d)")
 _YEAR: Final = re.compile(r"(?<![\w.,-])(?:1\d{3}|20\d{2})(?!\w|[.,]\d)")
 
-# A word of a name: initials, a capitalised word, or letters behind digits (3M).
+# A word of a name: initials, a capitalised word, or letters after digits (3M).
 _UPPER: Final = "".join(
     chr(code)
     for first, last in ((0x41, 0x24F), (0x370, 0x556), (0x1E00, 0x1FFF))
@@ -86,17 +86,17 @@ NAME: Final = re.compile(
     rf"(?<![\w'’-]){_CAPITALISED}"
     rf"(?: (?:{_PARTICLE} ){{0,2}}{_CAPITALISED}| \d{{1,3}}(?![\w.,%]))*"
 )
-# What a lone capitalised word that is no name mostly looks like.
+# What a single capitalised word that is no name usually looks like.
 _PLAIN: Final = re.compile(
     r"[A-Z][a-z]*(?:ing|ed|ly|ions?|ments?|ness|ities|ity|ances?|ences?|ous|ful|ive|able|ical|ors|ers)"
 )
 _SENTENCE_END: Final = re.compile(r"[.!?:;\n\"“”(•*-]\s*$")
 _WORD: Final = re.compile(r"[^\W_][\w'’-]*|[^\w\s]|\n")
-# Scripts that part no words: to the rules for capitals they are what stands between names.
+# Scripts without spaces between words: the rules for capitals treat them as what separates names.
 _UNSPACED: Final = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]+"
 )
-# Articles and pronouns that lost their vowel: l'Allemagne, dell'Italia.
+# Elided articles and pronouns: l'Allemagne, dell'Italia.
 _ELIDED: Final = re.compile(
     r"(?<![\w'’])(?:[cdjlmnst]|qu|un|dell|all|nell|sull|dall)['’](?=\w)", re.IGNORECASE
 )
@@ -105,7 +105,7 @@ _PARENTHESES: Final = re.compile(r"\s*\([^()]*\)")
 
 
 def spans(content: str) -> Iterator[Span]:
-    """Every piece that names a concept, rule by rule."""
+    """Find every piece that names a concept, rule by rule."""
     title_end = _title_end(content)
     if title_end:
         title = content[:title_end].strip()
@@ -122,12 +122,12 @@ def spans(content: str) -> Iterator[Span]:
         yield Span(*match.span(), match.group(), "year")
     if not _ELIDING.isdisjoint(languages):
         text = _ELIDED.sub(lambda match: " " * len(match.group()), text)
-    # A title is one name; beside it only what it says in parentheses names something else.
+    # A title is one name; only what it has in parentheses names something else.
     aside = text.find("(", 0, title_end)
-    names = name_spans(_without(text, [(0, title_end if aside < 0 else aside)]), languages)
+    names = name_spans(_blank_out(text, [(0, title_end if aside < 0 else aside)]), languages)
     for start, end in names:
         yield Span(start, end, text[start:end], "name")
-    yield from _phrases(_without(text, names), fillers(languages))
+    yield from _find_phrases(_blank_out(text, names), fillers(languages))
     if not content.isascii():
         # Imported here: compiling its patterns takes a command 30 ms, and most texts need none.
         from recollect.core.graph.caseless_names import caseless_names
@@ -137,14 +137,14 @@ def spans(content: str) -> Iterator[Span]:
 
 
 def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, int]]:
-    """Runs of capitalised words. A word that opens a sentence is capitalised anyway, so a lone one
-    is not taken when it looks like a plain word, unless the text writes it so elsewhere.
+    """Find runs of capitalised words. A word at the start of a sentence is capitalised anyway, so
+    if it looks like a plain word, it only counts if the text capitalises it elsewhere too.
     """
     plain = no_names(languages)
     runs = [
         trimmed for match in NAME.finditer(text) if (trimmed := _trim(text, *match.span(), plain))
     ]
-    sure = {text[start:end] for start, end in runs if not _opens(text, start)}
+    sure = {text[start:end] for start, end in runs if not _opens_sentence(text, start)}
     return [
         (start, end)
         for start, end in runs
@@ -154,29 +154,29 @@ def name_spans(text: str, languages: tuple[str, ...] = ()) -> list[tuple[int, in
 
 
 def _trim(text: str, start: int, end: int, no_names: frozenset[str]) -> tuple[int, int] | None:
-    """A run without the plain words that open its sentence ("When Anna"); none of it when there
-    are only plain words in it.
+    """Cut off the plain words at the start of a sentence ("When Anna"); None if there are only
+    plain words.
     """
     words = text[start:end].split(" ")
     plain = [word.lower().rstrip(".'’") in no_names for word in words]
     if all(plain):
         return None
-    if _opens(text, start):
+    if _opens_sentence(text, start):
         start += sum(len(word) + 1 for word in words[: plain.index(False)])
     label = text[start:end].rstrip(" '’-")
     return (start, start + len(label)) if len(label) > 1 else None
 
 
-def _opens(text: str, start: int) -> bool:
+def _opens_sentence(text: str, start: int) -> bool:
     before = text[max(start - 4, 0) : start]
     return not before.strip() or _SENTENCE_END.search(before) is not None
 
 
-def _phrases(text: str, fillers: frozenset[str]) -> Iterator[Span]:
-    """Two or three words in a row with no filler between them: noun phrases, mostly."""
+def _find_phrases(text: str, fillers: frozenset[str]) -> Iterator[Span]:
+    """Find two or three words in a row without a filler between them: mostly noun phrases."""
     run: list[re.Match[str]] = []
     for match in (*_WORD.finditer(text), None):
-        if match is not None and _tells(match.group(), fillers):
+        if match is not None and _is_distinctive(match.group(), fillers):
             run.append(match)
             continue
         for size in range(2, MAX_PHRASE_WORDS + 1):
@@ -186,8 +186,8 @@ def _phrases(text: str, fillers: frozenset[str]) -> Iterator[Span]:
         run = []
 
 
-def _tells(word: str, fillers: frozenset[str]) -> bool:
-    # Where no letter has a capital, two words in a row are as likely a name and its verb.
+def _is_distinctive(word: str, fillers: frozenset[str]) -> bool:
+    # In a script without capitals, two words in a row are as likely to be a name and its verb.
     return (
         len(word) > 2
         and word.lower() not in fillers
@@ -198,15 +198,15 @@ def _tells(word: str, fillers: frozenset[str]) -> bool:
 
 
 def _title_end(content: str) -> int:
-    """Where the title ends; 0 when there is none."""
+    """Return where the title ends; 0 if there is none."""
     first, newline, rest = content.partition("\n")
     if not newline or not rest.strip() or not 0 < len(first.strip()) <= MAX_TITLE_CHARS:
         return 0
     return 0 if first.rstrip().endswith((".", "!", "?", ":", ",", ";")) else len(first)
 
 
-def _without(text: str, taken: Sequence[tuple[int, int]]) -> str:
-    """The text with bars in the place of some pieces: all others stay where they are."""
+def _blank_out(text: str, taken: Sequence[tuple[int, int]]) -> str:
+    """Replace some pieces of the text with bars, so that all others keep their positions."""
     pieces: list[str] = []
     done = 0
     for start, end in taken:

@@ -1,4 +1,4 @@
-"""Words that say nothing about a concept, and the form that two spellings of one concept share."""
+"""Words that say nothing about a concept, and the normal form of a concept's spellings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APART: Final = re.compile(r"[^\w+#./:~-]+")
 _EDGES: Final = "-./:~_"
 
 
-# No accents: with them kana are other letters (ハ, バ, パ).
+# Not accents: kana with them are different letters (ハ, バ, パ).
 _VOICED: Final = "\u3099\u309a"
 
 
@@ -27,7 +27,7 @@ def _read() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def fillers(languages: tuple[str, ...]) -> frozenset[str]:
-    """What parts the phrases of a text in these languages, and in English."""
+    """Return the words that separate phrases in a text in these languages and in English."""
     others = (each for each in languages if each != "en")
     return english_stop_words().union(
         _read()["fillers en"],
@@ -37,14 +37,16 @@ def fillers(languages: tuple[str, ...]) -> frozenset[str]:
 
 @cache
 def no_names(languages: tuple[str, ...]) -> frozenset[str]:
-    """What is capitalised, in a text in these languages, and no name by itself."""
+    """Return the words that are capitalised in a text in these languages, but are no names by
+    themselves.
+    """
     plain = fillers(languages).difference(_read()["given names"] if "en" in languages else ())
     return plain.union(fillers(()), _read()["no names"])
 
 
 def concept_key(label: str) -> str:
-    """What two spellings of one concept share: no case, accents, articles, possessives or plural;
-    initials are one word.
+    """Return the normal form of a concept's spellings: without case, accents, articles, possessives
+    and plural; initials are one word.
     """
     folded = _POSSESSIVE.sub("", label).casefold()
     if not folded.isascii():
@@ -54,29 +56,29 @@ def concept_key(label: str) -> str:
             if not unicodedata.combining(character) or character in _VOICED
         )
         folded = unicodedata.normalize("NFC", letters)
-    if "/" in folded or "_" in folded:  # an address, a path or code: written one way only
+    if "/" in folded or "_" in folded:  # an address, a path or code has only one spelling
         return folded.strip().rstrip("/.,:;)")
     tokens = [
         token
-        for part in _APART.split(_without_dots(folded.replace("-", " ")))
+        for part in _APART.split(_remove_dots(folded.replace("-", " ")))
         if (token := part.strip(_EDGES))
     ]
     while len(tokens) > 1 and tokens[0] in _ARTICLES:
         del tokens[0]
-    tokens = _initials_joined(tokens)
+    tokens = _join_initials(tokens)
     if tokens:
-        tokens[-1] = _singular(tokens[-1])
+        tokens[-1] = _to_singular(tokens[-1])
     return " ".join(tokens)
 
 
-def _without_dots(text: str) -> str:
-    """Dots part numbers, in a version, and nothing else."""
+def _remove_dots(text: str) -> str:
+    """Remove dots, unless they separate numbers, as in a version."""
     if "." not in text or any(character.isdigit() for character in text):
         return text
     return text.replace(".", " ")
 
 
-def _initials_joined(tokens: list[str]) -> list[str]:
+def _join_initials(tokens: list[str]) -> list[str]:
     joined: list[str] = []
     was_initial = False
     for token in tokens:
@@ -89,7 +91,7 @@ def _initials_joined(tokens: list[str]) -> list[str]:
     return joined
 
 
-def _singular(word: str) -> str:
+def _to_singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):

@@ -1,8 +1,8 @@
-"""What a text speaks of, found without a language model: the nodes of the concept graph.
+"""The concepts that a text mentions, found without a language model: the nodes of the graph.
 
-Rules, not grammar (`core/graph/concept_rules.py`), and each is wrong now and then. That is
-affordable: a concept that one memory alone mentions links nothing, one that most of them mention
-links everything, and both are left out when the graph is walked (`core/graph/walk.py`).
+These are rules, not grammar (`core/graph/concept_rules.py`), and each is sometimes wrong. That is
+acceptable: a concept that only one memory mentions links nothing, one that most of them mention
+links everything, and both are left out of walks (`core/graph/walk.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_KEY_CHARS: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A concept that a text speaks of: the key is what two spellings of it share, the label is how
+    """A concept that a text mentions: the key is the normal form of its spellings, the label is how
     this text writes it.
     """
 
@@ -44,25 +44,25 @@ class Relation:
 def mentions(
     content: str, *, tags: Collection[str] = (), expanded_keywords: Collection[str] = ()
 ) -> tuple[Mention, ...]:
-    """What a memory speaks of, each concept once, in the order in which it is first said; then
-    what its writer said of it.
+    """Return the concepts that a memory mentions, each once, in the order of the text; then its
+    tags and keywords.
     """
-    said: list[tuple[str, ConceptKind]] = [
+    labels: list[tuple[str, ConceptKind]] = [
         (span.label, span.kind)
         for span in sorted(spans(content), key=lambda span: (span.start, -span.end))
     ]
-    said += [(tag, "tag") for tag in tags]
-    said += [(keyword, "keyword") for keyword in expanded_keywords]
+    labels += [(tag, "tag") for tag in tags]
+    labels += [(keyword, "keyword") for keyword in expanded_keywords]
     found: dict[str, Mention] = {}
-    for label, kind in said:
+    for label, kind in labels:
         key = concept_key(label)
         if 1 < len(key) <= MAX_KEY_CHARS:
             found.setdefault(key, Mention(key, label.strip(), kind))
     return tuple(found.values())
 
 
-# Between two names, and nothing else between them, these words state a relation plainly. The name
-# on the left is the edge's source.
+# If only these words are between two names, they state a relation. The name on the left is the
+# edge's source.
 _STATED: Final[tuple[tuple[str, str], ...]] = (
     (r"(?:works?|worked|is working) (?:at|for)", "works at"),
     (r"(?:lives?|lived|is living|resides?) in", "lives in"),
@@ -108,7 +108,7 @@ _RELATIONS: Final = tuple(
 
 
 def relations(content: str) -> tuple[Relation, ...]:
-    """Relations between names that a text states plainly, each once, in order."""
+    """Return the relations between names that a text states plainly, each once, in order."""
     found: dict[Relation, None] = {}
     for (start, end), (following, last) in pairwise(name_spans(content)):
         between = content[end:following]

@@ -1,8 +1,8 @@
-"""What is read out of a memory for the concept graph, and by whom.
+"""What is extracted from a memory for the concept graph, and by which reader.
 
-Whoever reads it (the rules of `core/graph/concepts.py`, a language model, a person's own file) says
-the same thing in the end: which concepts are mentioned, and which relationships are stated. What
-was read by a better reader is not read again by a lesser one.
+Every reader (the rules of `core/graph/concepts.py`, a language model, a person's own file) returns
+the same: the mentioned concepts and the stated relationships. What a better reader has read is not
+read again by a lesser one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from uuid import UUID
 
 from recollect.core.graph.concepts import Mention, concept_key, mentions, relations
 
-# Who read a memory, as a number that grows with what it is worth; 0 is no one. A reader that reads
-# otherwise than before counts up within its hundreds, and memories are read again.
+# The level of the reader of a memory: the higher, the better; 0 if it was not read. A reader whose
+# results change increments its level, and memories are read again.
 BY_RULES: Final = 1
 BY_MODEL: Final = 1_000
 BY_IMPORT: Final = 2_000
@@ -24,8 +24,8 @@ MAX_KEY: Final = 200
 MAX_RELATION: Final = 100
 MAX_FACTS: Final = 500
 
-# Relations of which only one holds at a time: a new statement ends the one before. Those that the
-# rules of core/graph/concepts.py state, and what language models call the same.
+# Relations that have one target at a time: a new statement ends the one before. They are relations
+# of the rules of core/graph/concepts.py, and the names that language models give them.
 SINGLE_VALUED: Final = frozenset(
     {
         "works at",
@@ -54,8 +54,8 @@ SINGLE_VALUED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A stated relationship between two keys. Where the text does not say since when it holds, it
-    holds since it was said.
+    """A stated relationship between two keys. If the text does not say since when it is true, it is
+    true since it was stated.
     """
 
     source: str
@@ -75,8 +75,8 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionJob:
-    """A memory that is to be read. The ticket changes with what is read, so that what was found in
-    an older text is recognised and dropped.
+    """A memory to read. The ticket changes with the text, so that what was found in an older text
+    is recognised and dropped.
     """
 
     memory_id: UUID
@@ -89,8 +89,8 @@ class ExtractionJob:
 
 @dataclass(frozen=True, slots=True)
 class ReadTexts:
-    """A language model's answer: what it said of each text, by the text's place, as plain JSON that
-    can be kept; and the tokens that it took.
+    """A language model's answers about texts, by the text's position, as plain JSON that can be
+    stored; and the tokens that they took.
     """
 
     answers: dict[int, object]
@@ -98,7 +98,7 @@ class ReadTexts:
 
 
 def read_by_rules(job: ExtractionJob) -> Extraction:
-    """What a memory says, without a language model."""
+    """Return what a memory says, without a language model."""
     found = mentions(job.content, tags=job.tags, expanded_keywords=job.expanded_keywords)
     return join_extraction(
         found, tuple(Fact(r.source, r.relation, r.target) for r in relations(job.content))
@@ -106,8 +106,8 @@ def read_by_rules(job: ExtractionJob) -> Extraction:
 
 
 def join_extraction(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extraction:
-    """Mentions and facts as they can be stored: keys of a storable length, each once, and every
-    key of a fact among the mentions.
+    """Select the mentions and facts that can be stored: with keys of a storable length, each once,
+    and every key of a fact among the mentions.
     """
     by_key = {mention.key: mention for mention in found if 0 < len(mention.key) <= MAX_KEY}
     kept = tuple(
@@ -124,14 +124,14 @@ def join_extraction(found: tuple[Mention, ...], facts: tuple[Fact, ...]) -> Extr
 
 
 def to_mention(label: str) -> Mention | None:
-    """A concept with this name; None when nothing is left of the name."""
+    """Return a concept with this name; None if nothing is left of the name."""
     tidy = " ".join(label.split())[:MAX_KEY]
     key = concept_key(tidy)
     return Mention(key, tidy, "name") if key else None
 
 
 def tidy_relation(text: str) -> str:
-    """A relation as it is stored: one spelling of it."""
+    """Normalise the spelling of a relation."""
     return " ".join(text.replace("_", " ").casefold().split())
 
 

@@ -1,8 +1,9 @@
-"""A file of ready-made facts, one JSON object a line: what another program has read in memories.
+"""A file of ready-made facts, one JSON object per line: what another program has extracted from
+memories.
 
-A line speaks of one memory ({"memory", "entities", "triples"}) or of one concept ({"concept",
+A line is about one memory ({"memory", "entities", "triples"}) or one concept ({"concept",
 "aliases", "kind", "memories"}). `doc`, `docs`, `entity` and `type` mean the same as `memory`,
-`memories`, `concept` and `kind`, as published sets call them. See docs/graph.md.
+`memories`, `concept` and `kind`, the names in published datasets. See docs/graph.md.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from recollect.core.graph.extraction import (
     tidy_relation,
     to_mention,
 )
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 MAX_LINE: Final = 5_000_000
 _FIELDS: Final = frozenset(
@@ -44,9 +45,9 @@ class LineError:
 
 @dataclass(slots=True)
 class FileFacts:
-    """What a file says: of each memory, by the reference the file uses, each fact with its line;
-    which names are one; and the lines that could not be read. `lines` tells where a memory is first
-    spoken of.
+    """What a file states: the mentions and facts of each memory, by the reference that the file
+    uses, each fact with its line; which names are aliases; and the lines that could not be read.
+    `lines` is where a memory first occurs.
     """
 
     mentions: dict[str, dict[str, Mention]] = field(default_factory=dict)
@@ -61,12 +62,12 @@ class FileFacts:
         return join_extraction(mentioned, tuple(self.facts.get(reference, ())))
 
     def left_out(self, reference: str, kept: Extraction) -> dict[LineError, int]:
-        """The facts of a memory that are not among what is kept of it: for each line and reason
-        how many.
+        """Return the facts of a memory that are not among the `kept` ones: how many for each line
+        and reason.
         """
         there, names = set(kept.facts), {mention.key for mention in kept.mentions}
         lost = Counter(
-            (line, _why_not(fact, names))
+            (line, _explain_loss(fact, names))
             for fact, line in self.facts.get(reference, {}).items()
             if fact not in there
         )
@@ -77,20 +78,20 @@ class FileFacts:
 
 
 def read_file(lines: Iterable[str]) -> FileFacts:
-    """Everything the lines say; a line that cannot be read is reported and left out."""
-    said = FileFacts()
+    """Read all lines; a line that cannot be read is reported and left out."""
+    found = FileFacts()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            _read_line(said, number, line)
-            said.read += 1
+            _read_line(found, number, line)
+            found.read += 1
         except ValueError as error:
-            said.errors.append(LineError(number, str(error)))
-    return said
+            found.errors.append(LineError(number, str(error)))
+    return found
 
 
-def _read_line(said: FileFacts, number: int, line: str) -> None:
+def _read_line(found: FileFacts, number: int, line: str) -> None:
     if len(line) > MAX_LINE:
         raise ValueError(f"the line has more than {MAX_LINE:,} characters")
     try:
@@ -98,32 +99,32 @@ def _read_line(said: FileFacts, number: int, line: str) -> None:
     except (ValueError, RecursionError):
         raise ValueError("it is not a JSON object") from None
     if not isinstance(fields, dict):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one kind of error a line
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  # one type of error for lines
     if unknown := sorted(fields.keys() - _FIELDS):
-        raise ValueError(f"there is no field {unknown[0][:40]!r}")
+        raise ValueError(f"unknown field {unknown[0][:40]!r}")
     if "memory" in fields or "doc" in fields:
-        _read_memory(said, number, fields)
+        _read_memory(found, number, fields)
     elif "concept" in fields or "entity" in fields:
-        _read_concept(said, number, fields)
+        _read_concept(found, number, fields)
     else:
         raise ValueError("it names neither a memory nor a concept")
 
 
-def _read_memory(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
+def _read_memory(found: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
     reference = _text(fields.get("memory", fields.get("doc")), "memory")
     entities = [_mention(name) for name in _check_list(fields.get("entities", []), "entities")]
     facts = [
         fact for entry in _check_list(fields.get("triples", []), "triples") for fact in _fact(entry)
     ]
     _add_mentions(
-        said, number, reference, [*entities, *(name for _, names in facts for name in names)]
+        found, number, reference, [*entities, *(name for _, names in facts for name in names)]
     )
-    stated = said.facts.setdefault(reference, {})
+    stated = found.facts.setdefault(reference, {})
     for fact, _ in facts:
         stated.setdefault(fact, number)
 
 
-def _read_concept(said: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
+def _read_concept(found: FileFacts, number: int, fields: Mapping[str, Any]) -> None:
     concept = _mention(fields.get("concept", fields.get("entity")))
     names = [_mention(name) for name in _check_list(fields.get("aliases", []), "aliases")]
     others = [name for name in names if name.key != concept.key]
@@ -132,14 +133,14 @@ def _read_concept(said: FileFacts, number: int, fields: Mapping[str, Any]) -> No
         for entry in _check_list(fields.get("memories", fields.get("docs", [])), "memories")
     ]
     for reference in references:
-        _add_mentions(said, number, reference, [concept, *others])
+        _add_mentions(found, number, reference, [concept, *others])
     if references:
-        said.aliases.extend((concept.key, other.key) for other in others)
+        found.aliases.extend((concept.key, other.key) for other in others)
 
 
-def _add_mentions(said: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
-    said.lines.setdefault(reference, number)
-    mentions = said.mentions.setdefault(reference, {})
+def _add_mentions(found: FileFacts, number: int, reference: str, names: Iterable[Mention]) -> None:
+    found.lines.setdefault(reference, number)
+    mentions = found.mentions.setdefault(reference, {})
     for mention in names:
         mentions.setdefault(mention.key, mention)
 
@@ -154,14 +155,14 @@ def _fact(entry: object) -> Iterator[tuple[Fact, tuple[Mention, Mention]]]:
     else:
         raise ValueError("a triple is neither a list nor an object")  # noqa: TRY004  # as above
     if len(parts) != 3:
-        raise ValueError("a triple has not three parts")
+        raise ValueError("a triple must have three parts")
     subject, relation, object_ = parts
     source, target = _mention(subject), _mention(object_)
-    said = tidy_relation(_text(relation, "relation"))
-    yield Fact(source.key, said, target.key, since, until), (source, target)
+    name = tidy_relation(_text(relation, "relation"))
+    yield Fact(source.key, name, target.key, since, until), (source, target)
 
 
-def _why_not(fact: Fact, names: set[str]) -> str:
+def _explain_loss(fact: Fact, names: set[str]) -> str:
     if not {fact.source, fact.target} <= names:
         return f"a name has at most {MAX_KEY} characters"
     if fact.source == fact.target:
@@ -178,15 +179,15 @@ def _count_facts(facts: int) -> str:
 def _mention(name: object) -> Mention:
     text = _text(name, "a name")
     if (mention := to_mention(text)) is None:
-        raise ValueError(f"{text[:40]!r} is no name")
+        raise ValueError(f"{text[:40]!r} is not a name")
     return mention
 
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{what} is not a text")
-    if unstorable(value) is not None:
-        raise ValueError(f"{what} holds a character that cannot be stored")
+    if find_unstorable(value) is not None:
+        raise ValueError(f"{what} contains a character that cannot be stored")
     return value.strip()
 
 

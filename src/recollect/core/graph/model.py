@@ -1,7 +1,7 @@
-"""The concept graph as values: what a walk reads, what an explanation names, what a person sees.
+"""The concept graph as values: what a walk reads, an explanation names, and a person sees.
 
-A memory mentions concepts; relationships join concepts, and each is dated twice: when it was true,
-and from when until when we held it for true. Nothing here reads or writes; see docs/graph.md.
+A memory mentions concepts; relationships connect concepts, and each has two periods: when it was
+true, and when we believed it. See docs/graph.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-# What joins two nodes where no text states a relation.
+# How two nodes are connected if no text states a relation.
 MENTIONS: Final = "mentions"
 MENTIONED_TOGETHER: Final = "mentioned together"
 NEAR: Final = "near synonym"
@@ -34,10 +34,10 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A typed edge between two concepts, with the memories that say so.
+    """A typed edge between two concepts, with the memories that state it.
 
-    It was true from `valid_from` until `valid_to`; we learned it at `learned_at` and held it for
-    true until `known_until`, when the last text that said so was changed.
+    It was true from `valid_from` until `valid_to`; we learned it at `learned_at` and believed it
+    until `known_until`, when the last text that stated it was changed.
     """
 
     id: UUID
@@ -54,14 +54,15 @@ class Relationship:
 
 @dataclass(frozen=True, slots=True)
 class GraphSnapshot:
-    """All that a walk needs of one owner's graph, as columns: a matrix is made from it at once.
+    """Everything that a walk needs of one owner's graph, as columns that are directly converted to
+    a matrix.
 
-    A mention is a place in each of the three `mention_` columns, and an edge one in each of the
-    `edge_` columns: the indexes point into `memories` and `concepts`, `labels` and `kinds` run
-    beside `concepts`. Edges are typed relationships and then, as the last `near` of them,
-    near-synonyms, each once, direction as stored. `by_model` is the share of the memories that a
-    language model has read, or that an imported file covers. `version` is that of the graph when
-    it was read, or an older one: never a newer one.
+    A mention is a row of the three `mention_` columns, and an edge a row of the `edge_` columns:
+    the indexes point into `memories` and `concepts`; `labels` and `kinds` are parallel to
+    `concepts`. Edges are typed relationships and, the last `near` of them, near-synonyms, each
+    once, direction as stored. `by_model` is the share of the memories that a language model has
+    read, or that an imported file covers. `version` is that of the graph when it was read, or an
+    older one, but never a newer one.
     """
 
     version: int
@@ -81,9 +82,9 @@ class GraphSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of a path: from one concept to the next by a relation, with the memories that say
-    so. Source and target are as stated, so a path may go through a step from its end to its start.
-    A step from a memory to a concept, or back, has the relation `mentions` and no label there.
+    """One step of a path: from one concept to the next by a relation, with the memories that state
+    it. Source and target are as stated, so a path may go through a step backwards. A step from a
+    memory to a concept, or back, has the relation `mentions` and no label there.
     """
 
     source: UUID
@@ -96,7 +97,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """How one thing leads to another. Without a step, both are the same."""
+    """How two things are connected. Without a step, both are the same."""
 
     steps: tuple[PathStep, ...]
 
@@ -105,7 +106,7 @@ class GraphPath:
 class Neighbourhood:
     """A concept and what is around it: relationships, near synonyms with their similarity, what is
     mentioned together with it and how often, and the latest memories that mention it. `labels`
-    names every concept that a relationship speaks of.
+    names every concept in a relationship.
     """
 
     concept: Concept
@@ -119,7 +120,7 @@ class Neighbourhood:
 @dataclass(frozen=True, slots=True)
 class GraphStats:
     """An owner's graph in numbers. Of the relationships, `ended` are no longer true and `withdrawn`
-    are no longer said by any text.
+    are no longer stated by any text.
     """
 
     version: int
@@ -138,9 +139,9 @@ class GraphStats:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
-    """How far the reading of memories for the graph is, an owner's or all. `parked` were tried too
-    often; of those that wait, `failing` have failed and are tried again later; `to_compare` are
-    names not yet compared with the others; calls and tokens are those of a language model.
+    """How far the reading of memories for the graph is, for an owner or for all. `parked` ones
+    failed too often; of those that wait, `failing` have failed and are retried later; `to_compare`
+    are names not yet compared with the others; calls and tokens are those of a language model.
     """
 
     extracted: int

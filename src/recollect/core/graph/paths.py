@@ -12,7 +12,7 @@ from recollect.core.graph.model import MENTIONS, GraphPath, PathStep
 MAX_STEPS: Final = 6
 MAX_SEEN: Final = 20_000
 """How many concepts a search visits at most."""
-EVIDENCE_SHOWN: Final = 5
+MAX_EVIDENCE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """Where a shortest path begins and ends, and its links; none when it begins at a goal."""
+    """The start of a shortest path and its links; no links if it starts at a goal."""
 
     first: UUID
     links: tuple[Link, ...] = ()
@@ -53,7 +53,7 @@ class PathSearch:
         self._reached: dict[UUID, Link] = {}
 
     def advance(self, links: Iterable[Link]) -> None:
-        """Take the links that leave the frontier, preferred ones first."""
+        """Add the links that leave the frontier, preferred ones first."""
         met: dict[UUID, Link] = {}
         for link in links:
             if link.there not in self._reached and link.there not in self._begins:
@@ -74,9 +74,9 @@ class PathSearch:
 
 
 def to_step(link: Link, labels: Mapping[UUID, str], evidence: Collection[UUID]) -> PathStep:
-    """A link as it is stated, with the memories that say it."""
+    """Return a link as stated, with the memories that state it."""
     source, target = (link.there, link.here) if link.is_back else (link.here, link.there)
-    shown = tuple(sorted(evidence)[:EVIDENCE_SHOWN])
+    shown = tuple(sorted(evidence)[:MAX_EVIDENCE])
     return PathStep(source, labels[source], link.relation, target, labels[target], shown)
 
 
@@ -87,7 +87,7 @@ def to_memory_path(
     labels: Mapping[UUID, str],
     memory_id: UUID,
 ) -> GraphPath:
-    """A path between concepts, extended to the memory it explains."""
+    """Extend a path between concepts to the memory that it explains."""
     first, last = found.first, found.last
     before = () if start == first else (PathStep(start, "", MENTIONS, first, labels[first]),)
     after = PathStep(last, labels[last], MENTIONS, memory_id, "", (memory_id,))

@@ -1,7 +1,7 @@
-"""When a relation that holds once at a time held, and which statement belongs to which time.
+"""When a relation with one target at a time was true, and which statement belongs to which period.
 
 "Ada works at Initech" and later "Ada works at Globex" are both true, each in its time. The periods
-follow from all that is said, so they come out the same in whatever order it became known.
+follow from all statements, so they are the same in whatever order the statements arrived.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A memory's word that a target holds from `start` on, until `end` if it names one. `said_by`
-    tells statements of one moment apart: they are taken in its order. `edge` is where it is kept
-    so far.
+    """A memory's statement that a target is true from `start` on, until `end` if it names one.
+    `said_by` orders statements of one moment. `edge` is where it is stored so far.
     """
 
     target: UUID
@@ -28,8 +27,8 @@ class Statement:
 
 
 def periods(statements: Iterable[Statement]) -> list[list[Statement]]:
-    """The statements by periods, in the order of time: what is said of one target goes together
-    until something else is said, or until it has ended.
+    """Group the statements into periods, in order of time: statements of one target belong together
+    until something else is stated, or the target has ended.
     """
     found: list[list[Statement]] = []
     ordered = sorted(
@@ -48,8 +47,8 @@ def periods(statements: Iterable[Statement]) -> list[list[Statement]]:
 
 
 def edges_of(found: list[list[Statement]]) -> list[UUID | None]:
-    """For each period the edge that may stay for it: the one that most of its statements have,
-    each edge once. None where a new one is to be made.
+    """Choose for each period the stored edge that it keeps: the one that most of its statements
+    have, each edge once. None if a new one is needed.
     """
     taken: set[UUID] = set()
     kept: list[UUID | None] = []
@@ -66,8 +65,8 @@ def edges_of(found: list[list[Statement]]) -> list[UUID | None]:
 
 
 def _lasts(period: list[Statement], at: datetime) -> bool:
-    """Whether nothing said in a period has ended it by then; a later word than an end's reopens
-    nothing, it begins again.
+    """Whether no statement of a period has ended it by then. A statement after the end does not
+    reopen the period but begins a new one.
     """
     ends = [statement.end for statement in period if statement.end is not None]
     return not ends or at < max(ends)

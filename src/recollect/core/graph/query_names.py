@@ -1,11 +1,11 @@
-"""Which names a query holds that is typed in one case throughout.
+"""The names in a query that is typed entirely in one case.
 
 Capitals show what a query names (`core/graph/walk.py`), but people type "which band did the brother
-of john lennon play in". There the names that the graph knows show it: each run of the query's words
-that is one of them, the longest first. To be one, it takes two words at least that mean something,
-and memories that write it as a name: a word alone is a name in one text and plain in the next, and
-"type 1" is a part of many. So restricted, it did no harm where one memory answers
-(docs/adr/rejected.md).
+of john lennon play in". There, the names in the graph are looked up instead: each run of the
+query's words that is a name, the longest first. A name must have at least two meaningful words, and
+memories must write it as a name: a single word is a name in one text and a plain word in the next,
+and "type 1" is part of many. With these restrictions, it did no harm to queries that one memory
+answers (docs/adr/rejected.md).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Final
 from recollect.core.graph.concept_words import concept_key
 from recollect.core.text.stop_words import english_stop_words
 
-# Bounds of what is looked up for one query, however long it is.
+# Limits of what is looked up for one query, however long it is.
 MAX_WORDS: Final = 64
-LONGEST_NAME: Final = 8
+MAX_NAME_WORDS: Final = 8
 _MIN_WORDS: Final = 2
-_SHORTEST_WORD: Final = 3
+_MIN_WORD_CHARS: Final = 3
 
 _APART: Final = re.compile(r"[,;:!?()\[\]{}\"“”«»]+|\.(?:\s|$)")
-# Words that are written small inside a name.
+# Words that are not capitalised inside a name.
 _SMALL_TEXT: Final = """
 of the de del della di da do dos das du des la le el van von der den ter bin ibn al y e and in on at
 for to a an with from by as
@@ -36,7 +36,7 @@ _PARTS: Final = re.compile(r"[^\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Some words of a query in a row, from the place of the first to that after the last."""
+    """A run of words of a query, from the position of the first to the one after the last."""
 
     key: str
     first: int
@@ -44,8 +44,8 @@ class Run:
 
 
 def runs(query: str) -> list[Run]:
-    """The runs of words that may be a name, the longest first; none where some of the query's
-    letters are capitals and some are not, because then its capitals show what it names.
+    """Find the runs of words that may be a name, the longest first; none if the query mixes
+    capitals and small letters, because then its capitals show what it names.
     """
     if not (query.islower() or query.isupper()):
         return []
@@ -54,7 +54,7 @@ def runs(query: str) -> list[Run]:
     for piece in _APART.split(query):
         words = piece.split()[: MAX_WORDS - place]
         for first in range(len(words)):
-            for after in range(first + 1, min(first + LONGEST_NAME, len(words)) + 1):
+            for after in range(first + 1, min(first + MAX_NAME_WORDS, len(words)) + 1):
                 key = concept_key(" ".join(words[first:after]))
                 if _may_name(key):
                     found.append(Run(key, place + first, place + after))
@@ -63,8 +63,8 @@ def runs(query: str) -> list[Run]:
 
 
 def select_names(found: list[Run], known: Mapping[str, str]) -> list[str]:
-    """The keys of the names in a query: of those that are known, by how memories write them, the
-    longest first, no word twice.
+    """Return the keys of the names in a query: of the known ones, given how memories write them,
+    the longest first, no word twice.
     """
     taken: set[int] = set()
     keys: dict[str, None] = {}
@@ -80,7 +80,7 @@ def _may_name(key: str) -> bool:
     telling = [
         word
         for word in key.split()
-        if len(word) >= _SHORTEST_WORD and word.isalpha() and word not in english_stop_words()
+        if len(word) >= _MIN_WORD_CHARS and word.isalpha() and word not in english_stop_words()
     ]
     return len(telling) >= _MIN_WORDS
 

@@ -1,10 +1,10 @@
 """Whether two names mean one concept.
 
-First by their normalised form, then by what either is also called; both are exact. What is left is
-a guess by how near their vectors are, and a wrong guess joins memories that have nothing to do with
-each other. So two names are made one only above a threshold that was measured (docs/graph.md), and
-only where nothing in them speaks against it: "Python 2" is near "Python 3". Below the threshold
-they stay two concepts, joined by an edge that says how near they are.
+First by their normal form, then by their aliases; both are exact. The rest is a guess by the
+distance of their vectors, and a wrong guess connects memories that have nothing to do with each
+other. So two names are merged only above a measured threshold (docs/graph.md), and only if nothing
+in them speaks against it: "Python 2" is near "Python 3". Below the threshold they stay two
+concepts, connected by an edge with their similarity.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from uuid import UUID
 
 from recollect.core.graph.concepts import concept_key
 
-MERGE_FROM: Final = 0.95
-"""The similarity from which on two names are one concept (docs/adr/rejected.md)."""
+MIN_MERGE_SIMILARITY: Final = 0.95
+"""From this similarity on, two names are one concept (docs/adr/rejected.md)."""
 
-NEAR_FROM: Final = 0.85
-"""From here on they are near synonyms: the value that the study in docs/graph.md began with."""
+MIN_NEAR_SIMILARITY: Final = 0.85
+"""From this similarity on, they are near synonyms: the initial value of the study in
+docs/graph.md."""
 
 MAX_NEAR: Final = 5
 
-# What is written one way only: another spelling is another thing. Tags and keywords are not
-# compared either: of a memory that may leave this machine for a model, only its content does.
+# Kinds with only one spelling: another spelling is another thing. Tags and keywords are not
+# compared either: of a memory that may be sent to a model on another machine, only the content is.
 _NEVER: Final = frozenset({"url", "path", "code", "version", "year", "tag", "keyword"})
 _NUMBER: Final = re.compile(r"\d+")
 _ROMAN: Final = re.compile(r"(?=.)m*(cm|cd|d?c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
-# Words that tell two things of one kind apart: where only one of two names has them, the names
-# mean two things. Collected from the pairs that were nearest and different (docs/graph.md).
-_TELLING_TEXT: Final = """
+# Words that distinguish two things of one kind: if only one of two names has them, the names mean
+# two things. Collected from the nearest pairs that were different (docs/graph.md).
+_DISTINGUISHING_TEXT: Final = """
 north south east west northern southern eastern western central upper lower inner outer
 first second third fourth fifth last early mid late old new former junior senior deputy vice
 men women male female boys girls
@@ -40,7 +41,7 @@ january february march april may june july august september october november dec
 monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter
 democratic people authority regional kw kwh
 """
-_TELLING: Final = frozenset(_TELLING_TEXT.split())
+_DISTINGUISHING: Final = frozenset(_DISTINGUISHING_TEXT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What became of a name: the concept it means, if it means one that was there, else those it
-    is near to.
+    """The resolution of a name: the existing concept that it means, if any, else those that it is
+    near to.
     """
 
     same: Neighbour | None
@@ -78,9 +79,9 @@ def is_compared(kind: str) -> bool:
 
 
 def resolve(
-    name: str, neighbours: Sequence[Neighbour], *, merge_from: float = MERGE_FROM
+    name: str, neighbours: Sequence[Neighbour], *, merge_from: float = MIN_MERGE_SIMILARITY
 ) -> Resolved:
-    """What a new name means, by its neighbours, nearest first."""
+    """Find what a new name means, given its neighbours, nearest first."""
     same = next(
         (
             neighbour
@@ -91,22 +92,24 @@ def resolve(
     )
     if same is not None:
         return Resolved(same, ())
-    near = [neighbour for neighbour in neighbours if neighbour.similarity >= NEAR_FROM]
+    near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_NEAR_SIMILARITY]
     return Resolved(None, tuple(near[:MAX_NEAR]))
 
 
 def may_mean(name: str, other: str) -> bool:
-    """Whether nothing in two names speaks against their meaning the same: they hold the same
-    numbers, and no word that tells one thing from another stands in only one of them.
+    """Whether two names may mean the same: they have the same numbers, and no distinguishing word
+    is in only one of them.
     """
     first, second = concept_key(name).split(), concept_key(other).split()
     if _marks(first) != _marks(second):
         return False
-    return not (set(first) ^ set(second)) & _TELLING
+    return not (set(first) ^ set(second)) & _DISTINGUISHING
 
 
 def _marks(words: Sequence[str]) -> list[str]:
-    """Numbers, in digits or Roman, and a single letter at the end; initials before are none."""
+    """Return the numbers, in digits or Roman, and a single letter at the end; initials before do
+    not count.
+    """
     numbers = [number for word in words for number in _NUMBER.findall(word)]
     roman = [word for word in words if len(word) > 1 and _ROMAN.fullmatch(word)]
     letter = [word for word in words[1:][-1:] if len(word) == 1]

@@ -1,4 +1,4 @@
-"""From the rows of a graph to the columns that a walk reads."""
+"""Convert the rows of a graph to the columns that a walk reads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from recollect.core.graph.extraction import ExtractionJob, read_by_rules
 from recollect.core.graph.model import GraphSnapshot
 
 MAX_FORMER: Final = 2_000
-"""Former texts that are read for one query; those changed last come first."""
+"""The most former texts that are read for one query; those changed last come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormerText:
-    """A memory that was changed since a moment. `text`: what it said then, when it may be read."""
+    """A memory that was changed since a moment. `text`: what it said then, if it may be read."""
 
     memory: UUID
     text: ExtractionJob | None
@@ -25,7 +25,7 @@ class FormerText:
 
 @dataclass(frozen=True, slots=True)
 class PastMentions:
-    """`outdated`: memories whose present mentions say nothing of that moment. `mentioned`: what
+    """`outdated`: memories whose present mentions say nothing about that moment. `mentioned`: what
     some of them mentioned then.
     """
 
@@ -34,7 +34,7 @@ class PastMentions:
 
 
 def read_former(former: Iterable[FormerText]) -> dict[UUID, list[str]]:
-    """The names that former texts mention, by the rules."""
+    """Return the names that former texts mention, by the rules."""
     texts = [each.text for each in former if each.text is not None][:MAX_FORMER]
     return {
         job.memory_id: [mention.key for mention in read_by_rules(job).mentions] for job in texts
@@ -44,7 +44,7 @@ def read_former(former: Iterable[FormerText]) -> dict[UUID, list[str]]:
 def past_mentions(
     former: Iterable[FormerText], keys: Mapping[UUID, Collection[str]], known: Mapping[str, UUID]
 ) -> PastMentions:
-    """What was mentioned then, as far as the graph still knows the names."""
+    """Return what was mentioned then, as far as the graph still knows the names."""
     mentioned = {
         id: sorted({known[key] for key in found if key in known}) for id, found in keys.items()
     }
@@ -69,8 +69,8 @@ def to_snapshot(
     by_model = sum(is_by_model for _, _, is_by_model in present)
     memories: list[UUID] = []
     mentioning, mentioned = array("i"), array("i")
-    said = [(memory, ids) for memory, ids, _ in present]
-    for memory, ids in (*said, *past.mentioned.items()):
+    current = [(memory, ids) for memory, ids, _ in present]
+    for memory, ids in (*current, *past.mentioned.items()):
         mentioned.extend([places[id] for id in ids])
         mentioning.extend([len(memories)] * len(ids))
         memories.append(memory)

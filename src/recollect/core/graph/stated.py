@@ -1,4 +1,4 @@
-"""Stated relationships on their way into the graph, on whichever store it is."""
+"""Stated relationships on their way into the graph of either store."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from recollect.core.graph.extraction import Fact
 from recollect.core.graph.periods import Statement, edges_of, periods
 
 Group = tuple[UUID, str]
-"""A source and a single-valued relation: one target holds at a time."""
+"""A source and a single-valued relation: it has one target at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact with the memory that says it and when."""
+    """A fact, the memory that states it, and when."""
 
     memory: UUID
     fact: Fact
@@ -28,10 +28,10 @@ class StatedFact:
         return self.memory, fact.source, fact.relation, fact.target, fact.valid_from
 
 
-def each_once(said: Iterable[StatedFact]) -> list[StatedFact]:
-    """Statements, each once: of two that differ in their end alone, the later end."""
+def merge_repeated(statements: Iterable[StatedFact]) -> list[StatedFact]:
+    """Merge repeated statements: of two that differ only in their end, the later end counts."""
     unique: dict[tuple[object, ...], StatedFact] = {}
-    for statement in said:
+    for statement in statements:
         before = unique.get(statement.key, statement)
         ends = [each.fact.valid_to for each in (before, statement) if each.fact.valid_to]
         fact = replace(before.fact, valid_to=max(ends, default=None))
@@ -40,8 +40,8 @@ def each_once(said: Iterable[StatedFact]) -> list[StatedFact]:
 
 
 def assign_edges(source: UUID, statements: Sequence[Statement]) -> list[tuple[Statement, UUID]]:
-    """The statements of one group, each with the edge it belongs to. What a concept is said to be
-    to itself, after two names were merged, is kept on an edge of its own, and ends nothing.
+    """Assign an edge to each statement of one group. A relationship of a concept to itself, which a
+    merge of two names can cause, has an edge of its own and ends nothing.
     """
     loops = [each for each in statements if each.target == source]
     found = periods(each for each in statements if each.target != source)

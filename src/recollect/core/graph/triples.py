@@ -1,9 +1,8 @@
-"""What a language model says of a text, taken in with care.
+"""What a language model says about a text, validated.
 
-A model's answer is foreign text: it may be malformed, huge, about another memory, or written by
-anyone who wrote the memory. So only what has the agreed form is taken, in bounded amounts, and only
-names that stand in the text itself: nothing an answer says can join a memory to what it does not
-speak of.
+A model's answer is untrusted: it may be malformed, huge, about another memory, or dictated by the
+author of the memory. So only what has the requested form is used, in limited amounts, and only
+names that are in the text itself: no answer can connect a memory with what it does not mention.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from recollect.core.graph.extraction import (
 )
 
 MAX_TRIPLES: Final = 60
-"""Of one text. Language models find about nine in a paragraph (docs/graph.md)."""
+"""Per text. Language models find about nine in a paragraph (docs/graph.md)."""
 
 _WORD: Final = re.compile(r"\w+")
 _DATE: Final = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
@@ -67,9 +66,9 @@ SCHEMA: Final[dict[str, object]] = {
 }
 
 
-def by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
-    """The part of an answer that belongs to each text, by the text's place: of those whose tag was
-    sent, and of a tag that comes twice the first.
+def split_by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
+    """Return the part of an answer for each text, by the text's position. Only tags that were sent
+    count, and of a repeated tag only the first.
     """
     places = {tag: place for place, tag in enumerate(tags)}
     found: dict[int, object] = {}
@@ -83,7 +82,7 @@ def by_tag(answer: object, tags: Sequence[str]) -> dict[int, object]:
 
 
 def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
-    """What the rules and a language model together say of a memory."""
+    """Return what the rules and a language model together say about a memory."""
     by_rules = read_by_rules(job)
     words = _words(" ".join((job.content, *job.tags, *job.expanded_keywords)))
     mentions: list[Mention] = [*by_rules.mentions]
@@ -102,20 +101,20 @@ def extraction_of(job: ExtractionJob, triples: object) -> Extraction:
 def _triple(entry: object, words: set[str]) -> tuple[Mention, Mention, Fact] | None:
     if not isinstance(entry, Mapping):
         return None
-    subject, relation, object_ = (entry.get(name) for name in ("subject", "relation", "object"))
+    subject, relation, object_ = (entry.get(part) for part in ("subject", "relation", "object"))
     if not (isinstance(subject, str) and isinstance(relation, str) and isinstance(object_, str)):
         return None
-    source, target, said = to_mention(subject), to_mention(object_), tidy_relation(relation)
-    if source is None or target is None or not said or len(said) > MAX_RELATION:
+    source, target, name = to_mention(subject), to_mention(object_), tidy_relation(relation)
+    if source is None or target is None or not name or len(name) > MAX_RELATION:
         return None
     if not (_words(subject) & words and _words(object_) & words):
         return None
     since, until = _moment(entry.get("since")), _moment(entry.get("until"))
-    return source, target, Fact(source.key, said, target.key, since, until)
+    return source, target, Fact(source.key, name, target.key, since, until)
 
 
 def _limit_triples(triples: Sequence[object]) -> list[object]:
-    """What is kept of an answer: short texts, and not too many of them."""
+    """Return what is stored of an answer: short texts, and not too many of them."""
     kept: list[object] = []
     for entry in triples[:MAX_TRIPLES]:
         if isinstance(entry, Mapping):
@@ -133,7 +132,7 @@ def _words(text: str) -> set[str]:
 
 
 def _moment(text: object) -> datetime | None:
-    """A year, a month or a day; None for anything else."""
+    """Parse a year, a month or a day; None for anything else."""
     read = _DATE.fullmatch(text.strip()) if isinstance(text, str) else None
     if read is None:
         return None

@@ -25,21 +25,21 @@ def is_memory(value: object) -> bool:
     return isinstance(value, dict) and "conversations_memory" in value
 
 
-def claude_ai(document: Any, names: Mapping[str, str], most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """`names` are the names of projects by id."""
+def claude_ai(document: Any, names: Mapping[str, str], max_chars: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
+    """Read an export of claude.ai; `names` maps the ids of projects to their names."""
     listed = document if isinstance(document, list) else [document]
     for number, entry in enumerate(listed, 1):
         if is_conversation(entry):
-            yield from _turns(f"conversation {number}", entry, number, most)
+            yield from _turns(f"conversation {number}", entry, number, max_chars)
         elif is_memory(entry):
-            yield from _memories(entry, names, most)
+            yield from _memories(entry, names, max_chars)
         else:
             place = f"conversation {number}"
             yield ImportProblem(place, "not a conversation: it has no chat_messages", "Remove it.")
 
 
 def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON value
-    """The name of each project in `projects.json` by its id."""
+    """Return the name of each project in `projects.json` by its id."""
     listed = document if isinstance(document, list) else [document]
     return {
         row["uuid"]: row["name"]
@@ -50,18 +50,20 @@ def project_names(document: Any) -> dict[str, str]:  # noqa: ANN401  # a JSON va
     }
 
 
-def _memories(values: Mapping[str, Any], names: Mapping[str, str], most: int) -> Iterator[Item]:
+def _memories(
+    values: Mapping[str, Any], names: Mapping[str, str], max_chars: int
+) -> Iterator[Item]:
     tags = ("claude-ai",)
-    if isinstance(said := values.get("conversations_memory"), str):
-        yield from markdown(said, most, tags=tags, category="fact")
+    if isinstance(text := values.get("conversations_memory"), str):
+        yield from markdown(text, max_chars, tags=tags, category="fact")
     of_projects = values.get("project_memories")
-    for id, said in (of_projects if isinstance(of_projects, dict) else {}).items():
-        if isinstance(said, str):
+    for id, text in (of_projects if isinstance(of_projects, dict) else {}).items():
+        if isinstance(text, str):
             project = names.get(id, id)
-            yield from markdown(said, most, tags=tags, category="fact", project=project)
+            yield from markdown(text, max_chars, tags=tags, category="fact", project=project)
 
 
-def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Iterator[Item]:
+def _turns(place: str, talk: Mapping[str, Any], number: int, max_chars: int) -> Iterator[Item]:
     session = f"claude-ai:{talk.get('uuid') or number}"
     name = talk.get("name")
     started = moment_of(talk.get("created_at"))
@@ -76,7 +78,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
             f"{place}, turn {place_in_talk}",
             speaker,
             text,
-            most,
+            max_chars,
             tag="claude-ai",
             session=session,
             keywords=(name,) if isinstance(name, str) and name.strip() else (),
@@ -86,7 +88,7 @@ def _turns(place: str, talk: Mapping[str, Any], number: int, most: int) -> Itera
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message; without thinking, tools and attached documents."""
+    """Return the text of a message, without thinking, tools and attached documents."""
     blocks = message.get("content")
     texts = [
         block["text"]
@@ -109,22 +111,20 @@ def is_transcript_entry(value: object) -> bool:
     )
 
 
-def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int) -> Iterator[Item]:
-    """What was typed and what was answered; tools, commands and subagents are left out."""
+def claude_code(
+    lines: Lines, project_of: Callable[[str], str | None], max_chars: int
+) -> Iterator[Item]:
+    """Read what was typed and what was answered; tools, commands and subagents are left out."""
     for item in objects(lines):
         if isinstance(item, ImportProblem):
             yield item
             continue
         place, entry = item
         session = entry.get("sessionId")
-        speaker, text = (
-            ("User", typed_text(entry).strip())
-            if entry.get("type") == "user"
-            else (
-                "Assistant",
-                answer_text(entry),
-            )
-        )
+        if entry.get("type") == "user":
+            speaker, text = "User", typed_text(entry).strip()
+        else:
+            speaker, text = "Assistant", answer_text(entry)
         if not isinstance(session, str) or not text:
             continue
         folder = entry.get("cwd")
@@ -132,7 +132,7 @@ def claude_code(lines: Lines, project_of: Callable[[str], str | None], most: int
             place,
             speaker,
             text,
-            most,
+            max_chars,
             tag="claude-code",
             session=session,
             project=project_of(folder) if isinstance(folder, str) and folder else None,

@@ -15,9 +15,8 @@ from recollect.core.errors import InvalidInput
 from recollect.core.imports import claude, json_exports
 from recollect.core.imports.found import ImportProblem
 from recollect.core.imports.jsonl import FORMAT
+from recollect.core.imports.notes import parse_note
 from recollect.core.imports.records import FIELDS, delimiter_of
-
-# The supported formats, and how certain detection is.
 
 Format = Literal[
     "recollect",
@@ -33,14 +32,16 @@ Format = Literal[
     "chatgpt-memories",
     "mem0",
     "mcp-memory",
+    "mcp-memory-service",
+    "basic-memory",
 ]
 STDIN: Final = Path("-")
 """The path that means standard input."""
 
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
-# named: given by the caller; certain: something only this format has; likely: it fits, but others
-# might too; guess: nothing else fits better.
+# named: given by the caller; certain: something that only this format has; likely: it fits, but
+# others might too; guess: nothing else fits better.
 Confidence = Literal["named", "certain", "likely", "guess"]
 
 
@@ -54,7 +55,7 @@ class Recognised:
 
 
 def check_format(format: str | None) -> Format | None:
-    """The format of this name; or InvalidInput, which lists all of them."""
+    """Return the format of this name; or raise InvalidInput, which lists all of them."""
     for known in FORMATS:
         if format == known:
             return known
@@ -76,15 +77,15 @@ def unknown_format() -> InvalidInput:
 
 
 _BOM: Final = b"\xef\xbb\xbf"
-# Enough lines to identify a file of JSON Lines.
-_LOOKED_AT: Final = 20
+# The number of lines that identify a file of JSON Lines.
+_MAX_LINES_READ: Final = 20
 # Markdown syntax: a heading, a list item, a quotation, a fence.
 _MARKDOWN: Final = re.compile(r"\s{0,3}(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|```|~~~)")
 _LONG_LINE: Final = 500
 # No editor wraps lines narrower than this.
 _NARROW: Final = 50
 _SENTENCE_ENDS: Final = (".", "!", "?", ":")
-# What no text contains, not even in an older encoding.
+# Bytes that no text contains, not even in an older encoding.
 _BINARY: Final = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 
 
@@ -97,7 +98,7 @@ def is_pdf(head: bytes) -> bool:
 
 
 def not_a_text(head: bytes) -> ImportProblem | None:
-    """What is wrong with a file that starts like this, if it is empty or binary."""
+    """Return what is wrong with a file that starts like this, if it is empty or binary."""
     if not head.removeprefix(_BOM).strip():
         return ImportProblem("file", "it is empty", "Name a file that contains memories.")
     if _BINARY.search(head):
@@ -109,14 +110,14 @@ def not_a_text(head: bytes) -> ImportProblem | None:
     return None
 
 
-def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401  # a JSON value
-    """A JSON document; or a list, if there is one per line. None if it is neither."""
+def document_of(data: bytes, *, one_per_line: bool = True) -> Any:  # noqa: ANN401  # a JSON value
+    """Parse a JSON document, or a list if there is one per line; None if it is neither."""
     text = data.removeprefix(_BOM).decode("utf-8", "replace")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    if not one_a_line:
+    if not one_per_line:
         return None
     found = [_json(line) for line in text.split("\n") if line.strip()]
     read = [item for item in found if item is not None]
@@ -124,12 +125,12 @@ def document_of(data: bytes, *, one_a_line: bool = True) -> Any:  # noqa: ANN401
 
 
 def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recognised:
-    """The format of a file that starts like this; or InvalidInput. `document` reads all of it as
-    JSON: one value, or a list if there is one per line; None if it is neither.
+    """Return the format of a file that starts like this; or raise InvalidInput. `document` reads
+    all of it as JSON: one value, or a list if there is one per line; None if it is neither.
     """
     if is_pdf(head):
         return Recognised("document", "certain", "it is a PDF")
-    # A stray line before JSON Lines, such as a warning, must not make notes of all the others.
+    # A stray line before JSON Lines, such as a warning, must not turn all the others into notes.
     if not is_json(head) and not path.name.lower().endswith((".jsonl", ".ndjson")):
         return _text(head, path)
     if (found := recognise_lines(head)) is not None:
@@ -138,8 +139,8 @@ def recognise(head: bytes, path: PurePath, document: Callable[[], Any]) -> Recog
 
 
 def recognise_lines(head: bytes) -> Recognised | None:
-    """The format of JSON Lines that start like this, if one of them is conclusive."""
-    whole = head.removeprefix(_BOM).split(b"\n")[:_LOOKED_AT]
+    """Return the format of JSON Lines that start like this, if one of them is conclusive."""
+    whole = head.removeprefix(_BOM).split(b"\n")[:_MAX_LINES_READ]
     values = [value for line in whole if isinstance(value := _json(line), dict)]
     if not values:
         return None
@@ -167,7 +168,7 @@ def _record(first: dict[str, Any]) -> Recognised | None:
 
 def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     if isinstance(document, dict) and ("entities" in document or "relations" in document):
-        return Recognised("mcp-memory", "likely", "it holds entities or relations")
+        return Recognised("mcp-memory", "likely", "it contains entities or relations")
     listed = document if isinstance(document, list) else [document]
     first = next((row for row in listed if isinstance(row, dict)), {})
     if "mapping" in first:
@@ -182,6 +183,8 @@ def _document(document: Any) -> Recognised:  # noqa: ANN401  # a JSON value
     first = next((row for row in listed if isinstance(row, dict)), {})
     if "memory" in first:
         return Recognised("mem0", "likely", "its entries have a memory")
+    if "content_hash" in first:
+        return Recognised("mcp-memory-service", "certain", "its entries have a content_hash")
     if document is None or not listed:
         raise unknown_format()
     return Recognised("chatgpt-memories", "guess", "it is a list of something")
@@ -194,16 +197,23 @@ def _text(head: bytes, path: PurePath) -> Recognised:
     columns = _columns(lines[0])
     if name.endswith((".csv", ".tsv")) or ("content" in columns and len(columns) > 1):
         is_sure = "content" in columns
-        because = "its first line names a column `content`" if is_sure else "its name ends so"
+        because = (
+            "its first line names a column `content`"
+            if is_sure
+            else "its name ends in .csv or .tsv"
+        )
         return Recognised("csv", "certain" if is_sure else "likely", because)
+    if parse_note(text).is_of_basic_memory:
+        because = "its front matter has a title, a type and a permalink"
+        return Recognised("basic-memory", "certain", because)
     if path.parent.name == "memory" or name == "memory.md":
-        return Recognised("claude", "likely", "it lies in a memory folder")
+        return Recognised("claude", "likely", "it is in a memory folder, or named MEMORY.md")
     if name.startswith("claude") and name.endswith(".md"):
         return Recognised("claude", "likely", "its name begins with CLAUDE")
     if name.endswith((".md", ".markdown")):
-        return Recognised("markdown", "certain", "its name ends so")
-    if _is_one_a_line(text.strip().split("\n")):
-        return Recognised("lines", "guess", "each line stands alone")
+        return Recognised("markdown", "certain", "its name ends in .md or .markdown")
+    if _has_one_per_line(text.strip().split("\n")):
+        return Recognised("lines", "guess", "each line is a separate statement")
     return Recognised("markdown", "guess", "it is text with paragraphs")
 
 
@@ -215,24 +225,24 @@ def _columns(header: str) -> list[str]:
     return [cell.strip().lower() for cell in cells]
 
 
-def _is_one_a_line(lines: list[str]) -> bool:
-    """Whether each line stands alone: there is no paragraph of several lines, or no blank line at
-    all, and hardly a line continues in the next.
+def _has_one_per_line(lines: list[str]) -> bool:
+    """Whether each line is a separate statement: there is no paragraph of several lines, or no
+    blank line at all, and hardly a line continues in the next.
     """
-    said = [line.strip() for line in lines if line.strip()]
-    if len(said) < 2 or any(len(line) > _LONG_LINE or _MARKDOWN.match(line) for line in said):
+    filled = [line.strip() for line in lines if line.strip()]
+    if len(filled) < 2 or any(len(line) > _LONG_LINE or _MARKDOWN.match(line) for line in filled):
         return False
     has_paragraphs = any(not line.strip() for line in lines) and any(
         one.strip() and other.strip() for one, other in pairwise(lines)
     )
-    width = max(map(len, said))
+    width = max(map(len, filled))
     # Someone who starts the first line in lower case may start every note so.
-    margin = max(width, _NARROW) if said[0][0].islower() else width
-    going_on = [_goes_on(line, following, margin) for line, following in pairwise(said)]
-    return not has_paragraphs and sum(going_on) * 2 <= len(going_on)
+    margin = max(width, _NARROW) if filled[0][0].islower() else width
+    continued = [_is_continued(line, following, margin) for line, following in pairwise(filled)]
+    return not has_paragraphs and sum(continued) * 2 <= len(continued)
 
 
-def _goes_on(line: str, following: str, margin: int) -> bool:
+def _is_continued(line: str, following: str, margin: int) -> bool:
     """Whether an editor has wrapped a sentence between two lines: the next word did not fit."""
     is_full = len(line) + 1 + len(following.split()[0]) > margin
     return is_full and following[0].islower() and not line.endswith(_SENTENCE_ENDS)

@@ -1,8 +1,8 @@
 """What a reader finds in a foreign file, and the memory it becomes.
 
 Foreign notes have no ids. The id is derived from the text and from a mark of the store, so that
-reading the same file again gives the same memories, and two people who import the same file into
-one server get two.
+reading the same file again gives the same memories, while two people who import one file into the
+same server get separate ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Limits, Memory
 from recollect.core.privacy.sensitivity import secret_in
 
-# An id begins with a moment, and people are shown that part of it. Many memories of a file may have
-# the same date, or none: then a moment of that day or minute, or of these years, is made of the
-# text, so that the short ids differ.
+# An id begins with a moment, and that part is shown to people. Many memories of a file may have the
+# same date, or none: then a moment within that day or minute, or within these years, is derived
+# from the text, so that the short ids differ.
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNDATED_YEARS: Final = timedelta(days=20 * 365)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-# Room in a memory for who speaks, and which part of the turn it is.
+# Space in a memory for the speaker and the number of the part.
 _SPEAKER: Final = 40
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -42,7 +42,7 @@ class Found(Draft):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """A memory from our own export: kept as it is, with its id, dates and version."""
+    """A memory from our own export: stored as it is, with its id, dates and version."""
 
     place: str
     memory: Memory
@@ -64,7 +64,9 @@ Item = Found | Exact | ImportProblem
 
 
 def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits) -> Memory:
-    """The memory to store, not checked yet. Labels that are too long are cut: they only group."""
+    """Create the memory to store, which is not checked yet. Labels that are too long are cut: they
+    are only for grouping.
+    """
     is_sensitive = found.is_sensitive
     if is_sensitive is None:
         is_sensitive = secret_in(found) is not None
@@ -91,7 +93,7 @@ def to_memory(found: Found, owner: str, mark: str, now: datetime, limits: Limits
 
 
 def _span(moment: datetime | None) -> tuple[datetime, timedelta]:
-    """The range for the moment of an id: its beginning and length."""
+    """Return the range for the moment of an id: its start and length."""
     if moment is None:
         return _UNDATED, _UNDATED_YEARS
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -108,7 +110,7 @@ def turn(
     place: str,
     speaker: str,
     text: str,
-    most: int,
+    max_chars: int,
     *,
     tag: str,
     session: str,
@@ -117,8 +119,8 @@ def turn(
     created_at: datetime | None = None,
     key: str = "",
 ) -> Iterator[Found]:
-    """One turn of a conversation: an episode, or several if it is longer than a memory."""
-    parts = list(pieces(text, most - _SPEAKER))
+    """Yield one turn of a conversation: an episode, or several if it is longer than a memory."""
+    parts = list(pieces(text, max_chars - _SPEAKER))
     for part, piece in enumerate(parts, 1):
         which = f" ({part} of {len(parts)})" if len(parts) > 1 else ""
         yield Found(
@@ -134,14 +136,16 @@ def turn(
         )
 
 
-def pieces(text: str, most: int) -> Iterator[str]:
-    """A text in parts of at most this many characters, cut between lines or sentences if
+def pieces(text: str, max_chars: int) -> Iterator[str]:
+    """Cut a text into parts of at most this many characters, between lines or sentences if
     possible.
     """
     rest = text.strip()
-    while len(rest) > most:
-        cut = max((match.start() for match in _SENTENCE_END.finditer(rest, 0, most)), default=0)
-        cut = cut or max(rest.rfind(" ", 0, most), 0) or most
+    while len(rest) > max_chars:
+        cut = max(
+            (match.start() for match in _SENTENCE_END.finditer(rest, 0, max_chars)), default=0
+        )
+        cut = cut or max(rest.rfind(" ", 0, max_chars), 0) or max_chars
         yield rest[:cut].strip()
         rest = rest[cut:].strip()
     if rest:
@@ -149,8 +153,8 @@ def pieces(text: str, most: int) -> Iterator[str]:
 
 
 def moment_of(value: object) -> datetime | None:
-    """A date as other programs write it: ISO 8601, or seconds since 1970; None for anything else,
-    and for dates before 1970, which no id can start with.
+    """Parse a date as other programs write it: ISO 8601, or seconds since 1970; None for anything
+    else, and for dates before 1970, with which no id can start.
     """
     try:
         if isinstance(value, str) and value.strip():

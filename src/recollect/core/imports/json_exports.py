@@ -1,5 +1,5 @@
-"""Exports of other programs in JSON: mem0, ChatGPT's memories, ChatGPT's conversations, and the
-graph of the reference memory server as its tool answers with it.
+"""Exports of other programs in JSON: mem0, mcp-memory-service, ChatGPT's memories, ChatGPT's
+conversations, and the graph of the reference memory server as its tool returns it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def graph(document: Any) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
 
 
 def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """mem0's export and API answers, and similar lists of memories."""
+    """Read mem0's export and API answers, and similar lists of memories. The format is a tag."""
     listed = entries(document)
     if listed is None:
         yield ImportProblem("document", "it contains no list of memories", "See docs/moving.md.")
@@ -34,7 +34,7 @@ def memory_list(document: Any, tag: str) -> Iterator[Item]:  # noqa: ANN401  # a
 
 
 def memory_lines(lines: Lines, tag: str) -> Iterator[Item]:
-    """The same, one per line; an unreadable line is reported, and the rest is read."""
+    """Read the same, one per line; an unreadable line is reported, and the rest is read."""
     for item in objects(lines):
         yield item if isinstance(item, ImportProblem) else entry(*item, tag)
 
@@ -56,7 +56,7 @@ def entry(place: str, item: Any, tag: str) -> Item:  # noqa: ANN401  # a JSON va
         return ImportProblem(place, "not a memory: it has no text", "Correct or remove it.")
     metadata = values.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    category = str(values.get("category") or "")
+    category = str(values.get("category") or values.get("memory_type") or "")
     is_ours = category in CATEGORIES
     labels = [
         *(values.get("tags"), values.get("categories"), None if is_ours else category or None),
@@ -82,32 +82,32 @@ def _words(label: Any) -> list[str]:  # noqa: ANN401  # a JSON value
     return [item for item in label if isinstance(item, str)] if isinstance(label, list) else []
 
 
-def conversations(document: Any, most: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
-    """ChatGPT's conversations.json: each visible turn is an episode of its conversation."""
+def conversations(document: Any, max_chars: int) -> Iterator[Item]:  # noqa: ANN401  # a JSON value
+    """Read ChatGPT's conversations.json: each visible turn is an episode of its conversation."""
     listed = document if isinstance(document, list) else [document]
     for number, item in enumerate(listed, 1):
         place = f"conversation {number}"
         if not isinstance(item, dict) or not isinstance(item.get("mapping"), dict):
             yield ImportProblem(place, "not a conversation: it has no mapping", "Remove it.")
             continue
-        yield from _turns(place, item, number, most)
+        yield from _turns(place, item, number, max_chars)
 
 
-def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator[Item]:
+def _turns(place: str, talk: dict[str, Any], number: int, max_chars: int) -> Iterator[Item]:
     session = f"chatgpt:{talk.get('conversation_id') or talk.get('id') or number}"
     title = talk.get("title")
     words = (title,) if isinstance(title, str) and title.strip() else ()
     started = moment_of(talk.get("create_time"))
     for step, node in enumerate(_visible_branch(talk), 1):
         message = node.get("message")
-        if not isinstance(message, dict) or (spoken := _spoken(message)) is None:
+        if not isinstance(message, dict) or (parsed := _parse_message(message)) is None:
             continue
-        speaker, text = spoken
+        speaker, text = parsed
         yield from turn(
             f"{place}, turn {step}",
             speaker,
             text,
-            most,
+            max_chars,
             tag="chatgpt",
             session=session,
             keywords=words,
@@ -117,7 +117,9 @@ def _turns(place: str, talk: dict[str, Any], number: int, most: int) -> Iterator
 
 
 def _visible_branch(talk: dict[str, Any]) -> list[dict[str, Any]]:
-    """The branch that a person sees, from its end to its root; without an end, every node."""
+    """Return the branch that a person sees, from its root to its end; without an end, every
+    node.
+    """
     mapping = talk["mapping"]
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
     here = talk.get("current_node")
@@ -132,8 +134,8 @@ def _visible_branch(talk: dict[str, Any]) -> list[dict[str, Any]]:
     return path[::-1]
 
 
-def _spoken(message: dict[str, Any]) -> tuple[str, str] | None:
-    """Who says what; None for hidden messages, and for what is not text."""
+def _parse_message(message: dict[str, Any]) -> tuple[str, str] | None:
+    """Return who says what; None for hidden messages, and for anything but text."""
     author, content = message.get("author"), message.get("content")
     metadata = message.get("metadata")
     if not isinstance(author, dict) or not isinstance(content, dict):

@@ -1,8 +1,8 @@
 """Memories as lines of text: what `export` writes and `import` reads again, byte for byte.
 
-One JSON object per line, the first of which identifies the file. A line holds everything about a
-memory except its owner, who is the one that imports it. Nothing in it depends on when or where it
-was written, so the same memories always give the same bytes.
+One JSON object per line, the first of which identifies the file. A line contains everything about a
+memory except its owner, who is whoever imports it. Nothing depends on when or where the file was
+written, so the same memories always give the same bytes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ HEADER: Final = json.dumps({"format": FORMAT, "version": VERSION}, separators=("
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The outcome of importing one memory. same: it was already here; kept: another version of it
-    is here, and stays; refused: it cannot be stored, with the reason.
+    """The outcome of importing one memory. same: it was already here; kept: the store has another
+    version of it, which stays; refused: it cannot be stored, with the reason.
     """
 
     id: UUID
@@ -38,13 +38,13 @@ class ImportResult:
 
 
 def import_result(memory: Memory, current: Memory) -> ImportResult:
-    """The outcome for a memory whose id is taken by `current`."""
+    """Return the outcome for a memory whose id is taken by `current`."""
     is_same = State(memory).fields == State(current).fields
     return ImportResult(memory.id, "same" if is_same else "kept")
 
 
 def to_line(memory: Memory) -> str:
-    """The memory as one line, without the line end."""
+    """Return the memory as one line, without the line end."""
     values = {
         name: field.convert(getattr(memory, name), _WRITERS) for name, field in _FIELDS.items()
     }
@@ -52,7 +52,7 @@ def to_line(memory: Memory) -> str:
 
 
 def check_header(values: Mapping[str, Any]) -> None:
-    """InvalidInput unless this is the first line of a file that this version can read."""
+    """Raise InvalidInput unless this is the first line of a file that this version can read."""
     if values.get("format") != FORMAT:
         raise InvalidInput(
             "the first line is not the header of an export",
@@ -69,43 +69,45 @@ def check_header(values: Mapping[str, Any]) -> None:
 
 
 def from_values(values: Mapping[str, Any], owner: str) -> Memory:
-    """The memory that `to_line` wrote; InvalidInput names what is missing, unknown or wrong."""
+    """Read the memory that `to_line` wrote; InvalidInput names what is missing, unknown or
+    wrong.
+    """
     if unknown := values.keys() - _FIELDS.keys():
-        raise _wrong(min(unknown), "is not a field of a memory")
+        raise _invalid_field(min(unknown), "is not a field of a memory")
     read: dict[str, Any] = {}
     for name, field in _FIELDS.items():
         if name not in values and name in ADDED_LATER:
             continue
         if name not in values:
-            raise _wrong(name, "is missing")
+            raise _invalid_field(name, "is missing")
         try:
             read[name] = field.from_json(values[name])
         except (ValueError, TypeError, OverflowError, KeyError) as error:
-            raise _wrong(name, "has an invalid value") from error
+            raise _invalid_field(name, "has an invalid value") from error
         if field.kind == "links" and any(link.keys() != _LINK for link in values[name]):
-            raise _wrong(name, "has an invalid value")
+            raise _invalid_field(name, "has an invalid value")
     memory = Memory(owner=owner, **read)
     check_uuid7(memory.id)
     return memory
 
 
 def to_markdown(memory: Memory) -> str:
-    """The memory for people, as one list item."""
+    """Format the memory for people, as one list item."""
     about = [memory.category, f"importance {memory.importance:g}"]
     about += [f"project {memory.project}"] if memory.project else []
     about += [f"session {memory.session}"] if memory.session else []
     about += [f"tags {', '.join(memory.tags)}"] if memory.tags else []
     about += ["sensitive"] if memory.is_sensitive else []
     about += ["forgotten"] if memory.deleted_at else []
-    about += [f"valid from {_minute(memory.valid_from)}"] if memory.valid_from else []
-    about += [f"valid until {_minute(memory.valid_until)}"] if memory.valid_until else []
+    about += [f"valid from {_format_minute(memory.valid_from)}"] if memory.valid_from else []
+    about += [f"valid until {_format_minute(memory.valid_until)}"] if memory.valid_until else []
     about += [f"{link.kind.replace('_', ' ')} `{short(link.target)}`" for link in memory.links]
     text = "\n  ".join(memory.content.splitlines())
-    head = f"{_minute(memory.created_at)} `{short(memory.id)}`"
+    head = f"{_format_minute(memory.created_at)} `{short(memory.id)}`"
     return f"- {text}\n  <small>{head} · {' · '.join(about)}</small>\n"
 
 
-def _minute(moment: datetime) -> str:
+def _format_minute(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
@@ -113,7 +115,7 @@ def _iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _wrong(name: str, what: str) -> InvalidInput:
+def _invalid_field(name: str, what: str) -> InvalidInput:
     return InvalidInput(
         f"{name[:60]!r} {what}",
         field=name[:60],

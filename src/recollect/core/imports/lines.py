@@ -12,7 +12,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.imports.found import Exact, Found, ImportProblem, Item
 from recollect.core.imports.jsonl import check_header, from_values
 
-# A line number and what stands there, or None for a line too long to be read.
+# A line number and the line, or None if it is too long to be read.
 Lines = Iterable[tuple[int, bytes | None]]
 
 
@@ -45,7 +45,7 @@ def objects(lines: Lines) -> Iterator[tuple[str, dict[str, Any]] | ImportProblem
 
 
 def own_export(lines: Lines, owner: str) -> Iterator[Item]:
-    """Concatenated files have several headers: each is checked."""
+    """Read our own export. Concatenated files have several headers: each is checked."""
     is_first = True
     for item in objects(lines):
         if isinstance(item, ImportProblem):
@@ -74,7 +74,7 @@ def mcp_graph(lines: Lines) -> Iterator[Item]:
 
 
 def graph_node(place: str, values: dict[str, Any]) -> Iterator[Item]:
-    """An entity gives a memory for each observation, a relation gives one."""
+    """Yield a memory for each observation of an entity, or one for a relation."""
     kind = values.get("type")
     if kind == "entity" or (kind is None and "observations" in values):
         yield from _entity(place, values)

@@ -1,5 +1,5 @@
-"""The simple format: a record with a content and what is known about it, as one JSON object per
-line, a list of them, or a row of a CSV file.
+"""The simple format: a record with a content and other fields, as one JSON object per line, a list
+of them, or a row of a CSV file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class _Wrong(ValueError):
     """A field with an invalid value."""
 
 
-def records(lines: Lines, most: int) -> Iterator[Item]:
-    """One JSON object per line. An unreadable line is reported, and the rest is read."""
-    yield from _read(objects(lines), most)
+def records(lines: Lines, max_chars: int) -> Iterator[Item]:
+    """Read one JSON object per line. An unreadable line is reported, and the rest is read."""
+    yield from _read(objects(lines), max_chars)
 
 
-def record_list(document: Iterable[Any], most: int) -> Iterator[Item]:
-    """The same objects in one JSON list."""
-    yield from _read(_number_items(document), most)
+def record_list(document: Iterable[Any], max_chars: int) -> Iterator[Item]:
+    """Read the same objects from one JSON list."""
+    yield from _read(_number_items(document), max_chars)
 
 
-def rows(text: str, most: int) -> Iterator[Item]:
-    """CSV with a header. Tags and other lists are separated by `;` or `,`."""
+def rows(text: str, max_chars: int) -> Iterator[Item]:
+    """Read CSV with a header. Tags and other lists are separated by `;` or `,`."""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     reader = csv.reader(lines, delimiter=delimiter_of(lines[0] if lines else ""), strict=True)
     try:
@@ -49,7 +49,7 @@ def rows(text: str, most: int) -> Iterator[Item]:
             f"Name the columns in the first line: content, and any of {', '.join(FIELDS[1:])}.",
         )
         return
-    yield from _read(_cells(reader, names), most)
+    yield from _read(_cells(reader, names), max_chars)
 
 
 def delimiter_of(header: str) -> str:
@@ -107,9 +107,11 @@ def _number_items(document: Iterable[Any]) -> Iterator[tuple[str, dict[str, Any]
             )
 
 
-def _read(given: Iterable[tuple[str, dict[str, Any]] | ImportProblem], most: int) -> Iterator[Item]:
+def _read(
+    items: Iterable[tuple[str, dict[str, Any]] | ImportProblem], max_chars: int
+) -> Iterator[Item]:
     unknown: set[str] = set()
-    for item in given:
+    for item in items:
         if isinstance(item, ImportProblem):
             yield item
             continue
@@ -119,12 +121,12 @@ def _read(given: Iterable[tuple[str, dict[str, Any]] | ImportProblem], most: int
             names = ", ".join(repr(name[:60]) for name in sorted(new))
             yield ImportProblem(place, f"unknown field {names} ignored", _REMEDY, is_warning=True)
         try:
-            yield from _parse_record(place, values, most)
+            yield from _parse_record(place, values, max_chars)
         except _Wrong as error:
             yield ImportProblem(place, str(error), _REMEDY)
 
 
-def _parse_record(place: str, values: Mapping[str, Any], most: int) -> Iterator[Item]:
+def _parse_record(place: str, values: Mapping[str, Any], max_chars: int) -> Iterator[Item]:
     content = _text(values, "content")
     if content is None or not content.strip():
         raise _Wrong("`content` is missing")
@@ -135,7 +137,7 @@ def _parse_record(place: str, values: Mapping[str, Any], most: int) -> Iterator[
         if name in values and name != "content"
     }
     given = {name: value for name, value in known.items() if value not in (None, "")}
-    for piece in pieces(content, most):
+    for piece in pieces(content, max_chars):
         yield Found(
             content=piece,
             place=place,

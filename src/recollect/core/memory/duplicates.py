@@ -1,5 +1,5 @@
-"""What happens when a text is stored again: it stays one memory, and nothing said about it
-is lost.
+"""What happens when a text is stored again: it stays one memory, and no information about it is
+lost.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from recollect.core.memory.memory import (
 
 PlacedText = tuple[str | None, str]
 """A project, if any, and the text of a memory in it."""
-# Spaces, punctuation and what cannot be seen. A list, since Postgres has to do the same, and there
-# "letter" depends on the locale.
+# Spaces, punctuation and invisible characters. They are listed, since Postgres has to do the same,
+# and there "letter" depends on the locale.
 INSIGNIFICANT: Final = (
     r"[\s!-/:-@\[-`{-~\u00a0-\u00bf\u200b-\u206f\u3000-\u3003\u3008-\u3011\u30fb\ufeff]+"
 )
 
 
 def normalize(text: str) -> str:
-    """What makes two texts the same when one of them was erased: case, spaces and punctuation do
-    not count.
-    """
+    """Normalise a text to compare it with erased ones: without case, spaces and punctuation."""
     return re.sub(INSIGNIFICANT, "", unicodedata.normalize("NFKC", text).casefold())
 
 
 def removal_conflict() -> Conflict:
-    """Why a copy of a text is not stored, if it is older than the removal of that text."""
+    """Explain why a copy of a text is not stored if it is older than the removal of that text."""
     return Conflict(
         "the same text was erased, forgotten or replaced since",
         remedy="To have it again, store it as a new memory.",
@@ -63,19 +61,19 @@ def is_same(memory: Memory, other: Memory) -> bool:
 
 
 def merge_draft(stored: Memory, again: Memory) -> Memory:
-    """The stored memory with what storing it again adds: tags, keywords and links are merged;
-    importance is raised, never lowered; once sensitive, it stays so. A default category or
-    importance counts as not given. A lifetime replaces the former one; without one, what has
-    expired is valid again.
+    """Return the stored memory with what storing it again adds: tags, keywords and links are
+    merged; importance is raised, never lowered; once sensitive, it stays so. A default category or
+    importance counts as not given. A new lifetime replaces the former one; without one, an expired
+    memory becomes valid again.
     """
     raised = again.importance if again.importance != DEFAULT_IMPORTANCE else 0.0
-    is_said = again.category != DEFAULT_CATEGORY
+    has_category = again.category != DEFAULT_CATEGORY
     has_lifetime = again.valid_from is not None or again.valid_until is not None
     is_expired = stored.valid_until is not None and stored.valid_until <= again.created_at
     lifetime = again if has_lifetime or is_expired else stored
     return replace(
         stored,
-        category=again.category if is_said else stored.category,
+        category=again.category if has_category else stored.category,
         tags=_union(stored.tags, again.tags),
         expanded_keywords=_union(stored.expanded_keywords, again.expanded_keywords),
         links=tuple(dict.fromkeys((*stored.links, *again.links))),

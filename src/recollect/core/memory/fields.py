@@ -31,7 +31,7 @@ Converters = Mapping[Kind, Callable[[Any], Any]]
 _OR_NONE: Final = " | None"
 _MAX_COUNT: Final = 2**31 - 1
 
-# What a field says of itself where it is not like most.
+# The metadata of fields that differ from most.
 NOT_STORED: Final = {"is_stored": False}
 NOT_EXPORTED: Final = {"is_exported": False}
 
@@ -48,7 +48,7 @@ class Field:
     is_exported: bool = True
 
     def convert(self, value: Any, converters: Converters) -> Any:  # noqa: ANN401  # of its kind
-        """The value in another form. A kind without a converter is the same in both."""
+        """Convert the value to another form. A kind without a converter is the same in both."""
         convert = converters.get(self.kind)
         return value if value is None or convert is None else convert(value)
 
@@ -56,14 +56,14 @@ class Field:
         return self.convert(value, WRITERS)
 
     def from_json(self, value: Any) -> Any:  # noqa: ANN401  # a JSON value
-        """The field's value; ValueError, TypeError, KeyError or OverflowError for JSON of another
-        kind.
+        """Return the field's value; ValueError, TypeError, KeyError or OverflowError for JSON of
+        another kind.
         """
         return None if value is None and self.is_optional else READERS[self.kind](value)
 
 
 def fields_of(table: type) -> tuple[Field, ...]:
-    """The fields of a dataclass, in order."""
+    """Return the fields of a dataclass, in order."""
     return tuple(
         Field(
             field.name,

@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def uuid7(now: datetime, entropy: bytes) -> UUID:
-    """The UUIDv7 of a moment; `entropy` is ten random bytes."""
+    """Create the UUIDv7 of a moment; `entropy` is ten random bytes."""
     # Integers throughout: a float of seconds times 1000 can end up in the millisecond before.
     milliseconds = (now - _EPOCH) // timedelta(milliseconds=1)
     random_bits = int.from_bytes(entropy[:10], "big")
@@ -38,7 +38,7 @@ def uuid7(now: datetime, entropy: bytes) -> UUID:
 
 
 def check_uuid7(id: UUID) -> None:
-    """InvalidInput for an id that is not a UUIDv7: it would not sort by age."""
+    """Raise InvalidInput for an id that is not a UUIDv7: it would not sort by age."""
     if id.version != 7:
         raise InvalidInput(
             f"the id {id} is not a UUIDv7",
@@ -48,12 +48,12 @@ def check_uuid7(id: UUID) -> None:
 
 
 def short(id: UUID) -> str:
-    """What people see instead of the full id."""
+    """Return what people see instead of the full id."""
     return str(id)[:SHORT_LENGTH]
 
 
 def short_ids(ids: Iterable[UUID], at_least: int = SHORT_LENGTH) -> dict[UUID, str]:
-    """Short ids for a list: all of the same length, long enough to differ."""
+    """Return short ids for a list: all of the same length, long enough to differ."""
     listed = {*ids}
     length = next(
         length
@@ -89,7 +89,9 @@ class IdPrefix:
         )
 
     def only(self, fitting: Sequence[UUID], what: str) -> UUID | None:
-        """The one matching id, None if there is none; `what` the ids identify is for the error."""
+        """Return the only matching id, None if there is none; the error says `what` the ids
+        identify.
+        """
         if len(fitting) > 1:
             raise AmbiguousId(
                 f"{self.text} matches several {what}: {', '.join(map(str, fitting))}",

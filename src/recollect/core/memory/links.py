@@ -1,7 +1,7 @@
 """Typed links from one memory to another, and their effect on the hits of a recall.
 
-A link is a field of its source memory, so whatever carries a memory carries its links. Its target
-is only an id: the memory may not exist yet, or no longer.
+A link is a field of its source memory, so it is stored, synced and exported with it. Its target is
+only an id: the memory may not exist yet, or no longer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_KIND: Final = 40
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """What one memory says about another. Unknown kinds are only carried along."""
+    """A typed link to another memory. Unknown kinds are stored, but have no effect."""
 
     kind: str
     target: UUID
@@ -42,7 +42,7 @@ class Pointer:
 
 
 def check_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
-    """The links in canonical order without duplicates; or InvalidInput."""
+    """Return the links in canonical order without duplicates; or raise InvalidInput."""
     tidy = tuple(sorted(set(links)))
     if len(tidy) > MAX_LINKS:
         raise InvalidInput(
@@ -63,7 +63,7 @@ def check_links(links: Iterable[Link], of: UUID) -> tuple[Link, ...]:
 
 
 def check_kinds(links: Iterable[Link]) -> None:
-    """People and programs may only write known kinds. Sync may bring newer ones."""
+    """Reject unknown kinds from people and programs. Sync may bring newer ones."""
     for link in links:
         if link.kind not in KINDS:
             raise unknown_kind(link.kind)
@@ -78,7 +78,7 @@ def unknown_kind(kind: str) -> InvalidInput:
 
 
 def as_values(links: Iterable[Link]) -> list[dict[str, str]]:
-    """The links as plain JSON values, in canonical order."""
+    """Return the links as plain JSON values, in canonical order."""
     return [{"kind": link.kind, "target": str(link.target)} for link in sorted(set(links))]
 
 
@@ -91,8 +91,8 @@ def merge_links(
     local: Sequence[Mapping[str, Any]],
     remote: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, str]] | None:
-    """Both sides' links as values: additions of either are kept, removals of either are applied.
-    None if that is more than a memory may hold.
+    """Merge both sides' links, as values: the additions and removals of either apply. None if that
+    is more than a memory may have.
     """
     old, mine, theirs = (set(from_values(side)) for side in (before, local, remote))
     both = (mine & theirs) | (mine - old) | (theirs - old)
@@ -100,8 +100,8 @@ def merge_links(
 
 
 def last(id: UUID, successors: Mapping[UUID, UUID]) -> UUID:
-    """The memory that replaces this one: the end of the chain of its successors, or itself. In a
-    cycle there is no last one, so each memory stands for itself.
+    """Return the memory that replaces this one: the end of the chain of its successors, or itself.
+    In a cycle there is no last one, so each memory replaces itself.
     """
     seen = {id}
     at = id
@@ -114,7 +114,7 @@ def last(id: UUID, successors: Mapping[UUID, UUID]) -> UUID:
 
 
 def targets(links: Iterable[Link]) -> Collection[UUID]:
-    """The memories to look up when links are followed. Not those it supersedes: it already replaces
-    them.
+    """Return the memories to look up when links are followed. Not those that it supersedes: it
+    already replaces them.
     """
     return {link.target for link in links if link.kind != SUPERSEDES}

@@ -11,8 +11,6 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 
-# Pages of a listing, newest first, and the cursor where the next one starts.
-
 MAX_PAGE: Final = 500
 
 
@@ -33,7 +31,7 @@ class Cursor:
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """The cursor that `encode` produced; nothing else is accepted."""
+        """Decode a cursor that `encode` produced; nothing else is accepted."""
         cursor = cls._read(text)
         if cursor is None or cursor.encode() != text:
             raise InvalidInput(
@@ -155,11 +153,11 @@ def check_rows(listing: Listing) -> None:
 
 
 def expiring(now: datetime) -> Listing:
-    """The memories that expire soon, without any rows: only their number is wanted."""
+    """Return the memories that expire soon, without any rows: only their number is needed."""
     return Listing(expires_after=now, expires_by=now + EXPIRES_SOON, limit=0)
 
 
 def week_of(moment: datetime) -> date:
-    """The Monday of its week, in UTC."""
+    """Return the Monday of its week, in UTC."""
     day = moment.astimezone(UTC).date()
     return day - timedelta(days=day.weekday())

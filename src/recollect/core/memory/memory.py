@@ -1,7 +1,7 @@
 """The stored unit, scopes, and the rules for every memory.
 
-The rules live here, not in a shell or a store, so that every way in rejects the same memories with
-the same message.
+The rules are here, not in a shell or a store, so that every entry point rejects the same memories
+with the same message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.fields import NOT_EXPORTED, NOT_STORED, Field, fields_of
 from recollect.core.memory.links import Link, check_links
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 EPISODE: Final = "episode"
 CATEGORIES: Final = (
@@ -31,8 +31,8 @@ CATEGORIES: Final = (
 )
 DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
-# The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
 _HALF: Final = re.compile("[\ud800-\udfff]")
+# The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
 MAX_CONTENT_LIMIT: Final = 100_000
 # A clock may be off by its time zone, and a little more.
 MAX_CLOCK_SKEW: Final = timedelta(days=1)
@@ -44,11 +44,11 @@ _JSON_GROWTH: Final = 2
 class Memory:
     """Self-contained content, with what is needed to find, rank and protect it. It is recalled from
     `valid_from` until just before `valid_until`; without them, always. `changed_by` names who made
-    this version. Not part of the memory are `was_known`, which tells the writer that the text was
-    already stored (`core/memory/duplicates.py`), and `superseded_by`, which tells the reader of one
+    this version. Two fields are not stored: `was_known` reports to the writer that the text was
+    already stored (`core/memory/duplicates.py`), and `superseded_by` reports to the reader of one
     memory or of a listing what recall shows in its place.
 
-    This is the table of fields (`core/memory/fields.py`). New ones are added behind `changed_by`,
+    This is the table of fields (`core/memory/fields.py`). New ones are added after `changed_by`,
     with a default: an older peer does not send them.
     """
 
@@ -175,7 +175,7 @@ EVERYWHERE: Final = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one memory may hold."""
+    """The size limits of a memory."""
 
     content: int = 100_000
     words: int = 64
@@ -192,8 +192,8 @@ class Limits:
 
 
 def check_memory(memory: Memory, limits: Limits) -> Memory:
-    """The memory as it will be stored: texts repaired and trimmed, tags and links without
-    duplicates; or InvalidInput.
+    """Return the memory as it will be stored: texts repaired and trimmed, tags and links without
+    duplicates; or raise InvalidInput.
     """
     stated: dict[str, Any] = {
         name: _check_value(FIELDS[name], getattr(memory, name), limits) for name in STATED_FIELDS
@@ -224,24 +224,24 @@ def _check_value(field: Field, value: Any, limits: Limits) -> Any:  # noqa: ANN4
 
 
 def correct_dates(memory: Memory, now: datetime) -> Memory:
-    """The memory with its writer's dates, except for those that only a wrong clock gives: a date
-    more than a day ahead becomes the present.
+    """Replace dates that only a wrong clock gives: a date more than a day ahead becomes the
+    present.
     """
 
-    def plausible(moment: datetime) -> datetime:
+    def correct(moment: datetime) -> datetime:
         return now if moment > now + MAX_CLOCK_SKEW else moment
 
     return replace(
         memory,
-        created_at=plausible(memory.created_at),
-        updated_at=plausible(memory.updated_at),
-        deleted_at=None if memory.deleted_at is None else plausible(memory.deleted_at),
+        created_at=correct(memory.created_at),
+        updated_at=correct(memory.updated_at),
+        deleted_at=None if memory.deleted_at is None else correct(memory.deleted_at),
     )
 
 
 def clean_scope(scope: Scope) -> Scope:
-    """The scope with its names trimmed like a memory's, so that a name finds what was stored under
-    it. A blank name is rejected, since omitting it would widen the scope.
+    """Trim the scope's names like a memory's, so that a name finds what was stored under it. A
+    blank name is rejected, since omitting it would widen the scope.
     """
     check_categories(several(scope.categories, "categories"))
     sessions, tags = several(scope.sessions, "sessions"), several(scope.tags, "tags")
@@ -256,8 +256,8 @@ def clean_scope(scope: Scope) -> Scope:
 
 
 def several(texts: Iterable[str], field: str) -> tuple[str, ...]:
-    """The texts; or InvalidInput for a single text, which would be split into letters, and for
-    anything that is not a list.
+    """Return the texts; or raise InvalidInput for a single text, which would be split into letters,
+    and for anything that is not a list.
     """
     if isinstance(texts, str):
         raise InvalidInput(
@@ -346,7 +346,7 @@ def _label(text: str | None, field: str, limits: Limits) -> str | None:
 
 
 def check_name(text: str, field: str) -> str:
-    """The name trimmed; or InvalidInput with the field as the caller named it."""
+    """Return the name trimmed; or raise InvalidInput with the field as the caller named it."""
     tidy = repair_text(text).strip()
     if not tidy:
         raise InvalidInput(
@@ -359,7 +359,7 @@ def check_name(text: str, field: str) -> str:
 
 
 def check_moment(moment: datetime | None, field: str) -> datetime | None:
-    """The moment in UTC; or InvalidInput if it cannot be compared with others."""
+    """Return the moment in UTC; or raise InvalidInput if it cannot be compared with others."""
     if moment is None:
         return None
     try:
@@ -384,7 +384,7 @@ def _check_length(text: str, field: str, limit: int) -> None:
 
 
 def repair_text(text: str) -> str:
-    """The text as UTF-8 has it: halves of surrogate pairs, which broken UTF-8 turns into, are
+    """Make the text valid UTF-8: halves of surrogate pairs, which broken UTF-8 turns into, are
     joined, or replaced by U+FFFD.
     """
     if _HALF.search(text) is None:
@@ -393,7 +393,7 @@ def repair_text(text: str) -> str:
 
 
 def _check_storable(text: str, field: str) -> None:
-    if (found := unstorable(text)) is not None:
+    if (found := find_unstorable(text)) is not None:
         raise InvalidInput(
             f"{field} contains {found}, which cannot be stored as text",
             field=field,

@@ -1,11 +1,11 @@
-"""Which project a repository is, and which project a name means.
+"""Which project a repository belongs to, and which project a name means.
 
-One repository is cloned in many places and by many spellings; its memories belong together in all
-of them. So the name keeps what the spellings have in common, host and path, and nothing else: no
-scheme, no port, no user, and above all no token that someone put in the address.
+One repository is cloned in many places and with many spellings of its address, and its memories
+belong together. So the name has what the spellings have in common, host and path, and nothing else:
+no scheme, no port, no user, and above all no token that someone put in the address.
 
-Nobody types such a name, so a short one will do: its last segments, or the name of the folder. This
-is the rule of every shell:
+No one types such a name, so a short one is accepted: its last segments, or the name of the folder.
+This is the rule in every shell:
 
 - storing, where no project is named: the project of the folder, if it is in a repository;
 - recalling and listing, where no project is named: that project and global memories; outside a
@@ -38,10 +38,11 @@ _WHOLE_SEGMENTS: Final = 3
 
 
 def remote_project(url: str) -> str | None:
-    """`host/path` in lower case; None when the address is a place on this machine, or no address.
+    """Return `host/path` in lower case; None if the address is a place on this machine, or no
+    address.
 
-    Lower case throughout, because the large hosts take a path in any case; two repositories of
-    one host whose paths differ in nothing else would be one project.
+    Lower case throughout, because the large hosts accept a path in any case. Two repositories of
+    one host whose paths differ only in case would be one project.
     """
     found = _WITH_SCHEME.fullmatch(url.strip()) or _SCP.fullmatch(url.strip())
     if found is None:
@@ -51,21 +52,21 @@ def remote_project(url: str) -> str | None:
     if not host or not parts or found.groupdict().get("scheme", "").lower() == "file":
         return None
     parts[-1] = parts[-1].removesuffix(".git") or parts[-1]
-    # Where a host keeps its repositories below the home of its users, ~ is part of the spelling.
+    # On hosts with repositories in users' home folders, ~ is part of the path.
     name = "/".join((host, *parts)).lower()
-    return _printable(name)[:_MAX_NAME]
+    return _strip_unprintable(name)[:_MAX_NAME]
 
 
 def folder_project(name: str, digest: str) -> str:
-    """The project of a repository without a remote: its folder's name, and some digits of the
-    path's hash, since two folders may share a name.
+    """Return the project of a repository without a remote: its folder's name, and some digits of
+    the path's hash, since two folders may share a name.
     """
-    return f"{_printable(name)[:_MAX_NAME] or 'folder'}-{digest[:8]}"
+    return f"{_strip_unprintable(name)[:_MAX_NAME] or 'folder'}-{digest[:8]}"
 
 
 def is_whole(project: str) -> bool:
-    """Whether a name has the form that `remote_project` and `folder_project` create: short for
-    nothing, so no store needs to be queried.
+    """Whether a name has the form that `remote_project` and `folder_project` create: it is short
+    for nothing, so no store needs to be queried.
     """
     host, *path = project.split("/")
     return _FOLDER.fullmatch(project) is not None or (
@@ -81,12 +82,12 @@ def is_short_for(name: str, project: str) -> bool:
 
 
 def short_names(projects: Iterable[str]) -> dict[str, str]:
-    """Each project by the fewest of its last segments that identify it among them."""
+    """Map each project to the fewest of its last segments that identify it among them."""
     listed = {*projects}
-    return {project: _shortest(project, listed - {project}) for project in listed}
+    return {project: _find_shortest(project, listed - {project}) for project in listed}
 
 
-def _shortest(project: str, others: Iterable[str]) -> str:
+def _find_shortest(project: str, others: Iterable[str]) -> str:
     folder = _FOLDER.fullmatch(project)
     segments = (project if folder is None else folder["name"]).split("/")
     for start in range(len(segments) - 1, -1, -1):
@@ -97,13 +98,13 @@ def _shortest(project: str, others: Iterable[str]) -> str:
 
 
 def names(name: str, project: str) -> bool:
-    """Whether a name means this project if there is no other."""
+    """Whether a name means this project if there are no others."""
     return name.strip() == project or is_short_for(name.strip(), project)
 
 
 def resolve_project(name: str, known: Iterable[str], here: str | None = None) -> str:
-    """The project that a name means among the `known` ones and that of the folder; InvalidInput if
-    it is ambiguous.
+    """Return the project that a name means among the `known` ones and that of the folder;
+    InvalidInput if it is ambiguous.
     """
     projects = {*known, *([] if here is None else [here])}
     if name in projects:
@@ -123,7 +124,7 @@ def resolve_project(name: str, known: Iterable[str], here: str | None = None) ->
 def project_to_store_in(
     named: str | None, here: str | None, *, is_global: bool = False
 ) -> str | None:
-    """The project of a new memory: the named one, else the folder's, unless it is global."""
+    """Return the project of a new memory: the named one, else the folder's, unless it is global."""
     if is_global and named is not None:
         raise InvalidInput(
             "a memory cannot be both global and in a project",
@@ -134,13 +135,13 @@ def project_to_store_in(
 
 
 def scope_here(scope: Scope, here: str | None) -> Scope:
-    """The scope of a recall or a listing: by default, the folder's project and global memories. A
-    scope that already says which memories it means stays as it is.
+    """Return the scope of a recall or a listing: by default, the folder's project and global
+    memories. A scope that already says which memories it means stays as it is.
     """
     if here is None or scope.project is not None or scope.with_global:
         return scope
     return replace(scope, project=here, with_global=True)
 
 
-def _printable(text: str) -> str:
+def _strip_unprintable(text: str) -> str:
     return "".join(character for character in text if character.isprintable()).strip()

@@ -15,8 +15,8 @@ from recollect.core.errors import InvalidInput
 Egress = Literal["local", "hosted"]
 
 # Deliberately narrower than a valid URL: no user name, query, backslash or escape, so that no HTTP
-# client can see another host in the text than the one checked here. Compiled when it is needed:
-# every command reads its settings, and few ask this.
+# client can see another host in the text than the one checked here. Compiled on use: every command
+# imports this module, and few need the pattern.
 _ADDRESS: Final = (
     r"(?P<scheme>(?i:https?))://"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))"
@@ -30,7 +30,7 @@ def is_allowed(url: str, egress: Egress) -> bool:
 
 
 def require_allowed(url: str, egress: Egress) -> None:
-    """InvalidInput with a remedy if text may not be sent to `url`."""
+    """Raise InvalidInput with a remedy if text may not be sent to `url`."""
     if re.fullmatch(_ADDRESS, url) is None:
         raise InvalidInput(
             "The address of the embedding service is not a plain http or https address.",
@@ -48,7 +48,7 @@ def require_allowed(url: str, egress: Egress) -> None:
 
 
 def require_private(url: str) -> None:
-    """InvalidInput if a key sent to `url` could be intercepted."""
+    """Raise InvalidInput if a key sent to `url` could be intercepted."""
     if not (url.lower().startswith("https://") or is_loopback(url)):
         raise InvalidInput(
             f"A key must not be sent to {url}: others on the network could read it.",
@@ -68,7 +68,7 @@ def is_loopback(url: str) -> bool:
     host = address["ipv6"] or address["host"]
     if host.lower() == "localhost":
         return True
-    import ipaddress  # as above
+    import ipaddress  # imported late: few commands need it
 
     try:
         ip = ipaddress.ip_address(host)

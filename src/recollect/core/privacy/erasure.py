@@ -14,14 +14,14 @@ from recollect.core.text.stop_words import english_stop_words
 # More would not find anything else: what removes one memory removes all.
 MAX_TEXTS: Final = 100
 MAX_WORDS: Final = 200
-_TELLING: Final = 6
-_HEAD: Final = 80
+_MIN_WORD_CHARS: Final = 6
+_HEAD_CHARS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
     """How erased memories would be recognised: ids, beginnings of texts, distinctive words. With an
-    owner, what others have stored is neither searched nor a finding.
+    owner, the memories of others are neither searched nor reported.
     """
 
     ids: frozenset[UUID] = frozenset()
@@ -41,8 +41,8 @@ class Remain:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How much was erased; `notified` counts the erasures that are sent on to synced clients or the
-    server by id, `keys` the owner's keys that still open the server.
+    """How much was erased; `notified` counts the erasures that are forwarded to synced clients or
+    the server by id, `keys` the owner's keys that are still valid.
     """
 
     memories: int
@@ -52,8 +52,8 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was done for one owner, what was searched, and what was found: nothing. `unsearched`
-    says what could not be searched, and what to do about it.
+    """What was erased for one owner, which places were searched, and what `remains` there.
+    `unsearched` says what could not be searched, and what to do about it.
     """
 
     owner: str
@@ -64,29 +64,35 @@ class ErasureReport:
 
 
 def marks_of(memories: Iterable[Memory], before: Marks | None = None) -> Marks:
-    """The marks of these memories, added to those already known, as far as needed."""
+    """Return the marks of these memories, added to those already known, up to the limits."""
     known = before or Marks()
     ids, texts, telling = set(known.ids), set(known.texts), set(known.words)
     for memory in memories:
         ids.add(memory.id)
         # A short text may well be part of what another owner wrote.
-        if len(texts) < MAX_TEXTS and len(memory.content) >= 2 * _TELLING:
+        if len(texts) < MAX_TEXTS and len(memory.content) >= 2 * _MIN_WORD_CHARS:
             texts.add(_head(memory.content))
         if len(telling) < MAX_WORDS:
             found = words(" ".join((memory.content, *memory.tags, *memory.expanded_keywords)))
-            telling |= {item for item in found if _is_telling(item)}
+            telling |= {item for item in found if _is_distinctive(item)}
     most = frozenset(sorted(telling)[:MAX_WORDS])
     return Marks(frozenset(ids), frozenset(texts), most, known.owner)
 
 
-def _is_telling(word: str) -> bool:
-    """A number appears in many places with different meanings."""
-    return len(word) >= _TELLING and word not in english_stop_words() and not word.isnumeric()
+def _is_distinctive(word: str) -> bool:
+    """Whether a word is distinctive. A number is not: it appears in many places with different
+    meanings.
+    """
+    return (
+        len(word) >= _MIN_WORD_CHARS and word not in english_stop_words() and not word.isnumeric()
+    )
 
 
 def _head(content: str) -> str:
-    """On one line and without characters that are escaped inside JSON or an array."""
+    """Return the beginning on one line, without characters that are escaped inside JSON or an
+    array.
+    """
     line = content.strip().split("\n", 1)[0]
     for special in '"\\{}':
         line = max(line.split(special), key=len)
-    return line.strip()[:_HEAD]
+    return line.strip()[:_HEAD_CHARS]

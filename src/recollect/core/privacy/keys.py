@@ -17,11 +17,11 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import check_name
 from recollect.core.memory.owner import MAX_NAME, check_owner
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 
 PREFIX: Final = "rk_"
 ENTROPY_BYTES: Final = 32
-# The longest lifetime of a key that expires: its successor must have a date, too.
+# The longest lifetime of a key that expires: the date of its successor must be valid, too.
 MAX_LIFE: Final = timedelta(days=36_500)
 
 Role = Literal["read-only", "member", "admin"]
@@ -65,9 +65,9 @@ def parse_role(text: str) -> Role:
 
 
 def check_new_key(key: Key, now: datetime) -> None:
-    """InvalidInput if the key is not valid."""
+    """Raise InvalidInput if the key is not valid."""
     check_owner(key.owner)
-    if len(key.label) > MAX_NAME or unstorable(key.label) is not None:
+    if len(key.label) > MAX_NAME or find_unstorable(key.label) is not None:
         raise InvalidInput(
             f"a key's label cannot be {key.label!r:.60}",
             field="label",
@@ -96,10 +96,10 @@ def check_new_key(key: Key, now: datetime) -> None:
 
 
 def key_text(entropy: bytes) -> str:
-    """The text that its owner sees once."""
+    """Return the text of a key, which its owner sees only once."""
     return PREFIX + urlsafe_b64encode(entropy).decode().rstrip("=")
 
 
 def digest(key: str) -> bytes:
-    # Any text may be sent as a key, even invalid UTF-8: it is just unknown.
+    # Any text may be sent as a key, even invalid UTF-8: it is simply unknown.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

@@ -1,7 +1,7 @@
 """Who may do what on a server: for each operation the role that a key needs, how many writes the
 operation counts as, and whether a key that is limited to a project may use it.
 
-Every way in (REST, MCP, sync, the page) names its operation to get what it works on
+Every entry point (REST, MCP, sync, the page) names its operation to get its context
 (`LocalService.context_for`). An operation that is not in the table is refused.
 """
 
@@ -84,7 +84,7 @@ POLICIES: Final[Mapping[str, Policy]] = {
 
 
 def check_operation(key: Key, operation: str) -> Policy:
-    """The policy of an operation; Forbidden if the key may not carry it out."""
+    """Return the policy of an operation; Forbidden if the key may not carry it out."""
     policy = POLICIES[operation]
     if ROLES.index(key.role) < ROLES.index(policy.role):
         raise Forbidden(
@@ -102,14 +102,14 @@ def check_operation(key: Key, operation: str) -> Policy:
 
 
 def scope_within(scope: Scope, project: str) -> Scope:
-    """The scope inside a key's project; Forbidden if it names another one."""
+    """Limit the scope to a key's project; Forbidden if it names another one."""
     if scope.project is not None:
         check_project(scope.project, project)
     return replace(scope, project=project, with_global=False)
 
 
 def check_project(named: str | None, project: str) -> None:
-    """Forbidden unless a key's project is named."""
+    """Raise Forbidden unless a key's project is named."""
     if not names(named or "", project):
         raise outside(project)
 

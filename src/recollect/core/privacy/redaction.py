@@ -11,25 +11,27 @@ from traceback import extract_tb
 
 from recollect.core.errors import RecollectError
 
-_PLACES_TOLD = 5
+_MAX_LOCATIONS = 5
 
 
 def safe_message(error: BaseException) -> str:
-    """The text of our own errors is safe, and so are the system's fixed messages."""
+    """Return the text of our own errors and of the system's fixed messages, and only the type of
+    others.
+    """
     if isinstance(error, RecollectError):
         return str(error)
-    said = error.strerror if isinstance(error, OSError) and error.errno else None
-    return f"{type(error).__name__} ({said})" if said else type(error).__name__
+    reason = error.strerror if isinstance(error, OSError) and error.errno else None
+    return f"{type(error).__name__} ({reason})" if reason else type(error).__name__
 
 
 def locations(error: BaseException) -> list[str]:
-    """Where it happened, innermost last."""
-    frames = extract_tb(error.__traceback__)[-_PLACES_TOLD:]
+    """Return where it happened, innermost last."""
+    frames = extract_tb(error.__traceback__)[-_MAX_LOCATIONS:]
     return [f"{frame.filename}:{frame.lineno}" for frame in frames]
 
 
 def safe_traceback(error: BaseException) -> str:
-    """The full traceback with its causes, in Python's format, without foreign texts."""
+    """Format the full traceback with its causes, as Python does, without foreign texts."""
     return "".join(_format_trace(error))
 
 

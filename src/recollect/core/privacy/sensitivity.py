@@ -1,6 +1,6 @@
-"""Whether a memory is sensitive: as the caller says, else by its text.
+"""Whether a memory is sensitive: the caller decides, else its text.
 
-The caller has three choices. True and False are obeyed, whatever the text; unset (None in a draft,
+A caller can set True or False, which apply whatever the text. If it is unset (None in a draft,
 absent from changes), a text that looks like a credential makes the memory sensitive. Since that
 follows from the text alone, any shell can state the reason again, and a client can know it before
 it sends anything. Every text is checked, including labels.
@@ -22,18 +22,18 @@ _TEXTS: Final = tuple(
 
 
 def secret_in(memory: Memory | Draft) -> Secret | None:
-    """The most certain secret in any of its texts."""
+    """Return the most certain secret in any of its texts."""
     return looks_sensitive("\n".join(_texts(memory)))
 
 
 def secret_in_draft(draft: Draft) -> Secret | None:
-    """What makes the draft sensitive if the caller did not decide."""
+    """Return what makes the draft sensitive if the caller did not decide."""
     return None if draft.is_sensitive is not None else secret_in(draft)
 
 
 def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret | None:
-    """What makes a memory with these changes sensitive if the caller did not decide. A text that
-    `current` already has is not checked again: it may have been overridden.
+    """Return what makes a memory with these changes sensitive if the caller did not decide. A text
+    that `current` already has is not checked again: it may have been overridden.
     """
     if "is_sensitive" in changes:
         return None
@@ -41,7 +41,7 @@ def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret
 
 
 def new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str]:
-    """The texts among changes that the memory does not have yet."""
+    """Return the texts among changes that the memory does not have yet."""
     known = () if current is None else _texts(current)
     texts = strings_in([changes[name] for name in _TEXTS if name in changes])
     return [text for text in texts if text.strip() not in known]
@@ -52,7 +52,7 @@ def _texts(memory: Memory | Draft) -> tuple[str, ...]:
 
 
 def strings_in(value: object) -> Iterable[str]:
-    """All texts in a value made of mappings and lists, names included."""
+    """Yield all texts in a value of mappings and lists, names included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""How much a cosine means: compared with what its model gives to texts that have nothing to do with
-the query.
+"""How much a cosine means, compared with the cosines of texts that have nothing to do with the
+query.
 
 Models spread their cosines differently: two unrelated texts have about .05 with one and .75 with
-another, and a model of one language finds all texts of another one alike. So a query is compared
+another, and to a model for one language all texts in another one are alike. So a query is compared
 with a fixed background of unrelated texts first. A memory's evidence is 0 where it is no nearer
 than unrelated texts are on average, one half where it is as near as the nearest of them, and 1
 where it says the same as the query.
@@ -16,13 +16,12 @@ from typing import Final, NamedTuple
 
 from recollect.resources import read_list
 
-# A query may be about one or two of them by chance, so the second nearest counts as much as the
-# nearest.
+# A query may be about one or two of them by chance, so the two nearest are averaged.
 _NEAREST: Final = 2
 
 
 def read_background() -> Sequence[str]:
-    """Short statements and requests about many things, in several languages and scripts."""
+    """Read short statements and requests about many things, in several languages and scripts."""
     return read_list("recollect.core.recall", "background.txt")
 
 
@@ -34,12 +33,12 @@ class Unrelated(NamedTuple):
 
     @classmethod
     def measure(cls, query: Sequence[float], background: Sequence[Sequence[float]]) -> Unrelated:
-        """All vectors have length 1."""
+        """Compare a query with the background; all vectors have length 1."""
         cosines = sorted((sum(map(mul, query, vector)) for vector in background), reverse=True)
         return cls(sum(cosines) / len(cosines), sum(cosines[:_NEAREST]) / _NEAREST)
 
     def evidence(self, cosine: float) -> float:
-        """How much a cosine means, from 0 to 1."""
+        """Return how much a cosine means, from 0 to 1."""
         if cosine <= self.typical:
             return 0.0
         if cosine < self.nearest:

@@ -1,4 +1,4 @@
-"""One recall: who asks, what, under which settings, and until when.
+"""One recall: who asks, what, with which settings, and until when.
 
 Created once by the recall use case, then passed to the legs, the second phase and ranking. `why`
 and the hooks' fast recall use the same value (docs/adr/0037). A hook imports this before every
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class PhaseShares(NamedTuple):
-    """The share of the deadline that may be used up when each phase ends. What is left is for
-    reading the texts of the hits.
+    """The share of the deadline that may be used up when each phase ends. The rest is for reading
+    the texts of the hits.
     """
 
     legs: float = 0.8
@@ -59,9 +59,9 @@ class Deadline(NamedTuple):
 
 
 class EncodedQuery:
-    """What the dense leg's model made of the query's tokens, in which space, and how far it can be
-    trusted in the query's language: empty until then. The second stage compares them with the
-    memories' tokens, so that a query is embedded once.
+    """The query's token vectors from the dense leg's model, their space, and how far the model can
+    be trusted in the query's language; empty until that leg has run. The second stage compares them
+    with the memories' tokens, so that a query is embedded once.
     """
 
     __slots__ = ("space", "tokens", "trust")
@@ -77,10 +77,11 @@ class EncodedQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallContext:
-    """`scope` is the request's, with its project named in full and only what is valid at the
-    moment asked about. `weights` are the settings' with the request's on top. A leg of the second
-    phase gets the first phase's order in `fused`. `also` is a memory that may take part although
-    it is out of scope: `why` asks where it would rank. `encoded` is filled by the dense leg.
+    """`scope` is the request's, with its project named in full and only what is valid at the moment
+    asked about. `weights` are those of the settings, overridden by those of the request. A leg of
+    the second phase gets the first phase's order in `fused`. `also` is a memory that may take part
+    although it is out of scope: `why` asks where it would rank. `encoded` is filled by the dense
+    leg.
     """
 
     owner: str
@@ -107,9 +108,9 @@ class RecallContext:
 
     @property
     def depth(self) -> int:
-        """How many candidates a leg is asked for."""
+        """How many candidates each leg returns."""
         return max(self.settings.depth, self.request.limit)
 
     def may_show(self, memory: Memory) -> bool:
-        """Whether a memory may take part that no leg of the first phase found."""
+        """Whether a memory that no leg of the first phase found may take part."""
         return memory.id not in self.request.exclude and self.scope.covers(memory)

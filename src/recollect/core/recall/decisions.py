@@ -1,4 +1,4 @@
-"""What a recall decides between reading from the store: pure, so that the use case and the hooks'
+"""What a recall decides between its reads from the store: pure, so that the use case and the hooks'
 fast recall decide alike.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> None:
-    """A recall that asks no leg is a mistake: an empty answer would say that nothing is known."""
+    """Reject a recall that asks no leg: its empty answer would mean that nothing is known."""
     legs = tuple(legs)
     if not any(context.weights[name] > 0.0 for name in legs):
         settings = " or ".join(f"{name}_weight" for name in legs)
@@ -38,7 +38,7 @@ def check_some_leg_counts(context: RecallContext, legs: Iterable[LegName]) -> No
 
 
 def word_query(context: RecallContext) -> WordQuery:
-    """What the lexical leg looks for."""
+    """Return what the lexical leg looks for."""
     request = context.request
     return WordQuery(
         text=request.query,
@@ -50,8 +50,8 @@ def word_query(context: RecallContext) -> WordQuery:
 
 
 def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
-    """Without what has too little to do with the query: a leg always finds its best, which may be
-    nothing, and the graph must not walk on from there.
+    """Fuse the answers, without memories that have too little to do with the query: a leg always
+    returns its best ones, which may be irrelevant, and the graph must not walk on from there.
     """
     settings = context.settings
     least = settings.min_relevance
@@ -69,8 +69,8 @@ def fuse_answers(context: RecallContext, answers: Answers) -> list[Fused]:
 
 
 def are_weak(query: str, hits: Sequence[Hit]) -> bool:
-    """Whether there are hits and none is clearly about the query. Of a long prompt, which is about
-    several things, and where evidence could not be measured, nothing is said.
+    """Whether there are hits and none is clearly about the query. False for a long prompt, which is
+    about several things, and if evidence could not be measured.
     """
     evidence = [place.evidence for hit in hits for leg, place in hit.legs.items() if leg != "graph"]
     return (
@@ -82,12 +82,12 @@ def are_weak(query: str, hits: Sequence[Hit]) -> bool:
 
 
 def second_stage(context: RecallContext) -> SecondStage:
-    """It judges relevance: sorted otherwise, there is none."""
+    """Return the second stage to run: none unless sorted by relevance, which is what it judges."""
     return context.settings.second_stage if context.request.sort_by == "relevance" else "off"
 
 
 def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[Hit]:
-    """A memory forgotten since its leg ran is not shown."""
+    """Create the hits, without memories that were forgotten since their leg ran."""
     return [
         Hit(
             memories[ranked.id],
@@ -103,9 +103,9 @@ def make_hits(order: Sequence[Ranked], memories: Mapping[UUID, Memory]) -> list[
 
 
 def join_same_texts(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits with each text once, at its best place. Texts are the same letter by letter, except
-    for case and whitespace. A sensitive memory does not stand for one that is not: it may not be
-    shown everywhere.
+    """Return the hits with each text once, at its best place. Texts are the same if they differ
+    only in case and whitespace. A sensitive memory does not stand for one that is not: it may not
+    be shown everywhere.
     """
     shown: dict[tuple[bool, str], Hit] = {}
     for hit in hits:
@@ -128,10 +128,10 @@ def merge_hits(
     unsent: Collection[UUID],
     known: Mapping[UUID, Memory],
 ) -> list[Hit]:
-    """The server's hits, with the local state of what is `known` here, and the local hits that the
-    server cannot have: those that were never sent as they are.
+    """Return the server's hits, with the local state of what is `known` here, and the local hits
+    that the server cannot have, because their present state was never sent.
     """
-    # Of a moment in the past the server may have seen more than this store.
+    # The server may know more about a moment in the past than this store.
     texts = known if request.as_of is None else {}
     theirs = [
         replace(

@@ -1,7 +1,7 @@
-"""Why a memory was recalled or was not: for each leg and for the whole, what stood in the way and
-what would bring it in.
+"""Why a memory was recalled or not: for each leg and for the whole, what kept it out and what would
+bring it in.
 
-Pure: `usecases/recall/why.py` finds out the facts, this puts them into words.
+Pure: `usecases/recall/why.py` collects the facts, this module puts them into words.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class LegFacts:
-    """What one leg says of one memory. `score` is known when the leg finds the memory at all;
-    `rank` when it is among the first `searched` of the scope, or would be if it were allowed in.
-    `reason` says why a leg was not asked, `parked` with what its text failed to be embedded.
+    """What one leg says about one memory. `score` is set if the leg finds the memory at all; `rank`
+    if it is among the first `searched` of the scope, or would be if it were allowed in. `reason`
+    says why a leg was not asked, `parked` is the error with which its text failed to be embedded.
     """
 
     status: LegStatus
@@ -91,12 +91,12 @@ class WhyLeg:
 
 @dataclass(frozen=True, slots=True)
 class WhyReport:
-    """The answer to "why (not) this memory?". `place` is where it stands in the whole order, or
-    would stand if it were allowed in; it is None when no leg brings it within its depth. A memory
-    that `stands_for` others is recalled in the place of the best of them. `superseded_by` is who
-    stands in the memory's own place. `rerank` is what the second stage said of it, `second_stage`
-    what became of that stage where it is on. `moved` says when the memory gained or lost its place
-    because one updates the other. `note` says when this is not the answer that was asked for.
+    """The answer to "why (not) this memory?". `place` is its place in the whole order, or the place
+    it would have if it were allowed in; None if no leg finds it within its depth. A memory that
+    `stands_for` others is recalled in the place of the best of them. `superseded_by` is returned in
+    the memory's place. `rerank` is how the second stage scored it, `second_stage` the outcome of
+    that stage if it is on. `moved` says if the memory gained or lost its place because one updates
+    the other. `note` says if the answer is not the requested one.
     """
 
     memory: Memory
@@ -142,7 +142,9 @@ def duplicate(of: UUID) -> Obstacle:
 
 
 def explain_move(id: UUID, hits: Sequence[Hit]) -> str | None:
-    """Whether a hit was put before one that it updates, or after one that updates it."""
+    """Explain that a hit was put before one that it updates, or after one that updates it; None if
+    it was not moved.
+    """
     moves = [
         (hit.memory.id, hit.newer_than.id, hit.newer_than.reason)
         for hit in hits
@@ -167,7 +169,7 @@ def not_known_then(as_of: datetime) -> Obstacle:
 
 
 def find_bars(memory: Memory, asked: RecallContext) -> list[Obstacle]:
-    """What keeps a memory from taking part at all, whatever the legs say."""
+    """Find what keeps a memory from taking part at all, whatever the legs say."""
     found: list[Obstacle] = []
     if memory.deleted_at is not None:
         found.append(
@@ -178,7 +180,7 @@ def find_bars(memory: Memory, asked: RecallContext) -> list[Obstacle]:
             )
         )
     found.extend(
-        Obstacle("out_of_scope", what, remedy) for what, remedy in _outside(memory, asked.scope)
+        Obstacle("out_of_scope", what, remedy) for what, remedy in _find_unmet(memory, asked.scope)
     )
     if memory.id in asked.request.exclude:
         found.append(
@@ -191,7 +193,7 @@ def find_bars(memory: Memory, asked: RecallContext) -> list[Obstacle]:
     return found
 
 
-# What an order is called that decides who is within the limit.
+# The name of the order that decides which hits are within the limit.
 _ORDERS: Final[Mapping[SortBy, str]] = {
     "relevance": "the fused order",
     "importance": "the order by importance",
@@ -207,9 +209,9 @@ def below_limit(
     vital: int | None = None,
     rerank: RerankPlace | None = None,
 ) -> Obstacle:
-    """`reach` is up to which place a greater limit is known to do: one above the depth asks the
-    legs for more, and what they then find more can move the place. `vital` is the place it would
-    have with importance 1, where importance counts; `rerank` what the second stage said of it.
+    """`reach`: up to this place a greater limit is known to help; one above the depth makes the
+    legs return more, which can move the place. `vital` is the place it would have with importance
+    1, if importance counts; `rerank` is how the second stage scored it.
     """
     limit = request.limit
     ways = [f"ask with a limit of {place} or more"] if place <= min(reach, MAX_LIMIT) else []
@@ -226,31 +228,31 @@ def below_limit(
     )
 
 
-def _outside(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
-    """Each condition of the scope that the memory does not meet, and the way around it."""
+def _find_unmet(memory: Memory, scope: Scope) -> list[tuple[str, str]]:
+    """Find each condition of the scope that the memory does not meet, and how to avoid it."""
     found: list[tuple[str, str]] = []
 
-    def differs(field: str, has: str | None, wanted: Sequence[str]) -> None:
-        named = ", ".join(wanted)
+    def add(field: str, has: str | None, required: Sequence[str]) -> None:
+        named = ", ".join(required)
         own = f"{field} is {has}" if has else f"it has no {field}"
         remedy = f"Ask for {field} {has}, or for no {field}." if has else f"Ask for no {field}."
         found.append((f"{own}; the scope requires {named}", remedy))
 
     if not scope.covers_project(memory.project):
-        differs("project", memory.project, [scope.project or "none"])
+        add("project", memory.project, [scope.project or "none"])
     if scope.sessions and memory.session not in scope.sessions:
-        differs("session", memory.session, scope.sessions)
+        add("session", memory.session, scope.sessions)
     if scope.categories and memory.category not in scope.categories:
-        differs("category", memory.category, scope.categories)
+        add("category", memory.category, scope.categories)
     if missing := [tag for tag in scope.tags if tag not in memory.tags]:
         tags = ", ".join(missing)
-        found.append((f"it lacks the tags {tags}", f"Ask without {tags}, or tag it so."))
-    found.extend(_outside_time(memory.created_at, scope))
-    found.extend(_outside_validity(memory, scope.valid_at))
+        found.append((f"it lacks the tags {tags}", f"Ask without {tags}, or add them to its tags."))
+    found.extend(_find_unmet_times(memory.created_at, scope))
+    found.extend(_find_unmet_validity(memory, scope.valid_at))
     return found
 
 
-def _outside_validity(memory: Memory, at: datetime | None) -> list[tuple[str, str]]:
+def _find_unmet_validity(memory: Memory, at: datetime | None) -> list[tuple[str, str]]:
     remedy = "Change its valid_from or valid_until, or ask `as_of` a moment when it was valid."
     if at is not None and memory.valid_from is not None and at < memory.valid_from:
         return [(f"it is not valid before {memory.valid_from.isoformat()}", remedy)]
@@ -259,7 +261,7 @@ def _outside_validity(memory: Memory, at: datetime | None) -> list[tuple[str, st
     return []
 
 
-def _outside_time(at: datetime, scope: Scope) -> list[tuple[str, str]]:
+def _find_unmet_times(at: datetime, scope: Scope) -> list[tuple[str, str]]:
     stored = f"it was stored at {at.isoformat()}"
     found: list[tuple[str, str]] = []
     if scope.since is not None and at < scope.since:

@@ -1,6 +1,6 @@
 """What keeps a memory out of one leg's answer, and what would bring it in there.
 
-Pure, like `explain.py`: the facts are found out by `usecases/recall/why.py`.
+Pure, like `explain.py`: `usecases/recall/why.py` collects the facts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from recollect.core.recall.settings import RecallSettings
 _Found = tuple[ObstacleKind, str, str]
 
 _WORKER: Final = "Let the worker run (`recollect worker`); `recollect doctor` shows how many wait."
-_UNSENT: Final = "`recollect sync` sends it to the server, which then knows it by all legs."
-_NO_WAY: Final = (
-    "Name what it mentions, or write what joins it to the query into its text or tags; "
+_UNSENT: Final = "`recollect sync` sends it to the server, whose legs then find it."
+_UNREACHED: Final = (
+    "Name what it mentions, or write what connects it to the query into its text or tags; "
     "`recollect doctor` shows whether memories wait to be read for the graph."
 )
 _NARROWER: Final = "Ask more precisely, or within a narrower scope."
-# A leg that had nothing to say to this query, though nothing is wrong with it.
+# Remedies for a leg that had no answer to this query, although nothing is wrong with it.
 _DECLINED: Final[Mapping[tuple[LegName, Reason], str]] = {
     ("dense", "unsent"): _UNSENT,
     ("graph", "unsent"): _UNSENT,
@@ -49,15 +49,15 @@ def leg_obstacle(
     request: RecallRequest,
     deeper: int | None = None,
 ) -> Obstacle | None:
-    """What keeps a memory out of one leg's answer, if anything does. `deeper` is its place in the
-    whole order if each leg were asked for as many as its rank in this one, where that was tried
-    and it has one.
+    """Return what keeps a memory out of one leg's answer, if anything does. `deeper` is its place
+    in the whole order if each leg returned as many candidates as its rank in this one; None if that
+    was not tried, or it has no such place.
     """
     found: _Found | None
     if memory.is_sensitive and name != "lexical" and memory.deleted_at is None:
-        found = _sensitive(name)  # whatever else is true of the leg
+        found = _explain_sensitive(name)  # whatever the leg's status
     elif facts.status == "ran":
-        found = _unfound(name, facts, memory, request, deeper)
+        found = _explain_not_found(name, facts, memory, request, deeper)
     else:
         found = _explain_not_asked(name, facts, request)
     if found is None:
@@ -66,7 +66,7 @@ def leg_obstacle(
     return Obstacle(kind, what, remedy, name)
 
 
-def _sensitive(name: LegName) -> _Found:
+def _explain_sensitive(name: LegName) -> _Found:
     lacks = "has no vector" if name == "dense" else "is not read for the graph"
     return (
         "sensitive",
@@ -80,7 +80,7 @@ def _explain_not_asked(name: LegName, facts: LegFacts, request: RecallRequest) -
     remedy = None if facts.reason is None else _DECLINED.get((name, facts.reason))
     doctor = "Run `recollect doctor` to see which legs are available and how to add more."
     if facts.status == "skipped" and facts.weight == 0.0:
-        return _weightless(name, request)
+        return _explain_no_weight(name, request)
     if facts.status == "skipped":
         return "leg_skipped", f"the {name} leg was not asked{because}", remedy or doctor
     if facts.status == "absent":
@@ -98,8 +98,8 @@ def _explain_not_asked(name: LegName, facts: LegFacts, request: RecallRequest) -
     )
 
 
-def _weightless(name: LegName, request: RecallRequest) -> _Found:
-    """A weight in the request overrules the settings, whatever these say."""
+def _explain_no_weight(name: LegName, request: RecallRequest) -> _Found:
+    """The weight in the request overrides the settings, whatever they say."""
     default = f"{RecallSettings().weights()[name]:g}"
     if name in request.weights:
         return (
@@ -114,7 +114,7 @@ def _weightless(name: LegName, request: RecallRequest) -> _Found:
     )
 
 
-def _unfound(
+def _explain_not_found(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest, deeper: int | None
 ) -> _Found | None:
     if facts.score is None:
@@ -138,7 +138,7 @@ def _explain_no_match(
     name: LegName, facts: LegFacts, memory: Memory, request: RecallRequest
 ) -> _Found | None:
     if memory.deleted_at is not None:
-        return None  # no leg sees a forgotten memory; that it is forgotten is said once
+        return None  # no leg sees a forgotten memory; this is reported once
     if name == "lexical":
         return (
             "no_match",
@@ -146,21 +146,23 @@ def _explain_no_match(
             "Ask with its words, put them into the expanded query, or give it expanded keywords.",
         )
     if name == "graph":
-        return "no_match", "the graph leg does not reach it", _NO_WAY
+        return "no_match", "the graph leg does not reach it", _UNREACHED
     if not request.query:
-        return "no_match", "the query holds no text that could be embedded", "Ask with words."
+        return "no_match", "the query contains no text that could be embedded", "Ask with words."
     if facts.parked is not None:
         because = f", the last time with: {facts.parked}" if facts.parked else ""
         return (
             "parked",
             f"its text could not be embedded and is parked after many attempts{because}",
-            "Correct the cause, then try it again: `recollect worker --retry`.",
+            "Fix the cause, then retry it: `recollect worker --retry`.",
         )
     return "not_embedded", "its present text is not embedded yet", _WORKER
 
 
 def _look_deeper(rank: int, limit: int, deeper: int | None) -> str:
-    """The last of a leg's list counts for little in any fusion: depth alone may not bring it in."""
+    """Advise a greater depth, if that helps: the last of a leg's list counts for little in any
+    fusion.
+    """
     command = f"`recollect settings set depth {rank}`"
     if deeper is None or rank > MAX_DEPTH_SETTING or deeper > min(rank, MAX_LIMIT):
         return _NARROWER

@@ -1,20 +1,20 @@
 """Merging the legs' ordered answers into one order. Pure arithmetic over named legs.
 
-Three ways, all always available. *Standout*, the default, asks how far a score stands out from what
-its leg gave to all the candidates: its square above the leg's floor, in units of the variance, and
-a vote for being found at all, averaged by weight. A leg that is sure of a few memories says so by
-their scores, and counts for more on that question than one that finds a hundred alike
-(docs/adr/0011). Beside another leg, words count only as far as they carry what is asked: what they
-add is multiplied by the share of the query's information that the memory holds, and a list of few
-hits stands out less; of a memory without a vector, they also stand for its meaning
-(docs/adr/0042). A model counts little in a language that it was not made for
-(docs/adr/0044). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) looks at
-places only: `Σ w / (k + rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber
-2023) scales each leg's scores from the least value its kind can take (0 for words, −1 for a cosine)
-to the best one found for this query, then averages by weight.
+There are three ways. *Standout*, the default, measures how far a score stands out from the scores
+that its leg gave to all candidates: the square of its height above the leg's floor, in units of the
+variance, plus a vote for being found at all, averaged by weight. A leg that is sure of a few
+memories shows that by their scores, and counts for more on that question than one that finds a
+hundred alike (docs/adr/0011). If another leg answers too, words count only as far as they carry
+what is asked: their share is multiplied by the share of the query's information that the memory
+has, and a list of few hits stands out less; for a memory without a vector, words also replace
+meaning (docs/adr/0042). A model counts little in a language that it was not made for
+(docs/adr/0044). *Reciprocal rank* (Cormack, Clarke, Büttcher 2009) uses only the ranks: `Σ w / (k +
+rank)`, ranks from 1. *Convex combination* (TM2C2 of Bruch, Gai, Ingber 2023) scales each leg's
+scores from the least value its kind can take (0 for words, −1 for a cosine) to the best one found
+for this query, then averages by weight.
 
-Legs are always taken in the same order, so the order in which they are named cannot matter. Equal
-scores are settled by the best place in any leg, then by id.
+Legs are always taken in the same order, so the order in which they are named cannot matter. Ties
+are broken by the best place in any leg, then by id.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from recollect.core.recall.request import LEGS, Candidate, LegName, LegPlace
 
 Fusion = Literal["standout", "rrf", "convex"]
 FUSIONS: Final[tuple[Fusion, ...]] = ("standout", "rrf", "convex")
-# Scores that differ by less than this share of what a score can be are as good as equal: standing
-# out by a rounding error is not standing out.
+# Scores that differ by less than this share of the possible range are treated as equal: a rounding
+# error does not stand out.
 MIN_DEVIATION: Final = 0.01
-# One hit alone has nothing to stand out from: no square is above this many times the hits listed.
+# A single hit has nothing to stand out from: no square is above this many times the number of hits.
 MAX_SQUARE_PER_HIT: Final = 2.5
 LOWEST_SCORE: Final[Mapping[LegName, float]] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 
@@ -40,8 +40,8 @@ Answers = Mapping[LegName, Sequence[Candidate]]
 Weights = Mapping[LegName, float]
 
 
-# A memory while it is being fused: what it is sorted by (its score, negative, then its best place,
-# then the number of its id), and what is known of it.
+# A memory while it is being fused: what it is sorted by (its negative score, its best place, its id
+# as a number), and what is known about it.
 _Placed: TypeAlias = tuple[float, int, int, Candidate, dict[LegName, LegPlace]]
 
 
@@ -62,11 +62,11 @@ def fuse(
     least: float = 0.0,
     depth: int = 0,
 ) -> list[Fused]:
-    """The legs' answers in one order, best first. A leg without weight takes no part, and one that
-    is not trusted at all only where no other has a candidate with the `least` evidence.
+    """Merge the legs' answers into one order, best first. A leg without weight takes no part; one
+    that is not trusted at all only if no other has a candidate with the `least` evidence.
 
     `constant` goes with the fusion: the vote of standout, the k of reciprocal rank. `depth` is how
-    many candidates each leg was asked for.
+    many candidates were requested from each leg.
     """
     weighed = {
         leg: found
@@ -100,7 +100,7 @@ def fuse(
             before = known.get(number)
             if before is None:
                 known[number] = (-share, rank, number, candidate, {leg: place})
-            elif leg not in (legs := before[-1]):  # named twice, its first place counts
+            elif leg not in (legs := before[-1]):  # if it occurs twice, its first place counts
                 legs[leg] = place
                 known[number] = (before[0] - share, min(before[1], rank), *before[2:])
     in_order = sorted(known.values())
@@ -108,17 +108,18 @@ def fuse(
 
 
 def add_up(numbers: Iterable[float]) -> float:
-    """Plain addition from left to right. From Python 3.12 on `sum` corrects its rounding: scores
-    would differ in the last bit between versions.
+    """Add from left to right. From Python 3.12 on, `sum` corrects its rounding: scores would differ
+    in the last bit between versions.
     """
     return reduce(add, numbers, 0.0)
 
 
 def floors(answers: Answers) -> dict[LegName, float]:
-    """What each leg is taken to say of a memory that it did not list.
+    """Return the score that each leg is assumed to give to a memory that it did not list.
 
-    A list as long as the longest was cut, and so is a cosine's in any case: what comes after it is
-    at most as good as its last. A shorter list of words is whole: the others hold none of them.
+    A list as long as the longest was cut off, and so is that of the dense leg in any case: what
+    comes after it is at most as good as its last. A shorter list of words is complete: the other
+    memories have none of them.
     """
     longest = max(map(len, answers.values()), default=0)
     return {
@@ -153,9 +154,9 @@ def _standout(
         for part in (weights[leg] / total,)
     }
     if ids.keys() >= {"lexical", "dense"} and len(ids["dense"]) < depth:
-        # The dense list is complete: what is not in it has no vector, being sensitive or new. Its
-        # words stand for its meaning, or it would lose to memories that have nothing to do with
-        # the query.
+        # The dense list is complete: a memory that is not in it has no vector, because it is
+        # sensitive or new. Its words then replace its meaning, or it would lose to memories that
+        # have nothing to do with the query.
         best = max(shares["dense"])
         shares["lexical"] = [
             share if candidate.id.int in ids["dense"] else share + trust * best
@@ -167,8 +168,8 @@ def _standout(
 
 
 def _trust(answers: Answers, leg: LegName) -> list[float]:
-    """By what the shares of a leg are multiplied. A cosine's height above the last of its list is
-    measure enough, and a leg that answers alone keeps its own order.
+    """Return the factors for the shares of a leg. A cosine is already measured by its height above
+    the last of its list, and a leg that answers alone keeps its own order.
     """
     found = answers[leg]
     if len(answers) == 1:
@@ -179,8 +180,8 @@ def _trust(answers: Answers, leg: LegName) -> list[float]:
 
 
 def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> float:
-    """The variance of heights below which scores are as good as equal; a height is the share of
-    the way from the floor to the best score.
+    """Return the variance of heights below which scores are treated as equal; a height is the share
+    of the way from the floor to the best score.
     """
     best = max([candidate.score for candidate in found])
     if best - floor <= 0.0:
@@ -192,11 +193,11 @@ def least_variance(found: Sequence[Candidate], floor: float, lowest: float) -> f
 def _squares(
     scores: Sequence[float], floor: float, unlisted: int, least_variance: float
 ) -> list[float]:
-    """The squared heights above the floor, in units of the heights' variance over all candidates,
-    of whom the unlisted lie on the floor.
+    """Square the heights above the floor, in units of the heights' variance over all candidates;
+    the unlisted ones lie on the floor.
     """
     span = max(scores) - floor
-    if not 0.0 < span < inf:  # nothing tells them apart, or the span is infinite or NaN
+    if not 0.0 < span < inf:  # all are equal, or the span is infinite or NaN
         return [0.0 for _ in scores]
     heights = [(score - floor) / span for score in scores]
     count = len(heights) + unlisted
@@ -230,17 +231,18 @@ def _convex(answers: Answers, weights: Weights) -> dict[LegName, list[float]]:
 def _scale(found: Sequence[Candidate], lowest: float) -> list[float]:
     best = max(candidate.score for candidate in found)
     span = best - lowest
-    if span <= 0.0:  # every score is the least possible one: nothing tells them apart
+    if span <= 0.0:  # every score is the lowest possible one
         return [0.0 for _ in found]
-    # Rounding can leave a cosine just below −1; no score may count against a memory.
+    # Rounding can make a cosine slightly less than −1; no score may count against a memory.
     return [max(candidate.score - lowest, 0.0) / span for candidate in found]
 
 
 def reorder(fused: Sequence[Fused], leg: LegName, found: Sequence[Candidate]) -> list[Fused]:
-    """The order of a leg of the second phase, scaled to the fused scores: its best has the best
-    fused score. What the leg adds to a score is the difference, which may be negative. A candidate
-    that is not ranked has no rank in the leg and the place that its score gives it. What the leg
-    did not return comes last, in its order, at most as good as the leg's last.
+    """Return the order of a leg of the second phase, scaled to the fused scores: its best has the
+    best fused score. What the leg adds to a score is the difference, which may be negative. A
+    candidate that is not ranked has no rank in the leg and the place that its score gives it.
+    Memories that the leg did not return come last, in the former order, at most as good as the
+    leg's last.
     """
     if not found or not fused:
         return list(fused)

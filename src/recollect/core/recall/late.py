@@ -1,10 +1,10 @@
-"""Late interaction: rank the first hits again by the words of query and memory, one by one.
+"""Late interaction: rerank the first hits by comparing the words of query and memory one by one.
 
 A memory's vector says what it is about as a whole; the vectors of its tokens also say what each
-word means where it stands. Each token of the query looks for the token of the memory that is most
-like it, and a memory's score is the mean of these similarities, weighted by how telling the
-query's tokens are (MaxSim, as in ColBERT: Khattab and Zaharia 2020). What was measured, and how
-the constants were chosen: docs/adr/0052.
+word means in its context. Each token of the query is matched with the most similar token of the
+memory, and a memory's score is the mean of these similarities, weighted by how distinctive the
+query's tokens are (MaxSim, as in ColBERT: Khattab and Zaharia 2020). What was measured, and how the
+constants were chosen: docs/adr/0052.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from recollect.core.recall.request import RerankPlace, WordMatch
 from recollect.core.text.stop_words import stop_words
 from recollect.core.text.terms import text_languages
 
-# The vectors of a text's tokens, for comparing texts word by word.
-
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """One vector of length 1 for each token, from the first on, as far as the model reads.
+    """One vector of length 1 per token, up to the end of what the model reads.
 
-    `values` are 32-bit little-endian floats, one token after the other. `spans` say from which
-    character of the text to which each token goes.
+    `values` are 32-bit little-endian floats, one token after the other. `spans` are the first
+    character of each token in the text, and the one after its last.
     """
 
     dimension: int
@@ -38,14 +36,14 @@ class TokenVectors:
             raise ValueError("each token needs one vector")
 
     def before(self, end: int) -> TokenVectors:
-        """Those that end by this character of the text."""
+        """Return those that end by this character of the text."""
         kept = sum(last <= end for _, last in self.spans)
         return TokenVectors(
             self.dimension, self.spans[:kept], self.values[: 4 * self.dimension * kept]
         )
 
     def after(self, start: int) -> TokenVectors:
-        """Those from this character of the text on, as if the text began there."""
+        """Return those from this character of the text on, as if the text began there."""
         before = sum(first < start for first, _ in self.spans)
         return TokenVectors(
             self.dimension,
@@ -62,21 +60,21 @@ class EmbeddedText:
     tokens: TokenVectors | None
 
 
-# How much a memory's tokens count: one deviation above the mean of the candidates is worth this
-# much of the logarithm of a fused score.
+# How much a memory's tokens count: one deviation above the mean of the candidates adds this much to
+# the logarithm of a fused score.
 TOKEN_WEIGHT: Final = 0.4
-# Where all candidates match about as well, small differences mean little: half of the smallest
-# deviation that lists of real memories have.
+# If all candidates match about equally well, small differences mean little. This is half of the
+# smallest deviation in lists of real memories.
 _MIN_DEVIATION: Final = 0.02
-# Below this cosine an explanation does not call two words alike.
+# Below this cosine an explanation does not list two words as similar.
 MIN_SIMILARITY: Final = 0.35
-# What an explanation names at most.
+# The most that an explanation lists.
 _MAX_MATCHES: Final = 12
 
 
 class TokenMatch(NamedTuple):
-    """The token of a memory that is most like a token of the query: from which character to which
-    both go, how similar they are (a cosine), and the query token's share of the score's weight.
+    """A token of the query and the most similar token of a memory: where both start and end, how
+    similar they are (a cosine), and the query token's share of the score's weight.
     """
 
     query_start: int
@@ -88,17 +86,17 @@ class TokenMatch(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How well a memory's tokens match those of the query, and how each of these is matched."""
+    """How well a memory's tokens match those of the query, and the match of each query token."""
 
     score: float
     matches: tuple[TokenMatch, ...]
 
 
 def combine(fused: Sequence[float], tokens: Sequence[float], trust: float = 1.0) -> list[float]:
-    """The fused scores, each multiplied by a factor for how far its memory's tokens are above or
-    below the mean of these candidates, in deviations: so the model's scale does not matter. A
-    factor leaves what stands out where it is, which a sum of both in deviations did not. `trust`
-    is how well the model knows the query's language, from 0 to 1.
+    """Multiply each fused score by a factor for how far its memory's tokens are above or below the
+    mean of these candidates, in deviations, so that the model's scale does not matter. With a
+    factor, what stands out keeps its place, which it did not with a sum of both in deviations.
+    `trust` is how well the model knows the query's language, from 0 to 1.
     """
     return [
         score * exp(TOKEN_WEIGHT * trust * deviation)
@@ -107,9 +105,9 @@ def combine(fused: Sequence[float], tokens: Sequence[float], trust: float = 1.0)
 
 
 def similar_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch, ...]:
-    """What the query's words found, the most telling first. A word that the model reads as several
-    tokens is one word here, and what it found is everything that these found side by side. The
-    stop words of the query's language are left out.
+    """Return what the query's words matched, the most distinctive first. A word that the model
+    reads as several tokens is one word here, matched with all adjacent tokens that they matched.
+    Stop words of the query's language are left out.
     """
     groups: list[list[TokenMatch]] = []
     for match in matches:
@@ -131,7 +129,7 @@ def similar_words(query: str, matches: Sequence[TokenMatch]) -> tuple[WordMatch,
 
 
 def widen_to_words(place: RerankPlace | None, content: str) -> RerankPlace | None:
-    """With each match widened to the whole words of the memory: a token may be a part of one."""
+    """Widen each match to whole words of the memory: a token may be part of one."""
     if place is None or not place.words:
         return place
     return place._replace(words=tuple(_widen(match, content) for match in place.words))

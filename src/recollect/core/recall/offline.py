@@ -1,8 +1,8 @@
-"""What the local store answers in a server's place: its own answer, with the reason, and with what
-became of the legs that only the server has.
+"""The local store's answer when there is none from the server, with the reason, and with a status
+for the legs that only the server has.
 
-The local store reports such a leg as absent. That is true of the store, but with a server behind it
-the leg should have answered, unless it was not to be asked at all.
+The local store reports such a leg as absent. But with a server behind the store the leg should have
+answered, unless it was not to be asked at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.core.recall.request import (
     RerankReport,
 )
 
-# Why a server is not asked, or does not know, though nothing is wrong with it.
+# Why a server was not asked, or does not know a memory, although nothing is wrong with it.
 _REASONS: Final[Mapping[LegStatus, Reason]] = {"skipped": "sensitive_query", "absent": "unsent"}
 _SECOND_STAGE: Final = RerankReport("absent", note="reranking runs only on the server")
 
@@ -30,7 +30,7 @@ _SECOND_STAGE: Final = RerankReport("absent", note="reranking runs only on the s
 def mark_local_answer(
     here: Recollection, request: RecallRequest, status: LegStatus, why: str
 ) -> Recollection:
-    """What the local store found; `status` is that of the legs that the server has."""
+    """Return what the local store found, with `status` for the legs that only the server has."""
     legs = dict(here.legs)
     for name, leg in here.legs.items():
         if leg.status == "absent":
@@ -46,7 +46,7 @@ def mark_local_answer(
 def mark_local_report(
     report: WhyReport, request: RecallRequest, status: LegStatus, why: str
 ) -> WhyReport:
-    """The same of a `why`, with the obstacles that these legs are."""
+    """Do the same for a `why`, and add the obstacles that these legs are."""
     legs: dict[LegName, WhyLeg] = dict(report.legs)
     for name, leg in report.legs.items():
         if leg.facts.status == "absent":
@@ -69,7 +69,9 @@ def mark_local_report(
 def _missing_leg(
     name: LegName, request: RecallRequest, status: LegStatus, why: str
 ) -> tuple[LegStatus, str, Reason | None]:
-    """A leg that the server would not have asked is not missed."""
+    """Return the status, note and reason of a leg that only the server has. One that the server
+    would not have asked either is not missing.
+    """
     if name == "dense" and request.as_of is not None:
         return "skipped", "what was known then is found by words", "past"
     if name == "graph" and request.sort_by != "relevance":

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from recollect.core.recall.space import EmbeddingJob
 
 FIRST_SHARE: Final = 0.3
-"""How much of the first passage is in the vectors of the others: it says what the text is about.
+"""The share of the first passage in the vectors of the others: it says what the text is about.
 docs/adr/0047 has the figures."""
 
 SHOWN_TOKENS: Final = 256
 """A text of up to this many tokens is shown whole."""
 
 SHOWN_FILL: Final = 0.8
-"""What is shown of a longer one, as a share of that: more than is embedded, for its context."""
+"""How much of a longer one is shown, as a share of that: more than is embedded, for context."""
 
 MAX_COUNTED: Final = 10_000
-"""The characters of a memory in which words are counted: a hundred hits of the longest kind would
-take minutes.
+"""The number of characters of a memory in which words are counted: a hundred of the longest
+memories would take minutes.
 """
 
 
@@ -43,8 +43,8 @@ class PassageVector(NamedTuple):
 
 
 def job_passages(job: EmbeddingJob, window: int) -> list[Span]:
-    """What is embedded of a job's text. The turns before a turn are embedded with it if it is
-    short; one of several passages needs none.
+    """Return the passages of a job's text that are embedded. A short turn is embedded with the
+    turns before it; one of several passages needs none.
     """
     if job.context_at is None:
         return cut_passages(job.text, window)
@@ -52,10 +52,10 @@ def job_passages(job: EmbeddingJob, window: int) -> list[Span]:
     return own if own[1:] else [Span(0, len(job.text))]
 
 
-def in_context(vectors: Sequence[Sequence[float]]) -> list[Sequence[float]]:
-    """The vectors of a text's passages, each with its share of the first. The dot product with a
-    query's vector is then the same mixture of both cosines, up to its length: nothing has to be
-    looked up at recall.
+def mix_with_first(vectors: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """Mix a share of the first passage's vector into each of the others. The dot product with a
+    query's vector is then the same mixture of both cosines, up to its length, so recall has nothing
+    to look up.
     """
     first = vectors[0]
     return [
@@ -71,7 +71,7 @@ def in_context(vectors: Sequence[Sequence[float]]) -> list[Sequence[float]]:
 
 
 def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
-    """The hits, long ones with the passage that matched."""
+    """Return the hits, long ones with the passage that matched."""
     shown: list[Hit] = []
     for hit in hits:
         spans = cut_passages(hit.memory.content, SHOWN_TOKENS, SHOWN_FILL)
@@ -80,14 +80,18 @@ def show_passages(hits: Sequence[Hit], query: str) -> list[Hit]:
         elif _is_current(hit):
             shown.append(hit)
         else:
-            near = _nearest(hit, spans)
-            span = near if near and _is_by_meaning(hit) else _with_most(hit.memory, query, spans)
+            near = _find_by_meaning(hit, spans)
+            span = (
+                near if near and _is_by_meaning(hit) else _find_by_words(hit.memory, query, spans)
+            )
             shown.append(replace(hit, passage=_to_passage(hit.memory.content, span or near)))
     return shown
 
 
 def count_matched_words(hit: Hit, query: str) -> Hit:
-    """The hit with how many words of the query it has, for people who ask why it was recalled."""
+    """Return the hit with the number of query words in it, for people who ask why it was
+    recalled.
+    """
     memory = hit.memory
     fields, languages = analyze_fields(
         memory.content[:MAX_COUNTED], memory.expanded_keywords, memory.tags, memory.category
@@ -98,12 +102,12 @@ def count_matched_words(hit: Hit, query: str) -> Hit:
     return replace(hit, matched_words=MatchedWords(matched, len(asked)))
 
 
-def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None:
-    """The passage that has most of what the query asks for; a word that few passages have counts
-    more. None if no passage has any.
+def _find_by_words(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None:
+    """Return the passage with most of what the query asks for; a word in few passages counts more.
+    None if no passage has any.
     """
     terms = QueryTerms(query, memory.content, find_named_languages(memory.tags))
-    held = [terms.held_by(memory.content[slice(*span)]) for span in spans]
+    held = [terms.find_in(memory.content[slice(*span)]) for span in spans]
     having = Counter(chain.from_iterable(held))
     weights = {number: log(1.0 + len(spans) / count) for number, count in having.items()}
     scores = [sum(weights[number] for number in sorted(numbers)) for numbers in held]
@@ -111,19 +115,21 @@ def _with_most(memory: Memory, query: str, spans: Sequence[Span]) -> Span | None
     return spans[best] if scores[best] > 0.0 else None
 
 
-def _nearest(hit: Hit, spans: Sequence[Span]) -> Span | None:
-    """The passage with the part that is nearest in meaning, if meaning found this text."""
+def _find_by_meaning(hit: Hit, spans: Sequence[Span]) -> Span | None:
+    """Return the passage that contains most of the part nearest in meaning, if the dense leg found
+    this text.
+    """
     dense = hit.legs.get("dense")
     if dense is None or dense.passage is None or hit.ranked_as is not None:
         return None
     start, end = dense.passage
-    if end > len(hit.memory.content):  # it changed since it was searched
+    if end > len(hit.memory.content):  # the text changed since the search
         return None
     return max(spans, key=lambda span: min(end, span.end) - max(start, span.start))
 
 
 def _is_by_meaning(hit: Hit) -> bool:
-    """Whether meaning says as much about a hit as words do."""
+    """Whether the dense leg says at least as much about a hit as the lexical leg."""
     lexical = hit.legs.get("lexical")
     return lexical is None or lexical.contribution <= hit.legs["dense"].contribution
 

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from recollect.core.recall.fusion import Fused
 
 # Importance moves a score by at most 30%. How far that moves a memory depends on the fusion:
-# reciprocal ranks lie so close together that it can pass two dozen places
-# (docs/adr/rejected.md); by standing out, it decides among those with little more than their votes.
+# reciprocal ranks are so close together that it can rise by two dozen places
+# (docs/adr/rejected.md); with `standout`, importance decides among those with little more than
+# their votes.
 PRIOR_STRENGTH = 0.3
 
 
 def prior(importance: float, strength: float = PRIOR_STRENGTH) -> float:
-    """The factor that importance puts on a fused score: 1 for importance 1, and 1 − strength for
-    importance 0.
+    """Return the factor by which importance multiplies a fused score: 1 for importance 1, and 1 −
+    strength for importance 0.
     """
     return (1.0 - strength) + strength * importance
 
@@ -41,8 +42,8 @@ class Ranked(NamedTuple):
 
 
 def rank(fused: Iterable[Fused], sort_by: SortBy, strength: float = PRIOR_STRENGTH) -> list[Ranked]:
-    """Best first. `relevance`: fused score × prior; `importance`: importance, then
-    relevance; `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
+    """Sort, best first. `relevance`: fused score × prior; `importance`: importance, then relevance;
+    `recency`: newest first. Sorting is stable, so ties keep the order of fusion.
     """
     ranked = [
         Ranked(entry, factor, entry.score * factor)
@@ -60,7 +61,7 @@ def rank(fused: Iterable[Fused], sort_by: SortBy, strength: float = PRIOR_STRENG
 def place_if_vital(
     ranked: Sequence[Ranked], id: UUID, sort_by: SortBy, strength: float = PRIOR_STRENGTH
 ) -> int:
-    """The place that one of them would have with importance 1."""
+    """Return the place that a memory would have with importance 1."""
     raised = [
         entry.fused._replace(candidate=entry.fused.candidate._replace(importance=1.0))
         if entry.id == id
@@ -72,8 +73,8 @@ def place_if_vital(
 
 
 def rearrange(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ranked]:
-    """The second stage's order. Those without a score keep their places; the others share out
-    theirs by score, and ties keep the order they had.
+    """Apply the second stage's order. Memories without a score keep their places; the others share
+    theirs by score, and ties keep their order.
     """
     judged = [
         (place, entry._replace(rerank=RerankPlace(scores[entry.id], place + 1)))
@@ -90,12 +91,12 @@ def rearrange(ranked: Sequence[Ranked], scores: Mapping[UUID, float]) -> list[Ra
 def interleave(
     theirs: Sequence[Hit], here: Sequence[Hit], own: Collection[UUID], sort_by: SortBy
 ) -> list[Hit]:
-    """The server's hits and, of those found `here`, this store's `own`, which the server cannot
-    have. The server's keep their order, which a second stage may have made.
+    """Merge the server's hits with this store's `own` ones among those found `here`, which the
+    server cannot have. The server's keep their order, which may be that of a second stage.
 
-    By relevance an own hit has the place that it has among all that was found here, where there is
-    a copy of everything. Scores would not do: those of two answers cannot be compared, and what
-    alone holds a rare word stands out beside the hits of another leg, but not by itself.
+    By relevance, an own hit keeps the place that it has among everything found here, since there is
+    a copy of everything here. Scores would not do: those of two answers cannot be compared, and a
+    memory that alone has a rare word stands out among the hits of another leg, but not by itself.
     """
     order = list(theirs)
     for place, hit in enumerate(here):

@@ -29,23 +29,26 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Hit, LegName
 
 
-# How much a word says, by how few memories hold it.
+# How much a word says: the fewer memories contain it, the more.
 
 MIN_ROWS: Final = 20
-"""An owner with fewer memories counts as one with so many: a word that two of three memories hold
-is not known to be a common one. A background that says nothing of any owner."""
+"""An owner with fewer memories counts as one with this many: that two of three memories contain a
+word does not make it a common one. The same for every owner."""
 
 MAX_ASKED: Final = 24
-"""A long prompt is about several things: no memory has to hold more than so many of its words."""
+"""A long prompt is about several things: no memory has to contain more than this many of
+its words."""
 
 
 def idf(rows: int, frequency: int) -> float:
-    """The BM25 form, never negative."""
+    """Return the inverse document frequency as BM25 defines it, but never negative."""
     return log(1 + (rows - frequency + 0.5) / (frequency + 0.5))
 
 
 def most_information(words: Iterable[float]) -> float:
-    """What a memory holds at most of a query whose words weigh this much: its rarest ones."""
+    """Return the most that a memory can contain of a query whose words weigh this much: its rarest
+    words.
+    """
     return sum(nlargest(MAX_ASKED, words))
 
 
@@ -68,7 +71,7 @@ CLEAR_EVIDENCE: Final = 0.52
 about something else about half (docs/adr/0042)."""
 
 _EVERYDAY_WEIGHT: Final = 0.4
-# BM25's constants, and the length of a text at which a word counts as it is.
+# BM25's constants, and the text length at which a word's weight is neither raised nor lowered.
 _K1: Final = 1.2
 _B: Final = 0.75
 _LENGTH: Final = 60
@@ -87,7 +90,9 @@ class Measure(NamedTuple):
 
 
 def stem(word: str) -> str:
-    """The part of an English word that its forms share, roughly: both sides are cut alike."""
+    """Return the part of an English word that its forms share, roughly: both sides are cut
+    alike.
+    """
     for ending in ("ingly", "edly", "ing", "ied", "ies", "ed", "es", "ly", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)
@@ -100,34 +105,34 @@ def stem(word: str) -> str:
 
 @cache
 def everyday_stems() -> frozenset[str]:
-    """Of what people say of anything."""
+    """Return the stems of words that people use about anything."""
     return frozenset(map(stem, read_list("recollect.core.recall", "everyday.txt")))
 
 
 def relevance(prompt: str, text: str) -> float:
-    """How much of what the prompt is about stands in the text; 0 when nothing does."""
+    """Measure how much of what the prompt is about is in the text; 0 if nothing is."""
     weights = _weights(prompt)
     if not weights:
         return 0.0
-    said = Counter(stem(word) for word in words(text))
-    dampened = _K1 * (1 - _B + _B * said.total() / _LENGTH)
+    counts = Counter(stem(word) for word in words(text))
+    dampened = _K1 * (1 - _B + _B * counts.total() / _LENGTH)
     shared = sum(
         weight * times * (_K1 + 1) / (times + dampened)
         for word, weight in weights.items()
-        if (times := said[word])
+        if (times := counts[word])
     )
     return shared * (1 + 1 / sum(weights.values()))
 
 
 @lru_cache(maxsize=1)
 def _weights(text: str) -> Mapping[str, float]:
-    """The same for every hit of a prompt."""
-    said = words(clean_query(text))
-    others = (language for language in guess(said) if language != "en")
+    """Return the weight of each word; cached, since it is the same for every hit of a prompt."""
+    found = words(clean_query(text))
+    others = (language for language in guess(found) if language != "en")
     stopped = english_stop_words().union(*map(stop_words, others))
     asked = dict.fromkeys(
         stem(word)
-        for word in said
+        for word in found
         if word not in stopped and len(word) >= _MIN_WORD and not _HIRAGANA.fullmatch(word)
     )
     return {word: _weight(word) for word in list(asked)[:_MAX_WORDS]}
@@ -138,8 +143,8 @@ def _weight(word: str) -> float:
 
 
 def hit_relevance(prompt: str, hit: Hit) -> float:
-    """How much of what the prompt is about stands in a hit: in its text, keywords and tags. Of a
-    long text, in the part of the shown passage that says most of it: in the whole, what answers the
+    """Measure how much of what the prompt is about is in a hit: in its text, keywords and tags. For
+    a long text, in the most relevant part of the shown passage: in the whole, what answers the
     prompt would be lost among everything else.
     """
     named = (*hit.memory.expanded_keywords, *hit.memory.tags)
@@ -148,11 +153,13 @@ def hit_relevance(prompt: str, hit: Hit) -> float:
 
 
 def _parts(text: str) -> list[str]:
-    """A text in pieces of the usual length, each beginning in the middle of the one before."""
-    said = text.split()
+    """Split a text into pieces of the usual length, each beginning in the middle of the one
+    before.
+    """
+    tokens = text.split()
     step = _LENGTH // 2
-    starts = range(0, max(len(said) - step, 1), step)
-    return [" ".join(said[start : start + _LENGTH]) for start in starts]
+    starts = range(0, max(len(tokens) - step, 1), step)
+    return [" ".join(tokens[start : start + _LENGTH]) for start in starts]
 
 
 class Mark(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a recall asks, what a leg answers, and the explanation that every hit carries.
+"""What a recall asks, what a leg answers, and the explanation of each hit.
 
 A hook imports this before every prompt, and a dataclass takes several times as long to define as a
 named tuple.
@@ -25,10 +25,11 @@ ORDERS: Final[tuple[SortBy, ...]] = ("relevance", "importance", "recency")
 MAX_WEIGHT: Final = 5.0
 MAX_LIMIT: Final = 100
 UNKNOWN_EVIDENCE: Final = 0.5
-"""Of a cosine, before it can be measured: enough to be a hit, too little for a hook."""
+"""The evidence of a cosine that cannot be measured yet: enough to be a hit, too little for
+a hook."""
 
 # ran: it answered; skipped: its weight is 0, or the query is not for it; absent: there is nothing
-# here that it could ask; failed: it raised; late: the deadline came first.
+# that it could search; failed: it raised; late: it missed the deadline.
 LegStatus = Literal["ran", "skipped", "absent", "failed", "late"]
 Stage = Literal["late", "cross-encoder"]
 StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
@@ -36,14 +37,14 @@ StageStatus = Literal["ran", "skipped", "absent", "failed", "late"]
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """A question to the memory. `expanded_query` holds extra words for the lexical leg; `weights`
-    overrule the settings for this one recall; `exclude` names memories already in the prompt. The
-    text of a sensitive query is given to no model on another machine. With `as_of`, what was known
-    at that moment is asked, as it was then. `counts_words`: each hit says how many words of the
-    query it has.
+    """A question to the memory. `expanded_query` adds words for the lexical leg; `weights` override
+    the settings for this recall; `exclude` names memories already in the prompt. The text of a
+    sensitive query is not sent to a model on another machine. `as_of` recalls what was known at
+    that moment, as it was worded then. `counts_words`: each hit has the number of query words in
+    it.
 
-    Valid once it exists: texts are clean, the scope's names trimmed, and times are in UTC.
-    Otherwise creating it raises InvalidInput.
+    Always valid: creating it cleans the texts, trims the scope's names and converts times to UTC,
+    or raises InvalidInput.
     """
 
     query: str
@@ -84,7 +85,7 @@ class RecallRequest:
     @property
     def must_stay(self) -> bool:
         """Whether its text must stay on this machine: the caller says so, or it looks sensitive."""
-        # Imported late: a hook that asks the local store alone has no time for its patterns.
+        # Imported late: a hook that asks only the local store has no time to compile the patterns.
         from recollect.core.privacy.secrets.detect import looks_sensitive
 
         text = f"{self.query}\n{self.expanded_query}"
@@ -107,17 +108,17 @@ def check_weight(leg: str, weight: float) -> None:
 
 
 class Candidate(NamedTuple):
-    """One row of a leg's ordered answer, with what ranking needs to know of the memory. A tuple, as
-    what is made of it is, too: a recall makes hundreds, and a dataclass takes three times as long.
+    """One row of a leg's ordered answer, with what ranking needs to know about the memory. A tuple:
+    a recall creates hundreds, and a dataclass takes three times as long.
 
     A score is comparable only within its list. `evidence` says on a scale from 0 to 1 how much the
-    match means whatever else was found: the share of the query's information that the memory's
-    words carry, or how far its cosine lies above that of unrelated texts. A leg that cannot tell
-    leaves it at 1. `trust` is the share of the leg's weight that counts, where the leg knows that
-    it has little to say about this query; with 0 it takes part only if no other leg found anything
+    match means, whatever else was found: the share of the query's information that the memory's
+    words carry, or how far its cosine is above that of unrelated texts. A leg that cannot measure
+    it leaves it at 1. `trust` is the share of the leg's weight that counts: less than 1 if the leg
+    knows little about this kind of query; with 0 it takes part only if no other leg found anything
     relevant. `passage` is the part of a long text that matched.
 
-    The rest is for legs of the second phase: `path` is what led to the memory; one that is not
+    The rest is for legs of the second phase: `path` is what led to the memory; a memory without
     `is_ranked` is unknown to the leg, which leaves it about where it was.
     """
 
@@ -132,7 +133,7 @@ class Candidate(NamedTuple):
     passage: Span | None = None
 
 
-# Why a leg has no answer though nothing is wrong, so that a remedy can be found for it.
+# Why a leg has no answer although nothing is wrong; each has its remedy (`explain_legs.py`).
 Reason = Literal[
     "past",
     "sensitive_query",
@@ -147,7 +148,7 @@ Reason = Literal[
 
 
 class Declined(NamedTuple):
-    """A leg's answer when it has none to give and nothing is wrong, with the reason for people."""
+    """The answer of a leg that has none although nothing is wrong, with the reason for people."""
 
     status: Literal["absent", "skipped"]
     note: str
@@ -156,9 +157,9 @@ class Declined(NamedTuple):
 
 class LegPlace(NamedTuple):
     """Where one leg placed a memory, and what that added to its fused score. The path is the
-    graph's: what led from a memory that was found, or from the query, to this one. Without a rank
-    the leg did not come to the memory, and what it added is what that cost. `evidence` and
-    `passage` are the candidate's.
+    graph's: what led from a memory that was found, or from the query, to this one. Without a rank,
+    the leg did not reach the memory, and `contribution` is what that cost. `evidence` and `passage`
+    are the candidate's.
     """
 
     rank: int | None
@@ -170,7 +171,7 @@ class LegPlace(NamedTuple):
 
 
 class LegReport(NamedTuple):
-    """What became of one leg in this recall."""
+    """The outcome of one leg in this recall."""
 
     status: LegStatus
     weight: float
@@ -181,8 +182,8 @@ class LegReport(NamedTuple):
 
 
 class WordMatch(NamedTuple):
-    """A word of the query, and where the memory says what is most like it: from character `start`
-    to `end` of its content. `weight` is the word's share of the whole query.
+    """A word of the query and the most similar words of the memory: from character `start` to `end`
+    of its content. `weight` is the word's share of the whole query.
     """
 
     word: str
@@ -193,8 +194,8 @@ class WordMatch(NamedTuple):
 
 
 class RerankPlace(NamedTuple):
-    """What the second stage said of a hit, and the place it had before. `words` are those of the
-    query with what matched them in the memory, where the stage compares words.
+    """How the second stage scored a hit, and the place it had before. `words` are the matches of
+    the query's words in the memory, if the stage compares words.
     """
 
     score: float
@@ -203,7 +204,7 @@ class RerankPlace(NamedTuple):
 
 
 class RerankReport(NamedTuple):
-    """What became of the second stage. Unless it ran, the fused order stands."""
+    """The outcome of the second stage. Unless it ran, the fused order stays."""
 
     status: StageStatus
     took_ms: float = 0.0
@@ -221,14 +222,14 @@ class RerankReport(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """The part of a long text that matched, and from which character to which it goes."""
+    """The part of a long text that matched: its characters from `start` up to `end`."""
 
     text: str
     start: int
     end: int
 
     def excerpt(self, length: int) -> str:
-        """The passage, marked where a text of this length goes on."""
+        """Return the passage, with an ellipsis where a text of this length continues."""
         before, after = "… " if self.start else "", " …" if self.end < length else ""
         return f"{before}{self.text.strip()}{after}"
 
@@ -241,7 +242,7 @@ class MatchedWords(NamedTuple):
 
 
 class NewerThan(NamedTuple):
-    """The older hit that another one was put before, and how the newer one updates it."""
+    """The older hit that a newer one was put before, and how the newer one updates it."""
 
     id: UUID
     reason: str
@@ -249,14 +250,14 @@ class NewerThan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A recalled memory and why it is there: `score` is `fused × prior` for relevance.
-    Hits with a `rerank` are in the order of its score.
+    """A recalled memory and why it is there: `score` is `fused × prior` for relevance. Hits with a
+    `rerank` are in the order of its score.
 
-    A memory `stands_for` those that it supersedes and that would have been hits; where it has the
+    A memory `stands_for` those that it supersedes and that would have been hits; if it has the
     place of one of them, that is `ranked_as`, and the scores are that one's. `attached` are the
-    memories that resolve it, `pointers` lead to others. `duplicates` say the same and would have
-    been hits. `passage` is the part of a long text that matched. One that is `newer_than` another
-    and updates it stands before it, whatever the scores.
+    memories that resolve it; `pointers` name other link targets. `duplicates` say the same and
+    would have been hits. `passage` is the part of a long text that matched. A hit that is
+    `newer_than` another and updates it precedes it, whatever the scores.
     """
 
     memory: Memory
@@ -277,9 +278,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to a recall. `note` says when it is not the answer that was asked for; `scope` is
-    where it looked, with the project's name in full; `hint` says how more would be found.
-    `is_weak`: no hit is clearly about the query, perhaps nothing is known about it.
+    """The answer to a recall. `note` says if it is not the requested answer; `scope` is where it
+    searched, with the project's full name; `hint` says how to find more. `is_weak`: no hit is
+    clearly about the query; perhaps nothing is known about it.
     """
 
     hits: tuple[Hit, ...]

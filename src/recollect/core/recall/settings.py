@@ -1,7 +1,8 @@
 """The settings that can be changed while Recollect runs: names, ranges and defaults.
 
-They are rows in the store (docs/adr/0006), read again for every request, so that a change is obeyed
-by the next recall in every process. The defaults are what the benchmark chose (docs/adr/0011).
+They are rows in the store (docs/adr/0006), read again for every request, so that a change takes
+effect with the next recall in every process. The defaults are what the benchmark chose
+(docs/adr/0011).
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ class WordQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallSettings:
-    """How recall ranks. `vote` goes with the fusion by standing out, `rrf_k` with that by
-    reciprocal rank (`core/recall/fusion.py`). `prior_strength` is the share of the fused score
-    that importance decides (`core/recall/ranking.py`). What no leg has evidence of at least
-    `min_relevance` for is no hit (`core/recall/decisions.py`). `graph_weight` is how far a walk
-    over the concept graph may leave the fused order (`core/graph/walk.py`). `second_stage` names
-    what reorders the first `rerank_depth` hits, within `rerank_timeout_ms`. With `newer_first`, a
-    hit that updates another one stands before it (`core/curation/newer.py`).
+    """How recall ranks. `vote` belongs to the fusion `standout`, `rrf_k` to `rrf`
+    (`core/recall/fusion.py`). `prior_strength` is the share of the fused score that importance
+    decides (`core/recall/ranking.py`). A memory for which no leg has evidence of at least
+    `min_relevance` is no hit (`core/recall/decisions.py`). `graph_weight` is how far a walk over
+    the concept graph may leave the fused order (`core/graph/walk.py`). `second_stage` names what
+    reorders the first `rerank_depth` hits, within `rerank_timeout_ms`. With `newer_first`, a hit
+    that updates another one precedes it (`core/curation/newer.py`).
     """
 
     lexical_weight: float = 1.0
@@ -69,14 +70,14 @@ class RecallSettings:
     newer_first: Switch = "on"
 
     def with_stored(self, rows: Mapping[str, object]) -> RecallSettings:
-        """These defaults with a store's rows in their places. A row this version cannot use, such
-        as one that a newer version wrote, is left out: it must not stop every recall.
+        """Replace these defaults by a store's rows. A row that this version cannot use, such as one
+        that a newer version wrote, is left out: it must not stop every recall.
         """
-        return replace(self, **_usable(rows))
+        return replace(self, **_select_usable(rows))
 
     def scaled(self, factor: float) -> RecallSettings:
-        """These defaults with time limits `factor` times as long, up to the longest allowed: for a
-        slow machine.
+        """Make these time limits `factor` times as long, up to the longest allowed: for a slow
+        machine.
         """
         return replace(
             self,
@@ -93,33 +94,35 @@ class RecallSettings:
 
     @property
     def constant(self) -> float:
-        """The constant that goes with the fusion."""
+        """The constant of the fusion in use."""
         return self.rrf_k if self.fusion == "rrf" else self.vote
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def to_follow(self, said: Mapping[str, object]) -> dict[str, object]:
-        """What a client has to change here to do as its server says. What only a newer server
-        knows is left out, and so is a lexical weight of 0: a client without its server has no other
-        leg, and would find nothing.
+    def to_follow(self, server: Mapping[str, object]) -> dict[str, object]:
+        """Return what a client has to change to rank as its server does. Settings that only a newer
+        server knows are left out, and so is a lexical weight of 0: a client without its server has
+        no other leg, and would find nothing.
         """
         here = self.as_dict()
         return {
             name: value
-            for name, value in _usable(said).items()
+            for name, value in _select_usable(server).items()
             if value != here[name] and (name, value) != ("lexical_weight", 0.0)
         }
 
     def changed(self, changes: Mapping[str, object]) -> RecallSettings:
-        """These settings with some of them changed; InvalidInput names the first one refused."""
+        """Return these settings with some of them changed; InvalidInput names the first one
+        refused.
+        """
         checked: dict[str, Any] = {name: _check(name, value) for name, value in changes.items()}
         return replace(self, **checked)
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One line of the audit: who changed what, and when. `old` is None where the default held."""
+    """One line of the audit: who changed what, and when. `old` is None if it was the default."""
 
     name: str
     old: object
@@ -142,23 +145,23 @@ def check_log_limit(limit: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number's legal range; `whole` numbers have no fraction."""
+    """A number's allowed range; `whole` numbers have no fraction."""
 
     low: float
     high: float
     whole: bool = False
 
-    def checked(self, name: str, value: object) -> float | int:
+    def check(self, name: str, value: object) -> float | int:
         number = _number(value)
         if number is None or not self.low <= number <= self.high:
-            raise self.refused(name, value)
+            raise self._refusal(name, value)
         if not self.whole:
             return number
         if number != int(number):
-            raise self.refused(name, value)
+            raise self._refusal(name, value)
         return int(number)
 
-    def refused(self, name: str, value: object) -> InvalidInput:
+    def _refusal(self, name: str, value: object) -> InvalidInput:
         return InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
 
     @property
@@ -173,7 +176,7 @@ class Choice:
 
     names: tuple[str, ...]
 
-    def checked(self, name: str, value: object) -> str:
+    def check(self, name: str, value: object) -> str:
         if value not in self.names:
             raise InvalidInput(f"{name} cannot be {value!r:.60}", field=name, remedy=self.remedy)
         return str(value)
@@ -201,7 +204,7 @@ LEGAL: Final[Mapping[str, Range | Choice]] = {
 }
 
 
-def _usable(rows: Mapping[str, object]) -> dict[str, Any]:
+def _select_usable(rows: Mapping[str, object]) -> dict[str, Any]:
     usable: dict[str, Any] = {}
     for name, value in rows.items():
         with suppress(InvalidInput):
@@ -216,14 +219,14 @@ def _check(name: str, value: object) -> float | int | str:
             field=name[:60],
             remedy=f"Choose one of: {', '.join(LEGAL)}.",
         )
-    return LEGAL[name].checked(name, value)
+    return LEGAL[name].check(name, value)
 
 
 def _number(value: object) -> float | None:
-    """A number, also when it was typed as text on a command line."""
+    """Return a number, even if it was typed as text on a command line."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         return float(value)
-    except (ValueError, OverflowError):  # the latter for a whole number no float can hold
+    except (ValueError, OverflowError):  # OverflowError: a whole number too large for a float
         return None

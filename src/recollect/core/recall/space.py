@@ -1,9 +1,8 @@
 """What makes two vectors comparable.
 
-Vectors are only ever compared inside one space. Whatever would move a vector (another model, other
-weights, another way of computing with them) is part of the space's identity; how a query is
-dressed up before it is embedded is kept with it, because a query must be dressed as the model was
-trained to see it.
+Vectors are only ever compared inside one space. Whatever changes a vector (another model, other
+weights, another way of computing with them) is part of the space's identity. The instruction that
+precedes a query is stored with it, because a query must look as it did when the model was trained.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ SAME_SCRIPT: Final = 0.2
 class Space:
     """One embedding model at one revision with one dimension.
 
-    `revision` is empty where it is unknown: a hosted model is whatever its name stands for today.
-    `languages` are those that the model was made for, as far as it is known. `window` is how many
-    tokens of a text become one vector.
+    `revision` is empty if it is unknown: a hosted model is whatever its name means today.
+    `languages` are those that the model was made for, if known. `window` is how many tokens of a
+    text become one vector.
     """
 
     model: str
@@ -56,8 +55,9 @@ class Space:
         return f"{self.model}{revision}/{self.dimension}"
 
     def trust(self, language: str | None) -> float:
-        """How much the model's vectors count in a language: fully, unless it was not made for it.
-        In the script of one that it was made for it still knows names and words that look alike.
+        """Return how much the model's vectors count in a language: fully, unless it was not made
+        for it. If it was made for another language in the same script, it still knows names and
+        words that look alike.
         """
         if language is None or not self.languages or language in self.languages:
             return 1.0
@@ -65,19 +65,19 @@ class Space:
 
 
 def unit_vector(space: Space, vector: Sequence[float]) -> list[float]:
-    """The vector at length 1, whatever the model says: cosine is the same, and 16 bits are used
-    where they count. ModelUnavailable when it is no vector of this space: checked here, so that a
-    model that answers wrongly is named as the culprit, and not a statement that the store refused.
+    """Scale the vector to length 1: the cosine stays the same, and 16 bits are used where they
+    count. ModelUnavailable if it is no vector of this space: checked here, so that the error names
+    the model that answered wrongly, and not a statement that the store refused.
     """
     if len(vector) != space.dimension:
-        raise _wrong(space, f"{len(vector)} numbers, not {space.dimension}")
+        raise _invalid_vector(space, f"{len(vector)} numbers, not {space.dimension}")
     length = hypot(*vector)
     if not isfinite(length) or length == 0.0:
-        raise _wrong(space, "a vector without a direction")
+        raise _invalid_vector(space, "a vector without a direction")
     return [number / length for number in vector]
 
 
-def _wrong(space: Space, found: str) -> ModelUnavailable:
+def _invalid_vector(space: Space, found: str) -> ModelUnavailable:
     return ModelUnavailable(
         f"the model {space.model} answered with {found}",
         remedy="Check that RECOLLECT_EMBEDDER names the model that this space was made with.",
@@ -89,12 +89,12 @@ SpaceState = Literal["filling", "active", "retired"]
 
 @dataclass(frozen=True, slots=True)
 class StoredSpace:
-    """A space as a database keeps it. `embedder` is the name by which every process that shares
-    the database makes the model that writes it (`minilm`, `voyage/voyage-3.5`, …).
+    """A space as a database stores it. `embedder` is the name by which every process that shares
+    the database loads the model that writes it (`minilm`, `voyage/voyage-3.5`, …).
 
-    At most one space is active: the one recall asks. A filling one is being written beside it. At
-    most one is the former space, the way back: it was active before the one that is. It is retired,
-    or filling once more because someone goes back to it.
+    At most one space is active: the one that recall searches. A filling one is written alongside.
+    At most one is the former space, which was active before, for a rollback: it is retired, or
+    filling again because of one.
     """
 
     id: int
@@ -105,14 +105,16 @@ class StoredSpace:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether nothing leads to it any more, so that only its removal is left to do."""
+        """Whether it will not be used again and can only be removed."""
         return self.state == "retired" and not self.is_former
 
-    def require(self, made: Space) -> None:
-        """ModelUnavailable when the model of this name now writes another space than this one."""
-        if made.name != self.space.name:
+    def require(self, other: Space) -> None:
+        """Raise ModelUnavailable if the model of this name now writes another space than
+        this one.
+        """
+        if other.name != self.space.name:
             raise ModelUnavailable(
-                f"{self.embedder} now makes vectors of {made.name}, which cannot be compared with "
+                f"{self.embedder} now makes vectors of {other.name}, which cannot be compared with "
                 f"those of {self.space.name}; `recollect reembed --model {self.embedder}` embeds "
                 "the memories again",
                 remedy=f"Run `recollect reembed --model {self.embedder}`, or bring back the "
@@ -122,8 +124,8 @@ class StoredSpace:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How many memories have a vector in the active space and none in another one; in that one
-    `failed` of them were tried in vain, and the others are on their way.
+    """How many memories have a vector in the active space and none in another one; `failed` of them
+    could not be embedded there, and the others are waiting.
     """
 
     missing: int
@@ -132,9 +134,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a store knows before a search by meaning: the active space, if there is one, and whether
-    an index finds the nearest vectors of this scope faster than comparing all of them. Without
-    `has_passages` every memory of the owner has one vector.
+    """What a store knows before it searches by meaning: the active space, if there is one, and
+    whether an index finds the nearest vectors of this scope faster than comparing all of them.
+    Without `has_passages` every memory of the owner has one vector.
     """
 
     space: StoredSpace | None
@@ -148,20 +150,20 @@ _SHORT: Final = 300
 
 
 def context_of(turn: str, before: Sequence[str]) -> Sequence[str]:
-    """Which of the turns before one are embedded with it; oldest first, as they are given. A short
-    remark is understood from the short ones just before it; what is longer speaks for itself.
+    """Return which of the turns before one are embedded with it, oldest first. A short remark is
+    understood from the short ones just before it; a longer one is clear without them.
     """
     if len(turn) > _SHORT:
         return ()
-    kept = list(takewhile(lambda said: len(said) <= _SHORT, reversed(before[-TURNS_BEFORE:])))
+    kept = list(takewhile(lambda text: len(text) <= _SHORT, reversed(before[-TURNS_BEFORE:])))
     return kept[::-1]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingJob:
-    """One text that a space still needs. The ticket changes when the text does, so a vector that
-    was made for an older text is recognised and dropped. The turns before a turn follow its own
-    words in `text`, from `context_at` on.
+    """One text that a space still needs. The ticket changes when the text does, so that the vector
+    of an older text is recognised and dropped. The turns before a turn follow its own words in
+    `text`, from `context_at` on.
     """
 
     memory_id: UUID
@@ -173,10 +175,11 @@ class EmbeddingJob:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProgress:
-    """How far a space is: `parked` were tried too often, `last_error` says why the last one was.
+    """How far a space is. `parked` jobs failed too often; `last_error` is the error of the last
+    one.
 
-    Of those that wait, `failing` have failed and are tried again later; of these, `soon` are those
-    that failed only once or twice, and whose turn comes within a moment.
+    Of those that wait, `failing` have failed and are retried later; of these, `soon` failed only
+    once or twice and are retried in a moment.
     """
 
     embedded: int
@@ -189,10 +192,10 @@ class EmbeddingProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStats:
-    """How far the space that recall asks is with an owner's memories. `embedder` is the name of its
-    model; `languages` are those that it was made for; none are known of some models. `token_bytes`
-    is what the token vectors take. `unsent` changes are not yet known to the engine of the search,
-    if that is not the store.
+    """How far the space that recall searches is with an owner's memories. `embedder` is the name of
+    its model; `languages` are those that it was made for; none are known of some models.
+    `token_bytes` is the size of the token vectors. `unsent` changes are not yet known to the search
+    engine, if that is not the store.
     """
 
     space: str

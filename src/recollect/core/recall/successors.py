@@ -1,7 +1,7 @@
-"""What following links does to a recall's hits: pure, so that every tangle can be tested.
+"""Follow the links of a recall's hits: pure, so that every tangle can be tested.
 
-The order is settled before: a link moves nothing up. A text shown because of a link obeys the rules
-for hits: the owner's own, not forgotten, inside the scope, not excluded.
+The order is final before that: a link moves nothing up. A text shown because of a link obeys the
+rules for hits: the owner's own, not forgotten, inside the scope, not excluded.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 SUPERSEDED_BY = "superseded_by"
 AsOf = datetime | None
-"""The moment that is asked about; none: now."""
+"""The moment to recall; None: now."""
 
 
 class Fetched(NamedTuple):
-    """Memories that are there and not forgotten, and which of them another such supersedes."""
+    """Memories that exist and are not forgotten, and which of them are superseded by
+    another one.
+    """
 
     memories: Mapping[UUID, Memory] = MappingProxyType({})
     superseded: AbstractSet[UUID] = frozenset()
@@ -43,7 +45,7 @@ class Resolution(NamedTuple):
 
 
 class LinkTargets(NamedTuple):
-    """Where links lead, before the memories are read that are `wanted` there."""
+    """Where links lead, and the memories that are `wanted` from there but not read yet."""
 
     successors: Mapping[UUID, UUID]
     wanted: AbstractSet[UUID]
@@ -54,7 +56,7 @@ class LinkTargets(NamedTuple):
 
 
 def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
-    """Of each superseded memory the newest of these that supersedes it."""
+    """Map each superseded memory to the newest of these memories that supersedes it."""
     found: dict[UUID, UUID] = {}
     for memory in sorted(memories, key=lambda memory: memory.id):
         for link in memory.links:
@@ -64,7 +66,7 @@ def successors_of(memories: Iterable[Memory]) -> dict[UUID, UUID]:
 
 
 def current(memories: Collection[Memory]) -> list[Memory]:
-    """Those that no other of them supersedes, in their order."""
+    """Return those that no other of them supersedes, in their order."""
     successors = successors_of(memories)
     return [memory for memory in memories if last(memory.id, successors) == memory.id]
 
@@ -72,8 +74,8 @@ def current(memories: Collection[Memory]) -> list[Memory]:
 def find_link_targets(
     linked: Collection[Memory], superseded: Collection[UUID], named: Collection[UUID]
 ) -> LinkTargets:
-    """Where links lead from superseded memories and from what links name, given all memories that
-    have links.
+    """Find where links lead from superseded memories and from the targets of links, given all
+    memories that have links.
     """
     successors = successors_of(linked)
     links = {memory.id: memory.links for memory in linked}
@@ -86,12 +88,12 @@ def find_link_targets(
 def resolve_successors(
     context: RecallContext, hits: Sequence[Hit], resolution: Resolution
 ) -> list[Hit]:
-    """The hits with successors in the places of what they supersede, each once and at its best
-    place; then with what the other links lead to.
+    """Replace hits by their successors, each once and at its best place; then add what the other
+    links lead to.
     """
     shown: dict[UUID, Hit] = {}
     for hit in hits:
-        resolved = _in_its_place(context, hit, resolution)
+        resolved = _replace_by_successor(context, hit, resolution)
         if resolved is None:
             continue
         former = shown.get(resolved.memory.id)
@@ -99,11 +101,11 @@ def resolve_successors(
             stands_for = dict.fromkeys((*former.stands_for, *resolved.stands_for))
             resolved = replace(former, stands_for=tuple(stands_for))
         shown[resolved.memory.id] = resolved
-    return [_with_targets(context, hit, resolution) for hit in shown.values()]
+    return [_add_targets(context, hit, resolution) for hit in shown.values()]
 
 
-def _in_its_place(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit | None:
-    """None where the successor is in the prompt already."""
+def _replace_by_successor(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit | None:
+    """Return the hit with its successor; None if that is already in the prompt."""
     id = hit.memory.id
     successor = last(id, resolution.successors)
     if successor == id:
@@ -123,7 +125,7 @@ def _in_its_place(context: RecallContext, hit: Hit, resolution: Resolution) -> H
     )
 
 
-def _with_targets(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit:
+def _add_targets(context: RecallContext, hit: Hit, resolution: Resolution) -> Hit:
     attached: dict[UUID, Memory] = {}
     pointers: list[Pointer] = []
     successor = last(hit.memory.id, resolution.successors)

@@ -1,7 +1,7 @@
-"""What the server does about one write of a client: a pure decision over what is there.
+"""What the server does about one write of a client: a pure decision, given the current state.
 
-Only a write that is based on the present version is applied. Everything else is answered with what
-is current, and the client merges: it alone knows what its change was made from.
+Only a write that is based on the current version is applied. Any other is answered with the current
+state, and the client merges: only the client knows what its change is based on.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from recollect.core.sync.model import (
     Revision,
     State,
 )
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 from recollect.core.text.secret import Secret
 
-# A client counts its own edits while it is away; no honest one gets further than this.
+# A client counts its own edits while it is offline; no honest one gets further than this.
 _MAX_VERSIONS_AT_ONCE = 1_000
 
 
 def decide(
     owner: str, item: Outgoing, current: Remote | None, limits: Limits, now: datetime
 ) -> Decision | None:
-    """What to do about an item and the memory it meets; nothing when that has moved on."""
+    """Return what to do about an item and the memory that it meets; None if that has moved on."""
     if current is not None and current.is_erased:
         return None
     if item.fields is None:
-        # What is older than the erased version came back with a backup.
+        # A memory older than the erased version came back with a backup.
         is_old = current is not None and current.version < item.based_on
         return Erase() if current is None or is_old or _is_based_on(item, current) else None
     if current is None or current.state is None:
-        return _new(owner, item, limits, now) if "content" in item.fields else None
+        return _accept_new(owner, item, limits, now) if "content" in item.fields else None
     if not _is_based_on(item, current):
         return None
     return _apply_change(item, current, current.state, limits, now)
@@ -54,14 +54,14 @@ def decide(
 
 def _is_based_on(item: Outgoing, current: Remote) -> bool:
     if current.edit == item.edit:
-        return False  # a repeated delivery: it is in there already
+        return False  # a repeated delivery: it was already applied
     if current.version == item.based_on:
         return True
     is_last = current.edit_version == current.version
     return item.earlier is not None and current.edit == item.earlier and is_last
 
 
-def _new(owner: str, item: Outgoing, limits: Limits, now: datetime) -> Decision:
+def _accept_new(owner: str, item: Outgoing, limits: Limits, now: datetime) -> Decision:
     empty = Memory(
         id=item.id,
         owner=owner,
@@ -81,8 +81,8 @@ def _apply_change(
 
 
 def _accept(item: Outgoing, before: State, limits: Limits, version: int, now: datetime) -> Decision:
-    """A push says what `remember` and `update` say, so the same is checked, and the same text makes
-    a memory sensitive.
+    """Apply a push with the same checks as `remember` and `update`; the same texts make a memory
+    sensitive.
     """
     fields = item.fields or {}
     try:
@@ -98,8 +98,8 @@ def _accept(item: Outgoing, before: State, limits: Limits, version: int, now: da
 
 
 def _secret_in(fields: Fields, before: State) -> Secret | None:
-    """What makes a pushed memory sensitive when its writer did not say whether it is. Fields that
-    this version does not know are judged as JSON, so that a name such as `password` counts with its
+    """Return what makes a pushed memory sensitive if its writer did not decide. Fields that this
+    version does not know are checked as JSON, so that a name such as `password` counts with its
     value.
     """
     if "is_sensitive" in fields:
@@ -114,8 +114,8 @@ def _secret_in(fields: Fields, before: State) -> Secret | None:
 
 
 def _check_unknown(unknown: Fields, limits: Limits) -> None:
-    """Fields that this version does not know are kept as they are, as far as they can be kept."""
-    if (found := unstorable_in(unknown)) is not None:
+    """Check the fields that this version does not know, which are stored unchanged."""
+    if (found := _find_unstorable_in(unknown)) is not None:
         raise InvalidInput(
             f"a field contains {found}, which cannot be stored",
             field="memory",
@@ -132,17 +132,17 @@ def _check_unknown(unknown: Fields, limits: Limits) -> None:
 
 def can_be_kept(revision: Revision, limits: Limits) -> bool:
     """Whether the losing side of a conflict has the text and the size of a memory."""
-    if unstorable_in([revision.kind, revision.fields]) is not None:
+    if _find_unstorable_in([revision.kind, revision.fields]) is not None:
         return False
     return len(json.dumps(revision.fields, ensure_ascii=False)) <= limits.all_fields
 
 
-def unstorable_in(value: object) -> str | None:
-    """What of a JSON value no store can keep, if there is something."""
+def _find_unstorable_in(value: object) -> str | None:
+    """Describe what in a JSON value no store can keep, if there is anything."""
     for part in _parts(value):
         if isinstance(part, float) and not isfinite(part):
-            return "a number without end"
-        if isinstance(part, str) and (found := unstorable(part)) is not None:
+            return "a number that is not finite"
+        if isinstance(part, str) and (found := find_unstorable(part)) is not None:
             return found
     return None
 

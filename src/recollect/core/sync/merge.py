@@ -1,7 +1,8 @@
-"""Two sides changed a memory while apart: who gets what. Pure, so that it can be proven.
+"""Merge the changes of two sides that were offline from each other. Pure, so that it can be tested
+exhaustively.
 
-The server's value stays current where both changed a field; the local one is not dropped but kept
-as a revision. Clocks take no part: they are wrong by hours on real machines.
+If both changed a field, the server's value stays current; the local one is not dropped but kept as
+a revision. Clocks are not used: on real machines they are wrong by hours.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from recollect.core.memory.links import merge_links as merged_links
+from recollect.core.memory.links import merge_links
 from recollect.core.sync.model import WITHOUT_TEXT, Fields, Kind, Remote, State, delta
 
 _ABSENT = object()
@@ -19,21 +20,21 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The fields that are current now, and those local values that lost."""
+    """The fields that are current now, and the local values that lost."""
 
     fields: Fields
     lost: Fields = field(default_factory=dict)
 
 
 def merge(base: Fields | None, local: Fields, remote: Fields) -> Merged:
-    """Field by field against what both sides started from; without a base every difference is one
-    that both made.
+    """Merge field by field against the state that both sides started from; without that, every
+    difference counts as a change of both.
     """
     before: Mapping[str, object] = {} if base is None else base
     names = [*remote, *(name for name in local if name not in remote)]
     local_changes = {n for n in names if _differs(before, local, n) or base is None}
     remote_changes = {n for n in names if _differs(before, remote, n) or base is None}
-    if base is not None and _forgot_against_a_change(local, remote, local_changes, remote_changes):
+    if base is not None and _is_changed_and_forgotten(local, remote, local_changes, remote_changes):
         kept = sorted(local_changes - {"is_sensitive"})
         mine = {name: local[name] for name in kept if name in local}
         return Merged(
@@ -42,7 +43,7 @@ def merge(base: Fields | None, local: Fields, remote: Fields) -> Merged:
         )
     fields: dict[str, object] = {}
     lost: dict[str, object] = {}
-    links = _both_links(before, local, remote)
+    links = _merge_links(before, local, remote)
     for name in names:
         if name == "links" and links is not None:
             fields[name] = links
@@ -58,12 +59,12 @@ def merge(base: Fields | None, local: Fields, remote: Fields) -> Merged:
     return Merged(fields, lost)
 
 
-def _both_links(base: Fields, local: Fields, remote: Fields) -> object | None:
-    """Links are a set: each side's additions and removals stand beside the other's, and nothing is
-    lost. Where they are too many together, they are merged like any other field.
+def _merge_links(base: Fields, local: Fields, remote: Fields) -> object | None:
+    """Merge links as a set: the additions and removals of both sides apply, and nothing is lost. If
+    the result has too many, links are merged like any other field.
     """
     sides: list[Any] = [side.get("links", []) for side in (base, local, remote)]
-    return merged_links(*sides)
+    return merge_links(*sides)
 
 
 def _differs(one: Fields, other: Fields, name: str) -> bool:
@@ -71,15 +72,15 @@ def _differs(one: Fields, other: Fields, name: str) -> bool:
 
 
 def _is_lost(name: str, local: Fields, remote: Fields, base: Fields | None) -> bool:
-    """Whether the local value is neither current nor the same thing in other words."""
+    """Whether the local value is neither current nor equivalent to the current one."""
     if name == "is_sensitive" or name not in local or not _differs(local, remote, name):
         return False
-    if name == "deleted_at":  # both forgot it: the moment is of no matter
+    if name == "deleted_at":  # both forgot it: the moment does not matter
         return (local[name] is None) != (remote.get(name) is None)
     return name in remote or base is not None
 
 
-def _forgot_against_a_change(
+def _is_changed_and_forgotten(
     local: Fields, remote: Fields, local_changes: set[str], remote_changes: set[str]
 ) -> bool:
     gone_here, gone_there = local["deleted_at"] is not None, remote["deleted_at"] is not None
@@ -92,7 +93,9 @@ def _forgot_against_a_change(
 
 
 def _is_sensitive(base: Fields | None, local: Fields, remote: Fields) -> object:
-    """The side that changed it decides; where that is not known, either side's word is enough."""
+    """Return the value of the side that changed it; if that is unknown, either side can make it
+    sensitive.
+    """
     if base is None:
         return local["is_sensitive"] or remote["is_sensitive"]
     changed_here = local["is_sensitive"] != base["is_sensitive"]
@@ -101,10 +104,10 @@ def _is_sensitive(base: Fields | None, local: Fields, remote: Fields) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a store knows of one memory when the server speaks of it. It `waits` when it has a
-    change that the server has not confirmed; `is_erased` when that change is its erasure. `base` is
-    what the change was made from, `sent` the state that was sent as `edit` and not answered;
-    `version` is the last one that the server sent.
+    """What a store knows about one memory when the server reports it. It `waits` if it has a change
+    that the server has not confirmed; `is_erased` if that change is its erasure. `base` is what the
+    change is based on, `sent` the state that was sent as `edit` and not answered; `version` is the
+    last one that the server sent.
     """
 
     local: State | None = None
@@ -120,7 +123,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What a conflict leaves to be kept as a revision."""
+    """What a conflict leaves to store as a revision."""
 
     kind: Kind
     fields: Fields
@@ -128,7 +131,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the store must hold now. While it `waits`, `base` is what the change is based on."""
+    """What the store must contain now. While it `waits`, `base` is what the change is based on."""
 
     state: State | None
     waits: bool = False
@@ -139,7 +142,7 @@ class Outcome:
 
 
 def reconcile(known: Known, remote: Remote) -> Outcome | None:
-    """What to do about what the server says; nothing when it is not news."""
+    """Return what to do about what the server reports; None if it is not new."""
     if remote.change <= known.change:
         return None
     if remote.is_erased:
@@ -150,7 +153,7 @@ def reconcile(known: Known, remote: Remote) -> Outcome | None:
         return _merge_erased_here(known, remote, remote.state)
     if known.local is None or not (known.waits or known.is_withheld):
         return Outcome(remote.state)
-    return _both_changed(known, known.local, remote, remote.state)
+    return _merge_changes(known, known.local, remote, remote.state)
 
 
 def _merge_erased_there(known: Known) -> Outcome:
@@ -160,8 +163,9 @@ def _merge_erased_there(known: Known) -> Outcome:
 
 
 def _merge_kept_there(known: Known, remote: Remote) -> Outcome:
-    """It is sensitive on the server and stays there: so is the local copy from now on. A text that
-    was written here and may not travel still waits: were the memory erased there, it is kept.
+    """Make the local copy sensitive too, since the memory is sensitive on the server and stays
+    there. A text that was written here and may not travel still waits, so that it is kept if the
+    memory is erased there.
     """
     if known.local is None:
         return Outcome(None, waits=known.waits and known.is_erased, is_erased=known.is_erased)
@@ -186,13 +190,15 @@ def _has_other_text(state: State, base: State | None) -> bool:
 def _merge_erased_here(known: Known, remote: Remote, theirs: State) -> Outcome:
     is_own_edit = known.edit is not None and remote.edit == known.edit
     if is_own_edit and remote.edit_version == remote.version:
-        return Outcome(None, waits=True, is_erased=True)  # it is what was erased, arrived late
+        return Outcome(
+            None, waits=True, is_erased=True
+        )  # a late report of the state that was erased
     if remote.version <= known.version:
         return Outcome(None, waits=True, is_erased=True)  # or brought back by a backup
     return Outcome(theirs, lost=Lost("erase", {}))
 
 
-def _both_changed(known: Known, mine: State, remote: Remote, theirs: State) -> Outcome:
+def _merge_changes(known: Known, mine: State, remote: Remote, theirs: State) -> Outcome:
     base = known.base
     if known.edit is not None and remote.edit == known.edit:
         base = known.sent  # the server's state contains what was sent
@@ -203,7 +209,7 @@ def _both_changed(known: Known, mine: State, remote: Remote, theirs: State) -> O
     if merged.lost:
         forgot = merged.lost.get("deleted_at") is not None
         lost = Lost("forget" if forgot else "edit", merged.lost)
-    # A version that was once current here never comes back with another meaning.
+    # A version number that was once current here is never reused for another state.
     if merged.fields == theirs.fields and theirs.memory.version >= mine.memory.version:
         return Outcome(theirs, lost=lost)
     others: dict[str, Any] = {

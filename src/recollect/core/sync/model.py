@@ -1,7 +1,7 @@
-"""What local store and server say to each other about memories: values only.
+"""The values that local store and server exchange about memories.
 
 A memory is compared and merged as `Fields`: plain JSON values by name. Names that this version does
-not know are kept in `State.extra`, so that a newer peer finds them again unchanged.
+not know are kept in `State.extra`, so that a newer peer gets them back unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import FIELDS, Changes, Memory
 
-# Raised when a peer of the former number could misread what is sent.
+# Increment it if a peer with the former number could misread what is sent.
 PROTOCOL: Final = 1
 # The fields that people change; the others are kept by the stores themselves.
 SYNCED: Final = {
@@ -23,12 +23,12 @@ SYNCED: Final = {
     for name, field in FIELDS.items()
     if name in Changes.__annotations__ or name == "deleted_at"
 }
-# What may be said of a sensitive memory that stays: nothing of its text.
+# What may be sent about a sensitive memory that stays: nothing of its text.
 WITHOUT_TEXT: Final = ("is_sensitive", "deleted_at")
 
 Fields = Mapping[str, object]
-# edit: values that lost against the server's; forget, erase: a wish that lost against a change;
-# orphan: a change to a memory that was erased elsewhere, kept on this machine alone.
+# edit: values that lost against the server's; forget, erase: a request that lost against a change;
+# orphan: a change to a memory that was erased elsewhere, kept only on this machine.
 Kind = Literal["edit", "forget", "erase", "orphan"]
 Keep = Literal["current", "other"]
 
@@ -46,7 +46,7 @@ class State:
         return {**self.extra, **values}
 
     def changed(self, fields: Fields, **others: Any) -> State:  # noqa: ANN401  # a memory's own
-        """The state with other values; names that no memory has go to `extra`."""
+        """Return the state with other values; names that no memory has go to `extra`."""
         known: dict[str, Any] = {
             name: field.from_json(fields[name]) for name, field in SYNCED.items() if name in fields
         }
@@ -57,8 +57,8 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """One write on its way to the server. Without `fields` it erases. `based_on` is the version it
-    was made from, 0 for a new memory; it also counts as made from `earlier`, an edit of this store
-    of which is not known whether it arrived.
+    was made from, 0 for a new memory; `earlier` is an edit of this store that may or may not have
+    arrived, and on which it may also be based.
     """
 
     id: UUID
@@ -73,8 +73,9 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What the server says of one memory. Without a `state` it is erased, or it is sensitive and
-    stays there. `edit` is the last edit of the asking store in it, made as `edit_version`.
+    """What the server reports about one memory. Without a `state` it is erased, or it is sensitive
+    and stays there. `edit` is the last edit of the requesting store in it, which is in
+    `edit_version`.
     """
 
     id: UUID
@@ -100,14 +101,14 @@ class Erase:
     """The decision to remove a memory and leave its tombstone."""
 
 
-# What the server does about one outgoing write that is based on what is there.
+# What the server does about one outgoing write that is based on the current state.
 Decision = State | Erase | Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one outgoing write: the state that is current now, or why it was refused.
-    Neither: the server has no such memory, and was sent no text to make one of.
+    """The outcome of one outgoing write: the state that is current now, or why it was refused.
+    Neither: the server has no such memory, and the write contained no text to create one.
     """
 
     id: UUID
@@ -129,7 +130,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRevision:
-    """A revision as the server has it; without one it is gone with its memory."""
+    """A revision as the server has it, and the position of its last change."""
 
     change: int
     revision: Revision
@@ -145,8 +146,8 @@ class ConflictReport:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Which server, and whose memories there: a store that met one refuses another. A server that
-    was restored from a backup is in another `epoch`.
+    """Which server, and whose memories there: a store that is bound to one refuses another. A
+    server that was restored from a backup is in another `epoch`.
     """
 
     server: UUID
@@ -157,8 +158,8 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Changes in the order of their positions, and the cursor behind them. `is_reset`: the cursor
-    lies beyond all positions, for the server was set back to a backup. `settings` are how recall
+    """Changes in the order of their positions, and the cursor after them. `is_reset`: the cursor is
+    beyond all positions, because the server was restored from a backup. `settings` are how recall
     ranks there, by name; an older server does not send them.
     """
 
@@ -204,13 +205,13 @@ class SyncStatus:
     key_refused: bool = False
 
 
-def check_protocol(said: int, *, by: str) -> None:
-    """InvalidInput when the peer speaks another protocol; it says which side is the older one."""
-    if said == PROTOCOL:
+def check_protocol(number: int, *, by: str) -> None:
+    """Raise InvalidInput if the peer speaks another protocol; it says which side is older."""
+    if number == PROTOCOL:
         return
-    older = by if said < PROTOCOL else "this side"
+    older = by if number < PROTOCOL else "this side"
     raise InvalidInput(
-        f"the {by} speaks sync protocol {said}, this side speaks {PROTOCOL}",
+        f"the {by} speaks sync protocol {number}, this side speaks {PROTOCOL}",
         field="protocol",
         remedy=f"Upgrade Recollect on the older side, which is {older}; until then nothing is "
         "synced and nothing is lost.",
@@ -218,7 +219,9 @@ def check_protocol(said: int, *, by: str) -> None:
 
 
 def delta(state: State, *bases: State) -> Fields:
-    """The fields in which a state differs from any of its bases; without one, all of them."""
+    """Return the fields in which a state differs from any of its bases; without one, all of
+    them.
+    """
     fields = state.fields
     if not bases:
         return fields

@@ -1,7 +1,7 @@
-"""What a query's text means as words, whatever characters it holds.
+"""What a query's text means as words, whatever characters it contains.
 
-To a user `AND`, `"`, `*`, `:` or `&` are only text. So no query text ever reaches a query
-language: words are taken out of it first, and match expressions are built from words alone.
+To a user, `AND`, `"`, `*`, `:` and `&` are only text. So the text of a query never reaches a query
+language: words are extracted from it first, and match expressions are built only from words.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import re
 import unicodedata
 from typing import Final
 
-# Characters that no reader sees: they split words for a filter, and a model reads them all the
-# same.
-
+# Invisible characters: they split words for a filter, but models read them all the same. These are
 # Unicode's property Default_Ignorable_Code_Point, which Python does not know, and the blank Braille
 # pattern. `tests/shells/web/test_memories.py` compares them with those that a browser knows.
 INVISIBLE: Final = re.compile(
@@ -27,23 +25,23 @@ def strip_invisible(text: str) -> str:
 
 
 MAX_QUERY_CHARS: Final = 4_000
-"""Of a longer text only the first and the last half are read: what is asked is before or after what
-is pasted, and analyzing all of a pasted file would take seconds.
+"""Of a longer text only the first and the last half of this are read: the question is before or
+after what is pasted, and analyzing all of a pasted file would take seconds.
 """
 _MAX_MARKS: Final = 30
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # Controls and halves of surrogate pairs separate words.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-# Marks of the writing direction do not: the analyzer joins a word that holds one.
+# Marks of the writing direction do not: the analyzer joins a word that contains one.
 _INVISIBLE: Final = re.compile(r"[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
-# Part of a word: where a script has no spaces, nothing is lost by a cut.
+# A word that was cut in two. In a script without spaces, a cut loses nothing.
 _CUT_AT_END: Final = re.compile(r"(?<=\s)\S{1,40}\Z")
 _CUT_AT_START: Final = re.compile(r"\A\S{1,40}(?=\s)")
 
 
-def unstorable(text: str) -> str | None:
-    """The name of the first character that not every store can keep, if there is one."""
+def find_unstorable(text: str) -> str | None:
+    """Name the first character that not every store can keep, if there is one."""
     if "\x00" in text:
         return "a NUL character"
     if _SURROGATE.search(text):
@@ -52,7 +50,7 @@ def unstorable(text: str) -> str | None:
 
 
 def clean_query(text: str) -> str:
-    """Any text as a query that every store can be handed: normalised, bounded, no controls."""
+    """Make any text a query that every store accepts: normalised, bounded, without controls."""
     bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", _head_and_tail(text)))
     if not bounded.isascii():
         bounded = _limit_marks(bounded)
@@ -67,7 +65,7 @@ def _head_and_tail(text: str) -> str:
 
 
 def _limit_marks(text: str) -> str:
-    """At most 30 marks on a character, as Unicode's stream-safe format has it: sorting more takes
+    """Keep at most 30 marks per character, as in Unicode's stream-safe format: sorting more takes
     time that grows with the square of their number.
     """
     kept: list[str] = []
@@ -80,7 +78,7 @@ def _limit_marks(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: `1 memory`, `2 memories`."""
+    """Format a number of things: `1 memory`, `2 memories`."""
     if number == 1:
         return f"1 {noun}"
     many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"

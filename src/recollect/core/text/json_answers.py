@@ -6,8 +6,8 @@ import json
 
 
 def read_json(answer: str) -> object:
-    """The answer as JSON, with or without the fence of backticks that models like to put around
-    it; None if it is no JSON.
+    """Parse the answer as JSON, with or without the fence of backticks that models like to put
+    around it; None if it is no JSON.
     """
     tidy = answer.strip()
     if tidy.startswith("```"):

@@ -1,5 +1,5 @@
-"""Which languages a text is in: by its script and, where languages share one, by its stop words and
-letters. A guess: what is indexed by it is also indexed as it is written.
+"""Guess the languages of a text: by its script and, if languages share one, by its stop words and
+letters. Since it is a guess, words are also indexed as they are written.
 """
 
 from __future__ import annotations
@@ -44,36 +44,37 @@ _LETTERS: Final = {
     "ne": "ँ",
 }  # fmt: skip
 _SAMPLE: Final = 2_000
-"""Words that the guess is made by."""
-_ALSO: Final = 0.5
-"""A language with this share of the best one's evidence is one of the text's as well."""
+"""The number of words to guess by."""
+_MIN_SECOND_SHARE: Final = 0.5
+"""A language with this share of the best one's evidence is also a language of the text."""
 _MIN_SCORE: Final = 2.0
-"""Evidence that a second language needs: some two stop words of its own."""
+"""The evidence that a second language needs: about two stop words of its own."""
 _MIN_WORDS: Final = 2
-"""Words that must tell a language, so that it is not a name: "Los Angeles", "iPhone Pro"."""
+"""The number of words that must indicate a language, since one may be a name: "Los Angeles",
+"iPhone Pro"."""
 _PRIOR: Final = 0.5
-"""Evidence for English in a text without a single accent."""
+"""Evidence for English in a text without any accent."""
 _SHORT: Final = 8
-"""Up to so many words, one stop word or letter of a language is enough."""
+"""In a text of up to this many words, one stop word or letter of a language is enough."""
 
 
-# Written without spaces; Chinese, Japanese and Korean are told apart by their segments.
+# Written without spaces; Chinese, Japanese and Korean are distinguished by their segments.
 _UNSPACED: Final = (
     (0x0E00, 0x0E7F, "th"), (0x0E80, 0x0EFF, "lo"), (0x1000, 0x109F, "my"), (0x1780, 0x17FF, "km"),
 )  # fmt: skip
 
 UNKNOWN: Final = "und"
-"""A language in a script that no known one is written in."""
+"""A language in a script of no known language."""
 
 
 def guess_unspaced_language(character: str) -> str:
-    """The language of a character of a script that is written without spaces; empty if unknown."""
+    """Return the language of a character in a script without spaces; empty if unknown."""
     code = ord(character)
     return next((name for first, last, name in _UNSPACED if first <= code <= last), "")
 
 
 def script_of(word: str) -> str:
-    """The script of a word's first letter; empty for one that no language here is written in."""
+    """Return the script of a word's first letter; empty if no language here is written in it."""
     code = ord(word[0])
     if code < 0x250:
         return "latin"
@@ -84,7 +85,7 @@ def script_of(word: str) -> str:
 
 
 def languages_of(script: str, languages: Collection[str]) -> tuple[str, ...]:
-    """Those of the languages that are written in a script."""
+    """Return those of the languages that are written in a script."""
     return tuple(each for each in _LANGUAGES.get(script, ()) if each in languages)
 
 
@@ -95,13 +96,14 @@ def share_script(language: str, others: Collection[str]) -> bool:
 
 
 def guess(words: Iterable[str], named: Collection[str] = ()) -> tuple[str, ...]:
-    """The languages of a text with these words, in lower case; those that are named are believed.
+    """Return the languages of a text with these words, in lower case; `named` languages are
+    trusted.
 
     Not for scripts whose words are written without spaces.
     """
     by_script: dict[str, Counter[str]] = {}
     for word, _ in zip(words, range(_SAMPLE), strict=False):
-        # A letter alone is a part of a name: the v of v2, or the s of k8s.
+        # A single letter is part of a name: the v of v2, or the s of k8s.
         if not word[0].isdigit() and (len(word) > 1 or not word.isascii()):
             by_script.setdefault(script_of(word), Counter())[word] += 1
     found: list[str] = []
@@ -111,13 +113,13 @@ def guess(words: Iterable[str], named: Collection[str] = ()) -> tuple[str, ...]:
         if given := [each for each in known if each in named]:
             found += given
         elif len(known) > 1:
-            found += _best(counted, known)
+            found += _select_best(counted, known)
         elif counted.total() > 1 or total <= _SHORT:  # else a Greek letter, say, or a name
             found += known
     return tuple(found)
 
 
-def _best(words: Counter[str], known: tuple[str, ...]) -> list[str]:
+def _select_best(words: Counter[str], known: tuple[str, ...]) -> list[str]:
     evidence = _evidence(words)
     if all(map(str.isascii, words)):
         evidence[known[0]] += _PRIOR
@@ -125,19 +127,19 @@ def _best(words: Counter[str], known: tuple[str, ...]) -> list[str]:
     best, second = (evidence.get(each, 0.0) for each in ranked[:2])
     if best < 1.0 and words.total() > _SHORT:
         return [known[0]]
-    if ranked[0] != known[0] and sum(_tells(word, ranked[0]) for word in words) < _MIN_WORDS:
+    if ranked[0] != known[0] and sum(_indicates(word, ranked[0]) for word in words) < _MIN_WORDS:
         return [known[0], ranked[0]]
-    return ranked[: 2 if second >= max(_MIN_SCORE, _ALSO * best) else 1]
+    return ranked[: 2 if second >= max(_MIN_SCORE, _MIN_SECOND_SHARE * best) else 1]
 
 
-def _tells(word: str, language: str) -> bool:
-    letters = _by_letter().get(language, frozenset())
-    return language in _by_word().get(word, ()) or not letters.isdisjoint(word)
+def _indicates(word: str, language: str) -> bool:
+    letters = _index_by_letter().get(language, frozenset())
+    return language in _index_by_word().get(word, ()) or not letters.isdisjoint(word)
 
 
 def _evidence(words: Counter[str]) -> dict[str, float]:
     evidence: dict[str, float] = defaultdict(float)
-    by_word, by_letter = _by_word(), _by_letter()
+    by_word, by_letter = _index_by_word(), _index_by_letter()
     for word, times in words.items():
         for language in (speaking := by_word.get(word, ())):
             evidence[language] += min(times, 3) / len(speaking)
@@ -149,7 +151,7 @@ def _evidence(words: Counter[str]) -> dict[str, float]:
 
 
 @cache
-def _by_word() -> dict[str, list[str]]:
+def _index_by_word() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for language in listed_languages():
         for word in stop_words(language):
@@ -158,5 +160,5 @@ def _by_word() -> dict[str, list[str]]:
 
 
 @cache
-def _by_letter() -> dict[str, frozenset[str]]:
+def _index_by_letter() -> dict[str, frozenset[str]]:
     return {language: frozenset(letters) for language, letters in _LETTERS.items()}

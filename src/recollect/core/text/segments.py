@@ -1,9 +1,9 @@
-"""Where the words of a text are, after the word boundaries of Unicode (UAX 29).
+"""Split a text into words, according to the word boundaries of Unicode (UAX 29).
 
 Every character is mapped to a class of one letter, and the rules are regular expressions over the
-classes. So a combining mark stays in its word whatever the script, an invisible character does not
-cut one, and neither a table of all characters nor a rule per script is needed. The expressions have
-no choice to take back: time grows with the text, whatever it holds.
+classes. So a combining mark stays in its word in any script, an invisible character does not split
+one, and neither a table of all characters nor a rule per script is needed. The expressions never
+backtrack: time grows with the length of the text, whatever it contains.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
 MAX_WORD: Final = 64
-"""Characters of a word. What is longer is cut: each piece is a word."""
+"""The longest word, in characters. A longer one is cut, and each piece is a word."""
 
 MAX_COMPOUND: Final = 128
-"""Characters of what is kept whole: an identifier, a path, an address."""
+"""The longest identifier, path or address that is also indexed whole, in characters."""
 
 # The classes. Letters: u upper case, l lower case, a without case. n: numbers. m: marks and
-# invisible characters, which belong to what is before them. w: without spaces between words, in
-# pairs (w Thai and others, k kana, h Han, g Hangul). s: symbols such as emoji, each a word.
-# Punctuation that joins stands for itself. All else separates.
+# invisible characters, which belong to the character before them. w, k, h, g: scripts without
+# spaces, which are split into pairs (w Thai and others, k kana, h Han, g Hangul). s: symbols such
+# as emoji, each a word. Punctuation that joins words is its own class. Everything else separates.
 _JOINING: Final = {
     **{ord(sign): sign for sign in "_./@:+#-'"},
     ord("\\"): "/",
@@ -79,8 +79,8 @@ def _class_of(code: int) -> str:
 
 _CLASSES: Final = _Classes(_JOINING)
 
-# A plain word is the most common by far, so it comes first, and is told from a compound by what
-# follows.
+# Plain words are the most common by far, so they are tried first; what follows distinguishes them
+# from compounds.
 _SEGMENT: Final = re.compile(
     r"(?P<plain>(?>(?:um*+)?[la][lam]*+|u[um]*+|n[nm]*+)(?![ulan]|[-_./@:'][ulan]|\+\+|\#))"
     r"|(?P<pairs>[wkh][wkhm]*+)"
@@ -88,20 +88,20 @@ _SEGMENT: Final = re.compile(
     r"|(?P<compound>[ulan][ulanm]*+(?:[-_./@:'][ulan][ulanm]*+)*+(?:\+\+|\#)?)"
     r"|(?P<symbol>s)m*+"
 )
-# From the whole to its words: a path or an address, a file or a host, a name of several words.
+# From a compound to its words: a path or an address, a file or a host, a name of several words.
 _LEVELS: Final = tuple(re.compile(f"[^{signs}]+") for signs in ("'", "/@:", ".", "_-"))
 _MARKS: Final = re.compile(r"(.)(m+)")
 # The words in a name: HTTPServer is HTTP and Server, sha256 is sha and 256.
 _INNER: Final = re.compile(r"u+(?![la])|u?[la]+|n+")
 _WORD: Final = re.compile("[^-_./@:']+")
-# A word for those who count and compare words: nothing is a compound, and nothing is taken apart.
+# Words for counting and comparing: without compounds and their parts.
 _PLAIN_ASCII: Final = re.compile(r"[a-z0-9]+")
 _PLAIN: Final = re.compile(r"[ulan][ulanm]*+|(?P<unspaced>[wkh][wkhm]*+|g[gm]*+)")
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Every word of a text, in order and in lower case; of a script without spaces, each character
-    with the next.
+    """Return every word of a text, in order and in lower case; in a script without spaces, each
+    pair of adjacent characters.
     """
     if text.isascii():  # the same words, in half the time
         return tuple(_PLAIN_ASCII.findall(text.lower()))
@@ -109,7 +109,8 @@ def words(text: str) -> tuple[str, ...]:
     for match in _PLAIN.finditer(text.translate(_CLASSES)):
         start, end = match.span()
         if match.lastgroup is None or end - start < 3:
-            # Lower case after splitting: the small İ is two characters, of which one is no letter.
+            # Lower case after splitting: a small İ is two characters, and one of them is not a
+            # letter.
             found.append(text[start:end].lower())
         else:
             found += (text[place : place + 2].lower() for place in range(start, end - 1))
@@ -125,14 +126,14 @@ class Segment(NamedTuple):
 
 
 def segments(text: str) -> list[Segment]:
-    """The pieces of a text that hold something to be found by, in order. Plain words, and the parts
-    of others, are of the kind `word`; compounds, besides, are `whole`.
+    """Return the pieces of a text to index, in order. Plain words, and the parts of compounds, are
+    of the kind `word`; the compounds themselves are `whole`.
     """
     return list(segments_except(text, ()))
 
 
 def segments_except(text: str, skipped: Container[str]) -> Iterator[Segment]:
-    """The pieces of a text, without the plain words that the caller has seen enough of."""
+    """Yield the pieces of a text, without the plain words in `skipped`."""
     classes = text.translate(_CLASSES)
     for match in _SEGMENT.finditer(classes):
         start, end = match.span()
@@ -148,7 +149,7 @@ def segments_except(text: str, skipped: Container[str]) -> Iterator[Segment]:
 
 
 def _parts(text: str, classes: str) -> Iterator[tuple[str, bool]]:
-    """A compound as it is, then what it is made of; and whether each is a word of a language."""
+    """Yield a compound, then its parts, each with whether it is a word of a language."""
     if classes[-1] in "+#":
         yield text[-MAX_COMPOUND:], False  # C++, C#
         classes = classes.rstrip("+#")

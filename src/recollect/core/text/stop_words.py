@@ -1,5 +1,5 @@
-"""Words that stand in nearly every sentence of a language: asked for together with others they say
-nothing, and which of them a text holds tells its language.
+"""Words that are in nearly every sentence of a language: next to other words in a query they mean
+nothing, and they show which language a text is in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def _read() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The words of a language that say nothing in a query; none of a language without a list."""
+    """Return the words of a language that mean nothing in a query; none for a language without a
+    list.
+    """
     if language == "en":
         return english_stop_words().union(_read()[_OF_QUERIES])
     return frozenset(_read().get(language, ()))
@@ -27,8 +29,8 @@ def stop_words(language: str) -> frozenset[str]:
 
 @cache
 def english_stop_words() -> frozenset[str]:
-    """The words that say nothing in any English text. Asked for together with others, they would
-    only keep the right memory from matching every word.
+    """Return the words that mean nothing in any English text. In a query, they would only prevent
+    the right memory from matching every word.
     """
     return frozenset(_read()["en"])
 

@@ -1,12 +1,12 @@
-"""The one analyzer: what a text is found by, the same in every store.
+"""The only analyzer: the terms by which a text is found, the same in every store.
 
-A word is indexed as it is written (in lower case), without its accents, and as the stem it has in
-each language of the text; all at one position. A query asks for a word in any of these forms, in
-every language that its owner's memories are in, and scores the best one: never two for one word.
-Scripts without spaces are indexed in pairs of characters. Names such as `OrderService`,
-`make_release` or `src/app.py` are indexed whole and by their words.
+A word is indexed as it is written (in lower case), without its accents, and as its stem in each
+language of the text, all at one position. A query asks for a word in any of these forms, in every
+language of its owner's memories, and only the best form is scored. Scripts without spaces are
+indexed in pairs of characters. Names such as `OrderService`, `make_release` and `src/app.py` are
+indexed whole and by their words.
 
-A change of what comes out here is a new `VERSION`: stores then analyze again what they hold.
+Increment `VERSION` if the results change: stores then analyze their memories again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from recollect.core.text.stop_words import stop_words
 VERSION: Final = 2
 
 Forms = tuple[str, ...]
-"""What one word is found by, the word as it is written first."""
+"""The forms by which a word is found; the first is the word as written."""
 
 WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
-"""Of what stands in the content, the expanded keywords, the tags and the category."""
+"""The weights of the content, the expanded keywords, the tags and the category."""
 
 MAX_BYTES: Final = 1_000_000
-"""Of a memory's terms with their positions: Postgres keeps no more than a megabyte."""
+"""The size of a memory's terms with their positions: Postgres stores at most a megabyte."""
 
 MAX_POSITIONS: Final = 255
-"""Of one term in a memory: Postgres keeps no more."""
+"""The positions of one term in a memory: Postgres stores no more."""
 
 MAX_QUERY_TERMS: Final = 128
 
@@ -53,34 +53,34 @@ _STEMMERS: Final = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
     "ta": "tamil", "tr": "turkish", "uk": "russian",
 }  # fmt: skip
-# Letters that are not others with a mark, but letters.
-_KEPT: Final = {
+# Letters with a diacritic that are letters of their own.
+_OWN_LETTERS: Final = {
     "es": "ñ", "sv": "åäö", "fi": "åäö", "da": "å", "no": "å", "et": "õäöü", "tr": "çğöşü",
     "hu": "öüőű", "pl": "ó", "ru": "й", "uk": "йї", "bg": "й",
 }  # fmt: skip
-_ALWAYS_KEPT: Final = "йї"
+_ALWAYS_OWN_LETTERS: Final = "йї"
 _HEBREW_PREFIXES: Final = "והבלכמש"
 _HEBREW_ENDINGS: Final = ("ים", "ות")
 _LETTERS_A_CHARACTER: Final = 3
-"""How many letters of other scripts say as much as one character of Chinese, about."""
+"""About how many letters of other scripts say as much as one Chinese character."""
 _CACHED: Final = 50_000
 _SAMPLE_CHARS: Final = 4_000
-"""Of a long text, to tell its languages by when its parts are looked through."""
+"""How much of a long text is used to guess its languages when its parts are searched."""
 _NAMED: Final = "lang:"
 _UNWRITTEN: Final = re.compile(r"[^\w_./@:+#'\u0080-\U0010ffff-]+")
-# A character and its marks; more than a few are no writing.
+# A character and its marks; more than a few marks do not occur in writing.
 _MARKED: Final = re.compile(r"[^m]m{0,8}|m{1,8}")
 
 
 class Analyzed(NamedTuple):
-    """A memory's terms, of each field and by position, and the languages they were made for."""
+    """A memory's terms, by field and position, and the languages of its stems."""
 
     fields: tuple[list[Forms], list[Forms], list[Forms], list[Forms]]
     languages: tuple[str, ...]
 
 
 def analyze(text: str) -> tuple[list[Forms], tuple[str, ...]]:
-    """The terms of a text, by position, and its languages."""
+    """Return the terms of a text, by position, and its languages."""
     found = segments(text)
     languages = _languages(found)
     return list(_forms(found, languages)), languages
@@ -92,9 +92,9 @@ def analyze_fields(
     tags: Iterable[str],
     category: str,
 ) -> Analyzed:
-    """The terms of a memory. Its fields share the languages of all: a tag alone says little of its
-    language, and the category, one of a few English words, nothing. A tag such as `lang:de` names
-    the language, which is then not guessed.
+    """Return the terms of a memory. Its fields share all their languages: a single tag says little
+    about its language, and the category, one of a few English words, nothing. A tag such as
+    `lang:de` names the language, which is then not guessed.
     """
     tags = list(tags)
     texts = (content, "\n".join(expanded_keywords), "\n".join(tags), category)
@@ -103,30 +103,30 @@ def analyze_fields(
         [each for field in found[:-1] for each in field], find_named_languages(tags)
     )
     room = _Room(MAX_BYTES)
-    # The content comes last: however long it is, its tags find it.
+    # The content comes last: however long it is, the memory is found by its tags.
     last, third, second, first = (
-        list(room.fitting(_forms(each, languages))) for each in reversed(found)
+        list(room.limit(_forms(each, languages))) for each in reversed(found)
     )
     return Analyzed((first, second, third, last), languages)
 
 
 def find_named_languages(tags: Iterable[str]) -> list[str]:
-    """The languages that a memory's tags name."""
+    """Return the languages that a memory's tags name."""
     return [tag.lower().removeprefix(_NAMED) for tag in tags if tag.lower().startswith(_NAMED)]
 
 
 def query_forms(text: str, languages: Collection[str]) -> Sequence[Forms]:
-    """What to look for, each word once, in the languages of what is searched.
+    """Return what to look for, each word once, in the languages of the searched memories.
 
-    The stop words of the query's own language are left out, unless there is nothing else. Of a
-    very long text the beginning and the end count: what is asked is before or after what is pasted.
+    The stop words of the query's own language are left out, unless there is nothing else. For a
+    very long text, the beginning and the end count: the question is before or after what is pasted.
     """
     return _query_forms(text, tuple(sorted(languages)))
 
 
 @lru_cache(maxsize=16)
 def _query_forms(text: str, languages: tuple[str, ...]) -> Sequence[Forms]:
-    """A recall asks for them in each leg, and once more for each hit that it explains."""
+    """Cached, since a recall needs them in each leg, and again for each hit that it explains."""
     found = segments(text)
     own = _languages(found)
     stopped = frozenset[str]().union(*map(stop_words, own))
@@ -139,10 +139,10 @@ def _query_forms(text: str, languages: tuple[str, ...]) -> Sequence[Forms]:
 
 
 class QueryTerms:
-    """What a query asks for, to look up in the parts of one text."""
+    """The words of a query, to look up in the parts of one text."""
 
     def __init__(self, query: str, text: str, named: Collection[str] = ()) -> None:
-        """The languages are those of the text, as far as its beginning tells, and of the query."""
+        """The languages are those of the beginning of the text, and of the query."""
         sample = segments(text[:_SAMPLE_CHARS])
         own = text_languages(query)
         self._languages = tuple(dict.fromkeys((*_languages(sample, named), *own)))
@@ -153,9 +153,9 @@ class QueryTerms:
                 self._numbers.setdefault(form, set()).add(number)
         self._other_words: set[str] = set()
 
-    def held_by(self, part: str) -> set[int]:
-        """Which of `asked` a part of the text has, by number."""
-        # Few runs of characters have a pair that is asked for, and finding out is fast.
+    def find_in(self, part: str) -> set[int]:
+        """Return which of `asked` are in a part of the text, by number."""
+        # Few runs of characters contain a pair that is asked for, and checking that first is fast.
         composed = unicodedata.normalize("NFKC", part)
         sought = [form for form in self._numbers if form in composed]
         telling = (
@@ -179,13 +179,13 @@ def _may_hold(run: str, pairs: Collection[str]) -> bool:
 
 @lru_cache(maxsize=16)
 def text_languages(text: str) -> tuple[str, ...]:
-    """The languages of a text, as far as its beginning tells; that of most of it first."""
+    """Return the languages of the beginning of a text, that of most of it first."""
     return _languages(segments(text[:_SAMPLE_CHARS]))
 
 
 def main_language(text: str) -> str | None:
-    """The language that most of a text is in; UNKNOWN if it is in a script of none that we know,
-    and None when nothing tells.
+    """Return the language of most of a text; UNKNOWN if its script is that of no known language,
+    and None if nothing indicates one.
     """
     found = segments(text)
     spaced = sum(len(each.text) for each in found if each.kind == "word")
@@ -198,20 +198,20 @@ def main_language(text: str) -> str | None:
 
 
 class _Room:
-    """Lets terms pass until they have filled it."""
+    """The space for a memory's terms."""
 
     def __init__(self, bytes: int) -> None:
         self._left = bytes
         self._counts: dict[str, int] = {}
 
-    def fitting(self, positions: Iterable[Forms]) -> Iterator[Forms]:
+    def limit(self, positions: Iterable[Forms]) -> Iterator[Forms]:
         counts = self._counts
         for forms in positions:
             for form in forms:
                 count = counts.get(form, 0)
                 counts[form] = count + 1
                 if not count:
-                    # The number of positions takes two bytes, and starts at an even one.
+                    # The number of positions takes two bytes, at an even address.
                     self._left -= 3 + len(form.encode("utf-8", "surrogatepass"))
                 if count < MAX_POSITIONS:
                     self._left -= 2
@@ -254,8 +254,9 @@ def _forms(
 
 
 def _pairs(run: Segment, *, of_query: bool) -> Iterator[Forms]:
-    """Each character, with its marks, and the next. Single ones too, where one can be a word: Han
-    characters, Korean syllables, and others with a mark; of a query only one that is alone.
+    """Yield each character, with its marks, together with the next. Single ones too, if one can be
+    a word: Han characters, Korean syllables, and others with a mark; of a query only one that is
+    alone.
     """
     characters = _characters_of(run)
     if len(characters) == 1:
@@ -273,7 +274,7 @@ def _characters_of(run: Segment) -> list[str]:
 
 
 def _syllables(text: str) -> str:
-    """Hangul composed; macOS writes the letters of a syllable one by one."""
+    """Compose Hangul: macOS writes the letters of a syllable one by one."""
     pieces = range(0, len(text), MAX_WORD)
     return "".join(_normalize_word(text[at : at + MAX_WORD]) for at in pieces)
 
@@ -293,7 +294,7 @@ _known_forms: dict[tuple[str, ...], dict[str, Forms]] = {}
 
 
 def _cache_for(languages: tuple[str, ...]) -> dict[str, Forms]:
-    """The forms of words that were met before in these languages."""
+    """Return the cached forms of words in these languages."""
     if sum(map(len, [*_known_forms.values()])) >= _CACHED:  # other threads add to it
         _known_forms.clear()
     return _known_forms.setdefault(languages, {})
@@ -309,8 +310,9 @@ def _forms_of(word: str, languages: Collection[str]) -> Forms:
 def _all_forms(written: str, languages: tuple[str, ...]) -> Forms:
     forms = [written]
     for language in languages or ("",):
-        # Each language folds for itself: a letter that one tells apart is an accent in another.
-        kept = _KEPT.get(language, "") + _ALWAYS_KEPT
+        # Each language folds accents by its own rules: a letter of its own in one is an accent in
+        # another.
+        kept = _OWN_LETTERS.get(language, "") + _ALWAYS_OWN_LETTERS
         forms += (_fold_accents(form, kept) for form in (written, _stem(written, language)))
     return tuple(form for form in dict.fromkeys(forms) if form)
 
@@ -321,12 +323,12 @@ def _normalize_character(text: str) -> str:
 
 
 def _normalize_word(word: str) -> str:
-    """As it is written, whatever its case, width and composition; without what is not seen."""
+    """Normalise case, width and composition, and remove invisible characters."""
     if word.isascii():
         return word.lower()
     seen = "".join(filter(_is_seen, word))
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-    # Some characters are short for several: "(1)", or words with spaces between them.
+    # Some characters are short for several: "(1)", or words separated by spaces.
     return _UNWRITTEN.sub("", folded)
 
 
@@ -340,14 +342,14 @@ def _is_seen(character: str) -> bool:
 
 
 def _fold_accents(word: str, kept: str) -> str:
-    """Without accents and vowel points, except on letters that a language tells apart."""
+    """Remove accents and vowel points, except from letters of the language's own."""
     if word.isascii():
         return word
-    return "".join(each if each in kept else _plain(each) for each in word)
+    return "".join(each if each in kept else _to_plain(each) for each in word)
 
 
 @cache
-def _plain(character: str) -> str:
+def _to_plain(character: str) -> str:
     if character.isdecimal():
         return str(unicodedata.decimal(character))
     if (other := _ALIKE.get(character)) is not None:
@@ -379,8 +381,8 @@ def _stem(word: str, language: str) -> str:
 
 
 def _hebrew_stem(word: str) -> str:
-    """Without one prefix ("and", "the", "in", "to" and others are written together with the word)
-    and without the ending of the plural.
+    """Remove one prefix ("and", "the", "in", "to" and others are written together with the word)
+    and the ending of the plural.
     """
     if len(word) > 3 and word[0] in _HEBREW_PREFIXES:
         word = word[1:]

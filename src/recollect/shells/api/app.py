@@ -69,9 +69,9 @@ def create_app(
     also_closed: Collection[str] = (),
     doctor: Callable[[], list[Check]] = list,
 ) -> FastAPI:
-    """Build the API of one server, and the app that other shells are mounted on: added routes get
-    the same Host check, limits, log and metrics, and need the same key if their path is in
-    `also_closed`. `doctor` checks the installation.
+    """Build the API of one server, as an app that other shells are mounted on: added routes get the
+    same Host check, limits, log and metrics, and need a key if their path is in `also_closed`.
+    `doctor` checks the installation.
     """
     app = FastAPI(
         title="Recollect",
@@ -112,10 +112,10 @@ def create_app(
     add_error_handlers(app)
     document = partial(_document, app, server.context.limits)
     app.openapi = document  # type: ignore[method-assign]  # FastAPI's way to extend it
-    # No coroutine, so it runs in a thread: building the document takes longer than starting.
+    # Not a coroutine, so that it runs in a thread: building the document takes longer than startup.
     app.add_route(OPENAPI, lambda _: JSONResponse(document()), include_in_schema=False)
     for _ in iter_route_contexts(app.routes):
-        pass  # FastAPI would resolve the routes during the first request
+        pass  # otherwise, FastAPI resolves the routes during the first request
     # The last one added is the outermost.
     settings = server.settings
     app.add_middleware(
@@ -144,7 +144,7 @@ def create_app(
 
 
 def _document(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """Built at the first call."""
+    """Build the document, on the first request for it."""
     return complete_document(FastAPI.openapi(app), limits)
 
 

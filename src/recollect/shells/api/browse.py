@@ -17,6 +17,7 @@ from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
+from recollect.usecases.memory.change import unforget
 from recollect.usecases.memory.transfer import export_chosen
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.inputs import ExportIn, InjectIn, TableIn
@@ -38,7 +39,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     responses={200: examples.of("table", "The rows."), **problems(*SENT)},
 )
 async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> Table:
-    """Any rows of a filtered and sorted table, and how many there are. Concurrent writes shift
+    """Read any rows of a filtered and sorted table, and their total number. Concurrent writes shift
     rows; to read everything once, use the listing with its cursor.
     """
     return await browse.table(mine.context_for("table"), mine.owner, query.to_listing())
@@ -53,8 +54,8 @@ async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> T
     responses={200: examples.of("details", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
-    """One memory, forgotten or not, with its former versions, its concepts and the state of its
-    vector.
+    """Read one memory, forgotten or not, with its former versions, its concepts and the state of
+    its vector.
     """
     return await browse.details(mine.context_for("details"), mine.owner, reference)
 
@@ -72,7 +73,7 @@ async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
 )
 async def restore_memory(reference: Reference, mine: Mine) -> Memory:
     """Undo forgetting a memory. One that was erased cannot be restored."""
-    return await browse.restore(mine.context_for("restore_forgotten"), mine.owner, reference)
+    return await unforget(mine.context_for("restore_forgotten"), mine.owner, reference)
 
 
 @router.post(
@@ -83,8 +84,8 @@ async def restore_memory(reference: Reference, mine: Mine) -> Memory:
     responses={200: examples.of("export", "The lines."), **problems(*SENT, MALFORMED)},
 )
 async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
-    """Up to 500 memories, forgotten or not, as `recollect export` writes them. Ids of memories that
-    do not exist are ignored.
+    """Export up to 500 memories, forgotten or not, in the format of `recollect export`. Unknown ids
+    are ignored.
     """
     context = mine.context_for("export")
     chosen, taken = await export_chosen(context, mine.owner, sent.ids, sensitive=sent.sensitive)
@@ -99,7 +100,7 @@ async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     responses={200: examples.of("growth", "The weeks, oldest first."), **problems(*OWNED)},
 )
 async def growth(mine: Mine) -> GrowthOut:
-    """How many of the current memories were stored in each of the last 26 weeks."""
+    """Count the current memories by the week they were stored in, for the last 26 weeks."""
     counted = await browse.growth(mine.context_for("growth"), mine.owner, _WEEKS)
     return GrowthOut(weeks=[WeekOut(week=week, memories=many) for week, many in counted.items()])
 
@@ -115,7 +116,7 @@ async def growth(mine: Mine) -> GrowthOut:
     },
 )
 async def preview_injection(sent: InjectIn, mine: Mine) -> InjectOut:
-    """What a hook with default settings would add to this prompt in a new session."""
+    """Preview what a hook with default settings would add to this prompt in a new session."""
     injection = Injection()
     request = await analyze_text(len(sent.prompt), request_for, sent.prompt, sent.project)
     if request is not None:

@@ -29,7 +29,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
     },
 )
 async def list_conflicts(mine: Mine) -> list[ConflictReport]:
-    """The unresolved conflicts, oldest first."""
+    """List the unresolved conflicts, oldest first."""
     return await mine.conflicts()
 
 
@@ -45,8 +45,8 @@ async def list_conflicts(mine: Mine) -> list[ConflictReport]:
     },
 )
 async def resolve_conflict(reference: Reference, sent: ResolveIn, mine: Mine) -> ConflictReport:
-    """Resolve a conflict. `current` leaves the memory unchanged; `other` gives it the values that
-    were kept, as an ordinary change. Identified by its own id, or by the memory's if that has only
-    one.
+    """Resolve a conflict. `current` leaves the memory unchanged; `other` gives it the values of the
+    other side, as an ordinary change. The conflict is named by its own id, or by that of its memory
+    if the memory has only one conflict.
     """
     return await mine.resolve(reference, sent.keep)

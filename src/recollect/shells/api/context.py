@@ -1,6 +1,6 @@
-"""What endpoints receive: what the key may do with the memories of its owner.
+"""The dependencies of endpoints: the caller's key, and the service for its owner's memories.
 
-Dependencies are coroutine functions: FastAPI would run each plain function in a thread.
+Dependencies are coroutines, since FastAPI runs plain functions in a thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recollect.wiring import Server
 
 
 def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one
-    """A dependency on what `create_app` put into the state of the app."""
+    """Return a dependency on what `create_app` stored in the state of the app."""
 
     async def read(request: Request) -> object:
         return getattr(request.app.state, name)
@@ -42,8 +42,8 @@ async def _key(request: Request) -> Key:
 
 
 def needs(operation: str) -> dict[str, Any]:
-    """Declare what a route does, by its name in `core/privacy/policy.py`: a key that may not do it
-    is refused before the request is validated, and the document names the role.
+    """Declare the operation of a route, by its name in `core/privacy/policy.py`: a key that may not
+    do it is refused before the request is validated, and the OpenAPI document names the role.
     """
 
     async def check(request: Request) -> None:

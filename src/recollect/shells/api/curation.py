@@ -1,4 +1,4 @@
-"""Proposals of the curator: list, accept, reject, put off, undo."""
+"""Proposals of the curator: list, accept, reject, postpone, undo."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
     responses={200: examples.of("proposals", "The proposals."), **problems(*OWNED)},
 )
 async def list_proposals(mine: Mine) -> list[Proposal]:
-    """The proposals that wait for a decision, oldest first. Those about memories that changed since
-    are left out.
+    """List the proposals that wait for a decision, oldest first, except those about memories that
+    have changed since.
     """
     return await mine.proposals()
 
@@ -46,8 +46,8 @@ async def list_proposals(mine: Mine) -> list[Proposal]:
     },
 )
 async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> JournalEntry:
-    """Link the memory to keep to the other one as its successor. Of a duplicate or a refinement it
-    also takes over tags, keywords and the higher importance. Nothing is deleted.
+    """Link the memory to keep to the other one as its successor. From a duplicate or a refinement,
+    it also takes over tags, keywords and the higher importance. Nothing is deleted.
     """
     return await mine.accept_proposal(reference, sent.keep)
 
@@ -64,7 +64,7 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
     },
 )
 async def reject_proposal(reference: Reference, mine: Mine) -> Proposal:
-    """The pair is not proposed again until one of its memories changes."""
+    """Reject a proposal. The pair is not proposed again until one of its memories changes."""
     return await mine.decide_proposal(reference, "rejected")
 
 
@@ -80,7 +80,7 @@ async def reject_proposal(reference: Reference, mine: Mine) -> Proposal:
     },
 )
 async def postpone_proposal(reference: Reference, mine: Mine) -> Proposal:
-    """The proposal stays in the list, marked `later`; a rejected one returns to it."""
+    """Postpone a proposal. It stays in the list, marked `later`; a rejected one returns to it."""
     return await mine.decide_proposal(reference, "later")
 
 
@@ -97,9 +97,9 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> Proposal:
 )
 async def list_journal(
     mine: Mine,
-    limit: Annotated[int, Query(ge=1, le=1_000, description="At most so many.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entries.")] = 20,
 ) -> list[JournalEntry]:
-    """Accepted proposals that were not undone, newest first."""
+    """List accepted proposals that were not undone, newest first."""
     return await mine.journal(limit)
 
 
@@ -115,7 +115,7 @@ async def list_journal(
     },
 )
 async def undo_acceptance(sent: UndoIn, mine: Mine) -> JournalEntry:
-    """Revert an accepted proposal: the link and what came with it are removed, later edits stay.
-    Its pair counts as rejected.
+    """Revert an accepted proposal: the link and the changes that came with it are removed; later
+    edits stay. The pair counts as rejected.
     """
     return await mine.undo(sent.id)

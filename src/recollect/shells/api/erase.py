@@ -30,7 +30,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 async def erase(sent: EraseIn, server: TheServer, mine: Mine) -> ErasureReport:
     """Erase all memories of the key's owner, who must be named, and search the database for
     anything that remains. Synced clients are notified. The database files may still contain the
-    bytes: `unsearched` says so, and which command of the operator removes them.
+    bytes: `unsearched` then names the operator's command that removes them.
     """
     if sent.owner != mine.owner or server.light_eraser is None:
         raise Forbidden(

@@ -28,32 +28,32 @@ _SEE_DOCS = f"See {PREFIX}/docs for what each request accepts."
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    app.exception_handler(RecollectError)(_own_error)
-    app.exception_handler(RequestValidationError)(_refuse_shape)
-    app.exception_handler(HTTPException)(_http_error)
+    app.exception_handler(RecollectError)(_answer_recollect_error)
+    app.exception_handler(RequestValidationError)(_answer_validation_error)
+    app.exception_handler(HTTPException)(_answer_http_error)
 
 
-async def _own_error(_: Request, error: RecollectError) -> Response:
+async def _answer_recollect_error(_: Request, error: RecollectError) -> Response:
     return error_response(error)
 
 
-async def _refuse_shape(_: Request, error: RequestValidationError) -> Response:
+async def _answer_validation_error(_: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return problem_response(_not_json())
-    return error_response(_invalid(first))
+        return problem_response(_refuse_malformed_json())
+    return error_response(_refuse_value(first))
 
 
-async def _http_error(request: Request, error: HTTPException) -> Response:
+async def _answer_http_error(request: Request, error: HTTPException) -> Response:
     headers = error.headers
     match error.status_code:
         case HTTPStatus.NOT_FOUND:
             answer = problem(NO_SUCH_PATH, "this path is not part of the API", _SEE_DOCS)
         case HTTPStatus.METHOD_NOT_ALLOWED:
             answer = problem(WRONG_METHOD, "this path does not support that method", _SEE_DOCS)
-            headers = {"Allow": await run_in_threadpool(_allowed_methods, request)}
+            headers = {"Allow": await run_in_threadpool(_list_methods, request)}
         case HTTPStatus.BAD_REQUEST:
-            answer = _not_json()
+            answer = _refuse_malformed_json()
         case status:
             kind = HTTPStatus(status)
             answer = Problem(
@@ -66,14 +66,14 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     return problem_response(answer, headers)
 
 
-def _allowed_methods(request: Request) -> str:
-    """Every method of the path; the router names only those of the first matching route."""
+def _list_methods(request: Request) -> str:
+    """List every method of the path; the router knows only those of the first matching route."""
     app: FastAPI = request.app
     template = getattr(request.scope.get("route"), "path", "")
     return ", ".join(method.upper() for method in app.openapi()["paths"].get(template, {"get": {}}))
 
 
-def _not_json() -> Problem:
+def _refuse_malformed_json() -> Problem:
     return problem(
         MALFORMED,
         "the body is not valid JSON",
@@ -82,7 +82,7 @@ def _not_json() -> Problem:
     )
 
 
-def _invalid(first: dict[str, Any]) -> InvalidInput:
+def _refuse_value(first: dict[str, Any]) -> InvalidInput:
     _, *path = first["loc"]
     if path:
         return refusal(first, path, see=_SEE_DOCS)

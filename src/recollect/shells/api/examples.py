@@ -1,5 +1,5 @@
 """Example answers for the documentation, by name in `examples.json`. There and in the responses of
-routes, "$name" stands for another example: none is read before the document is asked for.
+routes, "$name" refers to an example, so that none is read before the document is requested.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from recollect.resources import read_text
 
 
 def of(name: str, description: str) -> dict[str, Any]:
-    """A response that shows this example."""
+    """Return a response that shows this example."""
     return {
         "description": description,
         "content": {"application/json": {"example": f"${name}"}},
@@ -25,21 +25,21 @@ LINKS: Final = {
 
 
 def fill_in(document: dict[str, Any]) -> None:
-    """Put the examples in the places of their names."""
+    """Replace the names of examples with the examples."""
     examples = json.loads(read_text("recollect.shells.api", "examples.json"))
     for operations in document["paths"].values():
         for operation in operations.values():
             for response in operation["responses"].values():
                 shown = response.get("content", {}).get("application/json", {})
                 if "example" in shown:
-                    shown["example"] = _filled_in(shown["example"], examples)
+                    shown["example"] = _fill_value(shown["example"], examples)
 
 
-def _filled_in(value: Any, examples: dict[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
+def _fill_value(value: Any, examples: dict[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(value, str) and value.startswith("$"):
-        return _filled_in(examples[value[1:]], examples)
+        return _fill_value(examples[value[1:]], examples)
     if isinstance(value, dict):
-        return {name: _filled_in(each, examples) for name, each in value.items()}
+        return {name: _fill_value(each, examples) for name, each in value.items()}
     if isinstance(value, list):
-        return [_filled_in(each, examples) for each in value]
+        return [_fill_value(each, examples) for each in value]
     return value

@@ -44,7 +44,7 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
     },
 )
 async def graph_stats(graph: MyGraph) -> GraphStats:
-    """The concept graph of the key's owner, in numbers."""
+    """Count what is in the concept graph of the key's owner."""
     return await graph.stats()
 
 
@@ -69,8 +69,8 @@ async def graph_concept(
         bool, Query(description="Include what is no longer true or stated.")
     ] = False,
 ) -> Neighbourhood:
-    """A concept, its relationships with their dates and evidence, near synonyms, concepts mentioned
-    with it, and the latest memories that mention it.
+    """Show a concept, its relationships with their dates and evidence, near synonyms, concepts
+    mentioned with it, and the latest memories that mention it.
     """
     return await graph.show(name, limit=limit, as_of=as_of, history=history)
 
@@ -89,7 +89,7 @@ async def graph_path(
     target: Annotated[ConceptName, Query(description="The concept to reach.")],
     as_of: AsOf = None,
 ) -> GraphPath | None:
-    """How two concepts connect, in at most six steps, and which memories say so."""
+    """Show how two concepts connect, in at most six steps, and which memories say so."""
     return await graph.path(source, target, as_of=as_of)
 
 
@@ -105,7 +105,7 @@ async def graph_path(
     },
 )
 async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> Concept:
-    """From now on, names of the other concept mean this one, whatever is read later."""
+    """Merge two concepts: names of the other one then mean this one, also in new memories."""
     mine.context_for("edit_graph")
     return await graph.merge(sent.into, sent.other)
 
@@ -122,6 +122,6 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> Concept:
     },
 )
 async def graph_split(graph: MyGraph, sent: SplitIn, mine: Mine) -> Concept:
-    """One of a concept's names becomes its own concept, whatever is read later."""
+    """Split off one of a concept's names as its own concept, also in new memories."""
     mine.context_for("edit_graph")
     return await graph.split(sent.concept, sent.alias)

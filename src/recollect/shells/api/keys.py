@@ -50,7 +50,7 @@ Reference = Annotated[
     responses={200: examples.of("keys", "The keys."), **problems(*OWNED)},
 )
 async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
-    """All keys of the server, oldest first, without their text."""
+    """List all keys of the server, oldest first, without their text."""
     if server.key_uses is not None:
         await server.key_uses.write()  # the caller's own key was just used
     return [*await keys.list()]
@@ -69,15 +69,15 @@ async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     },
 )
 async def create_key(sent: KeyIn, keys: TheKeys) -> NewKey:
-    """Create a key. Its text is in this answer and nowhere else."""
-    made = await keys.create(
+    """Create a key. Its text is only in this answer."""
+    created = await keys.create(
         sent.owner,
         sent.label,
         role=sent.role,
         project=sent.project,
         expires_at=sent.expires_at,
     )
-    return NewKey(*made)
+    return NewKey(*created)
 
 
 @router.post(

@@ -55,9 +55,9 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
 )
 async def remember(sent: DraftIn, mine: Mine, response: Response) -> Written:
     """Store a memory. Sending the same draft with the same id again returns the same memory; a
-    different draft under that id is a conflict, and so is the same one once the memory has been
-    changed or forgotten. A text that is already stored in its project stays one memory: without an
-    id, the answer is that memory (200), with the new tags, keywords and links added to it, and
+    different draft with that id is a conflict, and so is the same draft once the memory was changed
+    or forgotten. A text that is already stored in its project is not stored twice: without an id,
+    the answer is the stored memory (200), with the new tags, keywords and links added to it, and
     `already_remembered`; episodes are always stored. A text that looks like a credential makes the
     memory sensitive, unless `is_sensitive` says otherwise; the answer then has `sensitive_because`.
     """
@@ -97,7 +97,7 @@ async def remember_many(sent: BatchIn, mine: Mine) -> Batch:
     responses={200: examples.of("page", "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
-    """One page of the memories in a scope. Concurrent writes do not shift pages."""
+    """List one page of the memories in a scope. Concurrent writes do not shift pages."""
     return await mine.page(query.to_scope(), query.cursor, query.limit)
 
 
@@ -110,7 +110,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
     responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> Memory:
-    """One memory, by its id or a prefix of it."""
+    """Read one memory, by its id or a prefix of it."""
     return await mine.get(reference)
 
 
@@ -143,8 +143,8 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     responses={200: examples.of("history", "Its versions."), **problems(*SENT, *REFERRED)},
 )
 async def memory_history(reference: Reference, mine: Mine) -> list[Memory]:
-    """The versions of a memory, forgotten or not, newest first: the current one and up to 100
-    before it.
+    """List the versions of a memory, forgotten or not, newest first: the current one and up to 100
+    former ones.
     """
     return await mine.history(reference)
 
@@ -165,8 +165,8 @@ async def restore_version(
     version: Annotated[int, Path(ge=1, description="The version to restore.")],
     mine: Mine,
 ) -> Memory:
-    """Give a memory the fields of a former version, as a new version. A memory that is sensitive
-    stays so; one that was forgotten no longer is.
+    """Give a memory the fields of a former version, as a new version. A sensitive memory stays
+    sensitive; a forgotten one is no longer forgotten.
     """
     return await mine.restore(reference, version)
 

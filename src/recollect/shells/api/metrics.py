@@ -20,12 +20,12 @@ from recollect.core.admin.stats import Load
 from recollect.core.recall.request import Recollection
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-# From a local recall by words (a millisecond) to the longest sensible deadline.
+# From a local recall by words (1 ms) to the longest sensible deadline.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """The metrics of one app, in its own registry so that several apps can run in one process."""
+    """The metrics of one app, in its own registry, so that several apps can run in one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -111,7 +111,7 @@ class Metrics:
         self._requests.labels(method, route, str(status)).observe(seconds)
 
     def observe_hook(self, status: int, seconds: float, waits: float) -> None:
-        """`waits`: so long the hook waits; then it answers without the server."""
+        """`waits`: how many seconds the hook waits before it answers without the server."""
         outcome = "late" if seconds > waits else "answered" if status == HTTPStatus.OK else "failed"
         self._hooks.labels(outcome).observe(seconds)
 

@@ -1,4 +1,4 @@
-"""Complete the OpenAPI document: every problem an operation can answer with, and real limits."""
+"""Complete the OpenAPI document with the problems of each operation and the actual limits."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ _EXAMPLES: Final[dict[Kind, tuple[str, str]]] = {
     ),
     UNEXPECTED: ("the server could not finish this request", "Try again."),
 }
-_ANY_REQUEST: Final = (TOO_LARGE, WRONG_HOST, WRONG_ORIGIN, UNEXPECTED)
+_COMMON: Final = (TOO_LARGE, WRONG_HOST, WRONG_ORIGIN, UNEXPECTED)
 
-# Problems that occur together: wherever a store is queried for an owner; wherever input can be
-# invalid; wherever a path names a memory by reference.
+# Problems that occur together: whenever a store is queried for an owner; whenever input can be
+# invalid; whenever a path names a memory by reference.
 OWNED: Final = (
     KINDS[NotAllowed],
     KINDS[Forbidden],
@@ -109,9 +109,9 @@ Responses = dict[int | str, dict[str, Any]]
 
 
 def problems(*kinds: Kind) -> Responses:
-    """These problems, and those of any request, as OpenAPI responses by status."""
+    """Return these problems, and those of any request, as OpenAPI responses by status."""
     by_status: dict[int, list[Kind]] = {}
-    for kind in (*kinds, *_ANY_REQUEST):
+    for kind in (*kinds, *_COMMON):
         by_status.setdefault(int(kind.status), []).append(kind)
     return {status: _response(same) for status, same in by_status.items()}
 
@@ -131,15 +131,15 @@ def _response(kinds: Iterable[Kind]) -> dict[str, Any]:
 
 
 def complete_document(document: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """The generated document with its examples, the format of problems, and this server's content
-    limit.
+    """Add the examples, the format of problems, and this server's content limit to the generated
+    document.
     """
     fill_in(document)
     schemas = document["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     for name in ("DraftIn", "ChangesIn"):
         schemas[name]["properties"]["content"]["maxLength"] = limits.content
-    # Any object gets an answer, with the reason if it is refused; a draft is what is stored.
+    # Any object gets an answer, with the reason if it is refused; only drafts are stored.
     batch = schemas["BatchIn"]["properties"]["memories"]
     batch["items"] = {"anyOf": [{"$ref": "#/components/schemas/DraftIn"}, {"type": "object"}]}
     return document

@@ -34,7 +34,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     },
 )
 async def stats(mine: Mine) -> Stats:
-    """What the key's owner has stored, in numbers."""
+    """Count what the key's owner has stored."""
     return await mine.stats()
 
 
@@ -45,7 +45,7 @@ async def stats(mine: Mine) -> Stats:
     responses={200: examples.of("health", "It answers."), **problems()},
 )
 async def live() -> HealthOut:
-    """Checks nothing else: if this fails, restart the process."""
+    """Check only that the process answers: if this fails, restart it."""
     return HealthOut(status="ok")
 
 
@@ -59,8 +59,8 @@ async def live() -> HealthOut:
     },
 )
 async def ready(request: Request, probe: TheProbe) -> HealthOut:
-    """Checks the store, at most once a second. If this fails, route requests elsewhere until it
-    succeeds again. It also fails while a server that was told to stop still answers.
+    """Check the store, at most once a second. If this fails, route requests elsewhere until it
+    succeeds again. It also fails while a server that is stopping still answers requests.
     """
     if request.app.state.stopping.is_set():
         raise StoreUnavailable("this server is stopping", remedy="Send requests to another one.")
@@ -87,8 +87,8 @@ async def ready(request: Request, probe: TheProbe) -> HealthOut:
     },
 )
 async def metrics(metrics: TheMetrics, load: TheLoadProbe) -> Response:
-    """Needs no key: it contains no text and no owner. What the database says is left as it was
-    while it does not answer.
+    """Read the metrics. This needs no key: they contain no text and no owner. While the database
+    does not answer, its numbers stay as they were.
     """
     with suppress(StoreError):
         await load()

@@ -1,4 +1,4 @@
-"""Recall, why, the search of episodes, and the settings that control how recall ranks."""
+"""Recall, why, searching episodes, and the settings that control how recall ranks."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     },
 )
 async def why(question: WhyIn, mine: Mine) -> WhyOut:
-    """For any memory, recalled or not: its rank (down to 10,000) and score in each leg, what kept
-    it out, and what would bring it in.
+    """Explain the place of any memory, recalled or not: its rank (down to 10,000) and score in each
+    leg, what kept it out, and what would bring it in.
     """
     return WhyOut.from_report(await mine.why(question.id, question.to_request()))
 
@@ -72,8 +72,8 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     },
 )
 async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
-    """Recall over the turns of conversations, in some sessions or in a project. A turn is stored
-    like any memory, with the category `episode` and its session.
+    """Search the turns of conversations, in some sessions or in a project. A turn is stored like
+    any memory, with the category `episode` and its session.
     """
     recollection = await mine.recall(search.to_request())
     return RecollectionOut.from_recollection(recollection, explain=search.explain)
@@ -88,7 +88,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> RecallSettings:
-    """How recall ranks now."""
+    """Read how recall ranks."""
     return await mine.settings()
 
 
@@ -122,7 +122,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> RecallSettings:
 async def settings_audit(
     query: Annotated[SettingsLogIn, Query()], mine: Mine
 ) -> list[SettingChange]:
-    """Who changed which setting, from what to what, and when. Settings are shared, and so is this
-    log: it names owners, but nothing they stored.
+    """List who changed which setting, from what to what, and when. Settings are shared, and so is
+    this log: it names owners, but nothing they stored.
     """
     return await mine.settings_log(query.limit)

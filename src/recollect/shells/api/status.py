@@ -1,4 +1,4 @@
-"""What an operator looks at: embedding models, their progress, and what needs attention."""
+"""For operators: embedding models, their progress, and what needs attention."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ router = APIRouter(prefix=PREFIX, tags=["Operations"])
     responses={200: examples.of("status", "The status."), **problems(*OWNED)},
 )
 async def status(server: TheServer, key: TheKey, mine: Mine) -> Status:
-    """The embedding models with their progress, and what needs attention. An admin key also sees
-    what the machine records: storage, the last backup, recalls by hooks, the last benchmark and
-    what waits for sync. Needs a key that is not limited to a project.
+    """Show the embedding models with their progress, and what needs attention. An admin key also
+    sees what is recorded on the machine: storage, the last backup, recalls by hooks, the last
+    benchmark and what waits for sync. Needs a key that is not limited to a project.
     """
     queue = mine.context_for("status").queue
     spaces = [] if queue is None else await queue.spaces()

@@ -1,4 +1,4 @@
-"""Sync as a local store uses it: push writes, pull changes."""
+"""The sync of local stores: push writes, pull changes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> Pushed:
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey
 ) -> ChangePage:
-    """What changed after a cursor, including erased and forgotten memories. No change is ever
+    """Return the changes after a cursor, including erased and forgotten memories. No change is ever
     skipped, however long its transaction took. Sensitive memories come without text unless
     requested.
     """

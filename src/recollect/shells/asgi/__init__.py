@@ -1,5 +1,5 @@
-"""What every shell that speaks HTTP shares: three middlewares, problems, files, connections.
+"""What all HTTP shells share: three middlewares, problems, files, connections.
 
-Plain ASGI, so that the REST API, the page and MCP have one of each in one process. A request goes
-through `Observation`, `Identity` and `RequestLimits`, in this order.
+Plain ASGI, so that the REST API, the page and MCP share them in one process. A request passes
+`Observation`, `Identity` and `RequestLimits`, in this order.
 """

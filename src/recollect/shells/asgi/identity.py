@@ -1,4 +1,4 @@
-"""Who a request is for and who sent it: the Host and Origin headers, and the key."""
+"""Check who a request is for and who sent it: the Host and Origin headers, and the key."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ log = structlog.get_logger("recollect")
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 CALLER: Final = "recollect.caller"
-"""Where a request's scope holds its `Caller`, if it needs a key."""
+"""The name under which a request's scope holds its `Caller`, if it needs a key."""
 _LOOKUPS: Final = 4
 _MAX_KNOWN: Final = 10_000
 
 SignIn = Callable[[str], Awaitable[Key]]
-"""The key with a text; NotAllowed if none is valid."""
+"""Return the valid key with this text; raise NotAllowed if there is none."""
 
 
 @dataclass(slots=True)
 class Caller:
     """The key of a request, and when the request arrived, by the clock of the event loop.
-    `find_key` looks the key up again; NotAllowed if it is no longer valid.
+    `find_key` looks the key up again and raises NotAllowed if it is no longer valid.
     """
 
     key: Key
@@ -49,12 +49,12 @@ class Caller:
 
 
 class Identity:
-    """Passes on requests that are meant for this server, with a known key if they need one:
-    everything at or below a `closed` path does, except the `open_paths`. None of the body is read.
+    """Passes on requests that are meant for this server and have a valid key if they need one:
+    everything at or below a `closed` path does, except the `open_paths`. Never reads a body.
 
-    The server answers only to its own names. Otherwise any web page could point its own name at
-    this machine and read its memories through the visitor's browser (DNS rebinding). A browser also
-    sends the page's site in `Origin`: that must be one of these names too.
+    The server answers only to its own names. Otherwise, any web page could point its own name at
+    this machine and read its memories through the visitor's browser (DNS rebinding). Browsers also
+    send the page's site in `Origin`, which must be one of these names too.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Identity:
     ) -> None:
         self._app = app
         self._keys = KeyLookups(sign_in)
-        self._hosts = LOOPBACK_NAMES | {_bracketed(name.lower()) for name in hosts}
+        self._hosts = LOOPBACK_NAMES | {_add_brackets(name.lower()) for name in hosts}
         self._closed = tuple(closed)
         self._open = frozenset(open_paths)
         self._on_refused = on_refused
@@ -85,11 +85,11 @@ class Identity:
         await answer(scope, receive, send)
 
     def _check_site(self, headers: Headers) -> Response | None:
-        named = headers.getlist("host")
-        if len(named) != 1 or _without_port(named[0].lower()) not in self._hosts:
-            return _refused_host()
-        if any(_site(origin.lower()) not in self._hosts for origin in headers.getlist("origin")):
-            return _refused_origin()
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or _strip_port(hosts[0].lower()) not in self._hosts:
+            return _refuse_host()
+        if any(_host_of(origin.lower()) not in self._hosts for origin in headers.getlist("origin")):
+            return _refuse_origin()
         return None
 
     def _needs_key(self, path: str) -> bool:
@@ -110,12 +110,12 @@ class Identity:
 
 
 class KeyLookups:
-    """Looks up keys with few database connections; one per server.
+    """Looks up keys with few database connections. Each server has one.
 
-    Every request needs its key looked up, and a revoked key must not work again, so nothing is
-    cached. But requests with the same key that arrive during a lookup share the next one: a key
-    that floods the server costs no more than any other. And keys that were never valid here are
-    looked up one at a time, so that guesses do not take connections from everyone else.
+    Every request looks up its key, and nothing is cached, since a revoked key must not work again.
+    But requests with the same key that arrive during a lookup share the next one: a key that floods
+    the server costs no more than any other. And keys that were never valid here are looked up one
+    at a time, so that guesses do not take connections from everyone else.
     """
 
     def __init__(self, sign_in: SignIn) -> None:
@@ -126,14 +126,14 @@ class KeyLookups:
         self._unknown_lane = asyncio.Semaphore(1)
 
     async def find(self, text: str) -> Key:
-        """The valid key with this text, by a lookup that starts after this call; NotAllowed if
-        there is none.
+        """Return the valid key with this text, by a lookup that starts after this call. Raise
+        NotAllowed if there is none.
         """
         hashed = digest(text)
         pending = self._pending.get(hashed)
         if pending is None:
             pending = asyncio.create_task(self._look_up(hashed, text), name="key lookup")
-            # If everyone who waits is gone, nothing else would retrieve its error.
+            # If all waiting callers are gone, nothing else would retrieve its error.
             pending.add_done_callback(exception_of)
             self._pending[hashed] = pending
         return await asyncio.shield(pending)
@@ -150,7 +150,7 @@ class KeyLookups:
 
 
 def client_of(scope: Scope) -> str:
-    """The client's address: as reported by a trusted proxy, else that of the connection."""
+    """Return the client's address, as reported by a trusted proxy, else that of the connection."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
 
@@ -165,22 +165,22 @@ def _read_key(headers: Headers) -> str:
     return key.strip()
 
 
-def _without_port(host: str) -> str:
+def _strip_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and (port.isdecimal() or not port) and not host.endswith("]") else host
 
 
-def _site(origin: str) -> str:
-    """The host of an Origin; empty for `null`, which sandboxed pages send."""
-    return _without_port(origin.partition("://")[2])
+def _host_of(origin: str) -> str:
+    """Return the host of an Origin; empty for `null`, which sandboxed pages send."""
+    return _strip_port(origin.partition("://")[2])
 
 
-def _bracketed(name: str) -> str:
-    """An IPv6 address as written in a Host header."""
+def _add_brackets(name: str) -> str:
+    """Write an IPv6 address as in a Host header."""
     return f"[{name}]" if ":" in name and not name.startswith("[") else name
 
 
-def _refused_host() -> Response:
+def _refuse_host() -> Response:
     return problem_response(
         problem(
             WRONG_HOST,
@@ -191,7 +191,7 @@ def _refused_host() -> Response:
     )
 
 
-def _refused_origin() -> Response:
+def _refuse_origin() -> Response:
     return problem_response(
         problem(
             WRONG_ORIGIN,

@@ -1,7 +1,7 @@
-"""What requests with a key may take of the server: memory for their bodies, and slots.
+"""Limit what requests with a key may use of the server: memory for their bodies, and slots.
 
-Requests without a key pass: health, metrics and the page stay reachable under load. They need no
-body, and none is read.
+Requests without a key pass, so that health, metrics and the page stay reachable under load. They
+need no body, and none is read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.shells.asgi.problems import (
 MAX_BODY: Final = 1024 * 1024
 # One key may use 1/4 of the memory for bodies.
 _SHARES: Final = 4
-# After a longer wait, for a body or for a slot, a key is looked up again.
+# After waiting longer than this for a body or a slot, the key is looked up again.
 _CHECK_AGAIN_SECONDS: Final = 1.0
 _STREAM: Final = "text/event-stream"
 
@@ -40,10 +40,10 @@ Hold = Callable[[int], None]
 
 
 class RequestLimits:
-    """Reads the complete body of a request before an endpoint sees it: up to a limit, in limited
-    time, and at most `body_memory` bytes for all requests together. Then admits as many requests as
-    the server can handle, by the rules in `core/admin/admission.py`: a slot is not held while a
-    client sends its body, nor while it reads its answer.
+    """Reads the complete body of a request before an endpoint sees it: up to a size limit, within a
+    time limit, and at most `body_memory` bytes for all requests together. Then admits as many
+    requests as the server can handle, by the rules in `core/admin/admission.py`: no slot is held
+    while a client sends its body or reads its answer.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RequestLimits:
         if caller is None:
             await self._app(scope, receive, send)
             return
-        with self._holding(caller.key.id) as hold:
+        with self._track_memory(caller.key.id) as hold:
             body = await self._read(Headers(scope=scope), receive, hold)
             if isinstance(body, Response):
                 await body(scope, receive, send)
@@ -81,11 +81,11 @@ class RequestLimits:
             await self._admit(caller, scope, replay, send)
 
     async def _read(self, headers: Headers, receive: Receive, hold: Hold) -> bytes | Response:
-        """The body, or the refusal of one that exceeds a limit. The rest of such a body is not read
-        here: the protocol drops it.
+        """Return the body, or the refusal if it exceeds a limit. The rest of such a body is not
+        read here: the protocol drops it.
         """
         if int(headers.get("content-length", "0")) > MAX_BODY:
-            return _too_large()
+            return _refuse_large_body()
         body, more = bytearray(), True
         try:
             async with asyncio.timeout(self._body_seconds):
@@ -96,18 +96,18 @@ class RequestLimits:
                     chunk = message.get("body", b"")
                     more = message.get("more_body", False)
                     if len(body) + len(chunk) > MAX_BODY:
-                        return _too_large()
+                        return _refuse_large_body()
                     hold(len(chunk))
                     body += chunk
         except TimeoutError:
-            return _too_slow(self._body_seconds)
+            return _refuse_slow_body(self._body_seconds)
         except Overloaded as error:
             return error_response(error)
         return bytes(body)
 
     @contextmanager
-    def _holding(self, key: UUID) -> Iterator[Hold]:
-        """Count what one request holds until it is answered."""
+    def _track_memory(self, key: UUID) -> Iterator[Hold]:
+        """Count the memory that one request holds until it is answered."""
         held = 0
 
         def hold(size: int) -> None:
@@ -143,8 +143,8 @@ class RequestLimits:
             self._leave(ticket)
 
     async def _wait(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for its turn, its deadline, or its client's disconnect: a hook gives up after a
-        third of a second, and no one would read its recall.
+        """Wait until the request is admitted, its deadline passes, or its client disconnects: a
+        hook gives up after a third of a second, and no one would read its recall.
         """
         loop = asyncio.get_running_loop()
         body = [await receive()]
@@ -170,7 +170,7 @@ class RequestLimits:
             del self._turns[ticket]
 
     async def _run(self, ticket: Ticket, scope: Scope, receive: Receive, send: Send) -> None:
-        """Start the work, unless the key was revoked or expired while the request waited."""
+        """Run the request, unless its key was revoked or expired while it waited."""
         send = self._leave_before_sending(ticket, send)
         caller: Caller = scope[CALLER]
         if asyncio.get_running_loop().time() - caller.arrived > _CHECK_AGAIN_SECONDS:
@@ -182,8 +182,8 @@ class RequestLimits:
         await self._app(scope, receive, send)
 
     def _leave_before_sending(self, ticket: Ticket, send: Send) -> Send:
-        """Release the slot once the body is complete, before any of it is sent: sending waits for
-        the client. So the head of an answer is held back until its body comes.
+        """Release the slot once the answer's body is complete, before any of it is sent, since
+        sending waits for the client. For this, the head of an answer is held back until its body.
         """
         head: list[Message] = []
 
@@ -191,7 +191,7 @@ class RequestLimits:
             if message["type"] == "http.response.start":
                 head.append(message)
                 if Headers(raw=message["headers"]).get("content-type", "").startswith(_STREAM):
-                    self._leave(ticket)  # it is open for minutes, and rarely does any work
+                    self._leave(ticket)  # a stream is open for minutes and rarely does any work
                 return
             if not message.get("more_body", False):
                 self._leave(ticket)
@@ -220,12 +220,12 @@ class RequestLimits:
         )
 
 
-async def _wait_for_first(seconds: float, *waited_for: asyncio.Future[Any]) -> None:
-    """Wait until one of them is done, or until the timeout."""
-    await asyncio.wait(waited_for, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
+async def _wait_for_first(seconds: float, *futures: asyncio.Future[Any]) -> None:
+    """Wait until one of the futures is done, or until the timeout."""
+    await asyncio.wait(futures, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_COMPLETED)
 
 
-def _too_large() -> Response:
+def _refuse_large_body() -> Response:
     return problem_response(
         problem(
             TOO_LARGE,
@@ -235,7 +235,7 @@ def _too_large() -> Response:
     )
 
 
-def _too_slow(seconds: float) -> Response:
+def _refuse_slow_body(seconds: float) -> Response:
     return problem_response(
         problem(
             TOO_SLOW,

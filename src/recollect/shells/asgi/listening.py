@@ -1,4 +1,4 @@
-"""The address a server listens on: bound before anything else starts."""
+"""Bind the address that a server listens on, before anything else starts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from recollect.core.errors import InvalidInput
 
 _BACKLOG: Final = 2048
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared, not bound
+_LOOPBACK_OF: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared, not bound
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 picks a free one. It listens at once: two that are only bound
-    could share a port, and the second would fail much later.
+    """Return a listening socket; port 0 picks a free one. It listens at once: two sockets that are
+    only bound could share a port, and the second would fail much later.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -38,9 +38,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The URL for a browser on this machine."""
+    """Return the URL for a browser on this machine."""
     host, port = listening.getsockname()[:2]
-    host = _EVERYWHERE.get(host, host)
+    host = _LOOPBACK_OF.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -1,4 +1,4 @@
-"""The outermost layer: one log line and one measurement per request, and an answer for every error.
+"""The outermost middleware: a log line and a measurement per request, and an answer to any error.
 
 The log has the method, the route's template, the status, the time, the client's address, and the id
 and owner of the key. It never contains a query string, a body, a header, a requested path, or the
@@ -27,15 +27,15 @@ Observe = Callable[[str, str, int, float], None]
 ObserveHook = Callable[[int, float, float], None]
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Other servers log the same when the client has disconnected.
+# The status that nginx logs when the client has disconnected.
 CLIENT_GONE: Final = 499
 # Responses must not be cached, nor interpreted as another type.
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class Observation:
-    """Wraps an app; `observe` is called with (method, route, status, seconds), and when a hook
-    asks, `observe_hook` with (status, seconds, seconds that it waits).
+    """Wraps an app. Calls `observe` with (method, route, status, seconds) and, for requests of
+    hooks, `observe_hook` with (status, seconds, seconds that the hook waits).
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Observation:
         started = perf_counter()
         status = 0
 
-        async def send_noting(message: Message) -> None:
+        async def send_recording(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -71,15 +71,15 @@ class Observation:
 
         with self._tracer.span("request") as span:
             try:
-                await self._app(scope, receive, send_noting)
+                await self._app(scope, receive, send_recording)
             except ClientDisconnect:
                 status = status or CLIENT_GONE
-            except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
+            except Exception as error:  # noqa: BLE001  # bugs must still be answered
                 log.error(  # noqa: TRY400  # `exception` would log the error's text
                     "unexpected error", kind=type(error).__name__, at=locations(error)
                 )
                 if status == 0:
-                    await _unexpected()(scope, receive, send_noting)
+                    await _answer_unexpected()(scope, receive, send_recording)
             finally:
                 self._report(scope, status, perf_counter() - started, span)
 
@@ -104,7 +104,7 @@ class Observation:
 
 
 def _hook_seconds(scope: Scope) -> float | None:
-    """How long the hook that asks waits for the answer; None when no hook asks."""
+    """Return how long the calling hook waits for the answer; None if the caller is not a hook."""
     milliseconds = Headers(scope=scope).get(HOOK_HEADER, "")
     is_number = milliseconds.isascii() and milliseconds.isdecimal() and len(milliseconds) < 8
     return int(milliseconds) / 1000 if is_number else None
@@ -116,7 +116,7 @@ def _key_of(scope: Scope) -> dict[str, str]:
 
 
 def _route(scope: Scope) -> str:
-    """The template of the route that answered; the requested path may contain anything."""
+    """Return the template of the route that answered: the requested path may contain anything."""
     path = getattr(scope.get("route"), "path", None)
     if isinstance(path, str):
         return path
@@ -125,7 +125,7 @@ def _route(scope: Scope) -> str:
     return str(scope["path"]) if is_literal else "unmatched"
 
 
-def _unexpected() -> ASGIApp:
+def _answer_unexpected() -> ASGIApp:
     return problem_response(
         problem(
             UNEXPECTED,

@@ -1,6 +1,6 @@
-"""Whether the store answers, checked at most once a second however many ask.
+"""Check whether the store answers, at most once a second however many requests ask.
 
-Health needs no key and no slot, so it must not open the database to everyone.
+The health endpoint needs no key and no slot, so it must not open the database to everyone.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _SECONDS: Final = 1.0
 
 
 class SharedProbe:
-    """Runs the check, and shares its result or error with everyone who asks within a second."""
+    """Runs a check, and shares its result or error with all calls within a second."""
 
-    def __init__(self, ask: Callable[[], Awaitable[object]]) -> None:
-        self._ask = ask
-        self._asked: asyncio.Task[None] | None = None
+    def __init__(self, check: Callable[[], Awaitable[object]]) -> None:
+        self._check = check
+        self._latest: asyncio.Task[None] | None = None
         self._until = 0.0
 
     async def __call__(self) -> None:
         now = asyncio.get_running_loop().time()
-        asked = self._asked
-        if asked is None or (asked.done() and now >= self._until):
-            asked = self._asked = asyncio.create_task(self._run(), name="probe")
-            # If everyone who waited is gone, nothing else would retrieve its error.
-            asked.add_done_callback(exception_of)
+        latest = self._latest
+        if latest is None or (latest.done() and now >= self._until):
+            latest = self._latest = asyncio.create_task(self._run(), name="probe")
+            # If all waiting callers are gone, nothing else would retrieve its error.
+            latest.add_done_callback(exception_of)
             self._until = now + _SECONDS
-        await asyncio.shield(asked)
+        await asyncio.shield(latest)
 
     async def _run(self) -> None:
-        await self._ask()
+        await self._check()

@@ -1,4 +1,4 @@
-"""Problem details as responses, for our own errors and those of HTTP."""
+"""Problem details as responses, for Recollect's errors and those of HTTP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG_ORIGIN: Final = Kind(
 )
 UNEXPECTED: Final = Kind("unexpected", HTTPStatus.INTERNAL_SERVER_ERROR, "Internal server error")
 
-_PASSING: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
+_TEMPORARY: Final = {KINDS[StoreUnavailable].type, KINDS[StoreBusy].type}
 
 
 def problem(kind: Kind, detail: str, remedy: str, field: str | None = None) -> Problem:
@@ -46,11 +46,11 @@ def problem(kind: Kind, detail: str, remedy: str, field: str | None = None) -> P
 
 
 def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """ASCII only, since a quoted text may contain a lone surrogate."""
+    """Return a problem as a response, in ASCII: a quoted text may contain a lone surrogate."""
     sent = dict(headers or {})
     if problem.status == HTTPStatus.UNAUTHORIZED:
         sent["WWW-Authenticate"] = 'Bearer realm="recollect"'
-    if problem.type in _PASSING:
+    if problem.type in _TEMPORARY:
         sent["Retry-After"] = str(RETRY_SECONDS)
     body = json.dumps(problem.model_dump(exclude_none=True)).encode("ascii")
     return Response(body, problem.status, sent, PROBLEM_TYPE)

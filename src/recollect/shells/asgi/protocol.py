@@ -1,8 +1,8 @@
 """uvicorn's HTTP protocol with the limits it lacks: on connections, and on the time a peer takes.
 
 uvicorn waits forever for the rest of a header, for the rest of a body it no longer needs, and for a
-peer that does not read its answer. Each of these holds a file descriptor of the server without a
-key, and a few hundred stop it.
+peer that does not read its answer. Each of these holds a file descriptor without needing a key, and
+a few hundred of them stop the server.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from recollect.core.errors import Overloaded
 from recollect.settings import Settings
 from recollect.shells.asgi.problems import error_response
 
-# Which connections a server keeps open, and which one it closes to make room. A waiting connection
-# (for a request, or for the rest of one) costs its peer nothing, so a limit that refuses new ones
-# can be used up by anyone. Here the connection that has waited longest is closed instead: a client
-# that sends its request at once is served even while others hold hundreds of connections open. No
-# I/O: `shells/asgi/protocol.py` does what is decided here.
+# Connections decides which connections stay open, and which one is closed to make room. A waiting
+# connection (for a request, or for the rest of one) costs its peer nothing, so anyone could use up
+# a limit that refuses new connections. Instead, the connection that has waited longest is closed: a
+# client that sends its request at once is served even while others hold hundreds of connections
+# open. It does no I/O itself.
 
 C = TypeVar("C", bound=Hashable)
 
 
 class Connections(Generic[C]):
-    """At most `total` connections, and `per_address` from each address that is not `shared` by many
-    clients, like a proxy's.
+    """At most `total` connections, and at most `per_address` from one address, unless many clients
+    share it, like a proxy's.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Connections(Generic[C]):
         return len(self._addresses)
 
     def add(self, connection: C, address: str) -> C | None:
-        """Add a new connection, which waits. Returns the one to close for it, if any: the new one
-        itself if all others are being answered.
+        """Add a new, waiting connection. Return the one to close for it, if any: the new one itself
+        if all others are being answered.
         """
         self._addresses[connection] = address
         self._counts[address] += 1
@@ -64,19 +64,19 @@ class Connections(Generic[C]):
         return None
 
     def wait(self, connection: C) -> None:
-        """It was answered, or is new: it now waits, last in line."""
+        """Mark a connection as waiting, last in line: it is new, or its request was answered."""
         if (address := self._addresses.get(connection)) is not None:
             self._waiting[connection] = None
             self._waiting_from[address][connection] = None
 
     def work(self, connection: C) -> None:
-        """It has sent a request: it is not closed for another until that is answered."""
+        """Mark a connection as busy: it is not closed before its request is answered."""
         if (address := self._addresses.get(connection)) is not None:
             self._waiting.pop(connection, None)
             self._waiting_from[address].pop(connection, None)
 
     def remove(self, connection: C) -> None:
-        """It is closed. Later calls for it have no effect."""
+        """Remove a closed connection. Later calls for it have no effect."""
         if connection not in self._addresses:
             return
         self.work(connection)
@@ -86,16 +86,17 @@ class Connections(Generic[C]):
             del self._counts[address], self._waiting_from[address]
 
 
-# File descriptors reserved for other things than connections: Postgres, models, the log.
+# File descriptors reserved for Postgres, models and the log.
 _OTHER_FILES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What one server allows its peers. Many clients share the address of a `trusted` proxy.
+    """The limits of one server. Many clients share the address of a `trusted` proxy.
 
-    A client that was answered has `drain_seconds` to send the rest of its body: only then does it
-    read the answer. It has `write_seconds` to read one, from the first time the answer has to wait.
+    A client that was answered early has `drain_seconds` to send the rest of its body, since it
+    reads the answer only then. It has `write_seconds` to read an answer, from the first time that
+    the server has to wait for it.
     """
 
     connections: int
@@ -116,8 +117,8 @@ class ConnectionLimits:
         )
 
     def is_shared(self, address: str) -> bool:
-        """Loopback is shared too: everything on this machine comes from there, including a
-        proxy.
+        """Return whether many clients share the address. Loopback is shared too: everything on this
+        machine connects from there, including a proxy.
         """
         try:
             ip = ip_address(address)
@@ -127,14 +128,14 @@ class ConnectionLimits:
 
 
 def make_limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
-    """The protocol of one server, which counts its own connections."""
+    """Return the protocol class of one server, which counts its own connections."""
     open = Connections[LimitedProtocol](limits.connections, limits.per_address, limits.is_shared)
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits, "open": open})
 
 
 class LimitedProtocol(H11Protocol):
-    """One connection. It waits, or one of its requests is being answered; only waiting is limited
-    here, since requests have their own deadlines.
+    """One connection: either waiting, or with a request that is being answered. Only waiting is
+    limited here, since requests have their own deadlines.
     """
 
     limits: ClassVar[ConnectionLimits]
@@ -195,7 +196,7 @@ class LimitedProtocol(H11Protocol):
 
     def _refuse(self) -> None:
         self.open.remove(self)
-        self.transport.write(_FULL)
+        self.transport.write(_FULL_RESPONSE)
         self.transport.close()
 
     def _limit_reading(self, seconds: float) -> None:
@@ -208,8 +209,8 @@ class LimitedProtocol(H11Protocol):
             self._reading = None
 
     def _limit_writing(self) -> None:
-        """One deadline per answer, however often its client reads a little of it. Answers requested
-        before the previous one was read share its deadline.
+        """Set one deadline per answer, however often its client reads a little of it. Answers that
+        were requested before the previous one was read share its deadline.
         """
         if self._writing is None:
             self._writing = self.loop.call_later(
@@ -227,8 +228,8 @@ class LimitedProtocol(H11Protocol):
             self.abort()
 
 
-def _full() -> bytes:
-    """The answer to a connection that there is no room for."""
+def _build_full_response() -> bytes:
+    """Build the answer to a connection above the limit."""
     answer = error_response(
         Overloaded(
             "the server has reached its limit of connections",
@@ -240,4 +241,4 @@ def _full() -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(answer.body)
 
 
-_FULL: Final = _full()
+_FULL_RESPONSE: Final = _build_full_response()

@@ -1,4 +1,4 @@
-"""The few files of a page, kept in memory and served with headers that isolate the page."""
+"""Serve the files of a page from memory, with headers that isolate the page."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _TYPES: Final = {
 def file_routes(
     package: str, served: Mapping[str, str], filled: Mapping[str, str] | None = None
 ) -> list[Route]:
-    """A route for each path, answering with the package's file of that name. `{{ name }}` in a page
-    is replaced by the HTML of that name in `filled`.
+    """Return a route for each path, which answers with the package's file of that name.
+    `{{ name }}` in a page is replaced by the HTML of that name in `filled`.
     """
     return [_route(package, path, name, filled or {}) for path, name in served.items()]
 

@@ -1,1 +1,1 @@
-"""The command line: parse, call one use case, render."""
+"""The command line: parse the arguments, call one use case, render the result."""

@@ -1,4 +1,4 @@
-"""The commands of `recollect` and where they are: each is imported only when it runs."""
+"""The commands of `recollect` and their modules: each is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect.shells.cli.framework.commands import Command, Group, Option, Plug
 from recollect.shells.cli.framework.exit import MEANINGS
 from recollect.shells.cli.framework.output import show
 from recollect.shells.cli.framework.parser import invoke, show_usage
-from recollect.shells.cli.framework.shell import finish, names, survive_any_locale
+from recollect.shells.cli.framework.shell import finish, has_option, survive_any_locale
 
 NAME: Final = "recollect"
 _COMMANDS: Final = {
@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "sync": "sync.sync:sync",
     "doctor": "admin.status:doctor",
     "install": "agents.install:install",
+    "uninstall": "agents.install:uninstall",
     "reembed": "admin.embedding:reembed",
     "serve": "admin.servers:serve",
     "page": "admin.servers:page",
@@ -54,7 +55,7 @@ _COMMANDS: Final = {
 
 
 def _load_bench() -> Command:
-    """The benchmark is a distribution of its own, which registers its command."""
+    """Load the command of the benchmark, a separate distribution that registers it."""
     from importlib.metadata import entry_points
 
     from recollect.core.admin.extras import how_to_install
@@ -93,4 +94,4 @@ def _start(
 
 def run(arguments: list[str]) -> NoReturn:
     survive_any_locale()
-    finish(lambda: invoke(ROOT, arguments, NAME), as_json=names(arguments, "--json"))
+    finish(lambda: invoke(ROOT, arguments, NAME), as_json=has_option(arguments, "--json"))

@@ -1,8 +1,8 @@
 """Recollect for Python programs: `from recollect import Client`, or `AsyncClient`.
 
-Each method is defined once, asynchronously, here; `blocking.py` derives the other. Results are
-values of `recollect.core` and errors are those of `recollect.core.errors`, whether the memory is
-local or on a server.
+Each method is defined once, here, asynchronously; `blocking.py` derives the blocking one. Results
+are values of `recollect.core` and errors are those of `recollect.core.errors`, whether the memory
+is local or on a server.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ if TYPE_CHECKING:
     from recollect.shells.transfer.importing import Imported
     from recollect.usecases.memory.transfer import Taken
 
-# The same as a hook gives an agent at the start of a session.
+# The same number that a hook gives an agent at the start of a session.
 BRIEF_TOKENS: Final = 1_200
 _PAGE: Final = 50
 
 
 class Options(TypedDict, total=False):
-    """Which memory a client works with. By default it follows the environment, like the command
-    line. `home` is a folder with a local store and nothing else; `url` and `key` name a server,
-    which is used directly unless `sync="on"` puts a local copy in front of it.
+    """The memory that a client works with. By default it follows the environment, like the command
+    line. `home` is the folder of a local store, used without a server. `url` and `key` name a
+    server, which is used directly unless `sync="on"` puts a local copy in front of it.
     """
 
     url: str
@@ -76,7 +76,7 @@ class Options(TypedDict, total=False):
     sync: Literal["on", "off"]
 
 
-class Asked(TypedDict, total=False):
+class RecallOptions(TypedDict, total=False):
     """Options of a recall besides the query, as in `RecallRequest`. `exclude` are memories already
     in the prompt; `weights` apply to this recall only; a sensitive query is not sent to a model on
     another machine; `as_of` recalls what was known at a time.
@@ -93,9 +93,7 @@ class Asked(TypedDict, total=False):
 
 
 class AsyncClient:
-    """Everything that can be asked of a memory, for programs with an event loop; use it in an
-    `async with` block.
-    """
+    """The client for programs with an event loop; use it in an `async with` block."""
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._settings = _settings(options)
@@ -157,7 +155,7 @@ class AsyncClient:
         }
         check_kinds_of(values)
         named = project_to_store_in(project, here, is_global=is_global)
-        values["project"] = await self._project_meant(named, here)
+        values["project"] = await self._resolve_project(named, here)
         return await self._recollect.remember(Draft(**values))
 
     async def remember_many(
@@ -168,8 +166,8 @@ class AsyncClient:
     ) -> list[Remembered]:
         """Store many memories: texts, drafts, or the fields of `remember` as dicts. They are read
         from the iterable as they are stored, in batches of up to 500, each in one transaction, and
-        `on_batch` is called with the results of each. One that cannot be stored is refused, and the
-        others are stored. With your own ids, repeating the call is safe.
+        `on_batch` is called with each batch's results. A memory that cannot be stored is refused,
+        and the others are stored. With your own ids, repeating the call is safe.
         """
         results: list[Remembered] = []
         async for batch in async_batches(memories):
@@ -178,28 +176,30 @@ class AsyncClient:
             results += stored
         return results
 
-    async def recall(self, query: str, **asked: Unpack[Asked]) -> Recollection:
+    async def recall(self, query: str, **options: Unpack[RecallOptions]) -> Recollection:
         """Find the memories most useful for a query, best first, each with its reasons. Without a
         scope, a client that follows the environment searches the project of the folder and global
         memories, like the command line; `Scope()` searches everywhere.
         """
-        return await self._recollect.recall(await self._request(query, asked))
+        return await self._recollect.recall(await self._request(query, options))
 
-    async def why(self, reference: str | UUID, query: str, **asked: Unpack[Asked]) -> WhyReport:
+    async def why(
+        self, reference: str | UUID, query: str, **options: Unpack[RecallOptions]
+    ) -> WhyReport:
         """Explain why a memory is or is not recalled for a query, and what would change that; takes
         the same arguments as `recall`.
         """
-        return await self._recollect.why(str(reference), await self._request(query, asked))
+        return await self._recollect.why(str(reference), await self._request(query, options))
 
     async def get(self, reference: str | UUID) -> Memory:
-        """One memory, by its id or a unique prefix of it."""
+        """Return one memory, by its id or a unique prefix of it."""
         return await self._recollect.get(str(reference))
 
     async def page(
         self, scope: Scope | None = None, *, cursor: str | None = None, limit: int = _PAGE
     ) -> Page:
-        """A page of memories, newest first; `next_cursor` leads to the next one. The default scope
-        is that of `recall`.
+        """Return a page of memories, newest first; pass its `next_cursor` to get the next one. The
+        default scope is that of `recall`.
         """
         check_kinds_of({"cursor": cursor, "limit": limit})
         return await self._recollect.page(await self._scope(scope), cursor, limit)
@@ -236,7 +236,7 @@ class AsyncClient:
         return await self._recollect.unlink(str(reference), kind, str(target))
 
     async def history(self, reference: str | UUID) -> list[Memory]:
-        """The versions of a memory, newest first; the first is the current one."""
+        """Return the versions of a memory, newest first; the first is the current one."""
         return await self._recollect.history(str(reference))
 
     async def restore(self, reference: str | UUID, version: int) -> Memory:
@@ -251,9 +251,9 @@ class AsyncClient:
     async def brief(
         self, project: str | None = None, *, budget_tokens: int = BRIEF_TOKENS
     ) -> Brief:
-        """A project's most important and most recent memories, then global ones."""
+        """Return a project's most important and most recent memories, then global ones."""
         here = self._project_here()
-        named = await self._project_meant(here if project is None else project, here)
+        named = await self._resolve_project(here if project is None else project, here)
         scope = Scope(project=named, with_global=True)
         now = datetime.now(UTC)
         return await brief(self._recollect, scope, budget_tokens=budget_tokens, now=now)
@@ -266,7 +266,7 @@ class AsyncClient:
         from recollect.wiring.transfer import open_audit
 
         if self._opened is None:
-            raise not_open()
+            raise not_open_error()
         owner, now = self._settings.owner, datetime.now(UTC)
         chosen = parse_kinds(several(kinds, "kinds"))
         async with open_audit(self._settings) as (memories, recalls):
@@ -281,8 +281,8 @@ class AsyncClient:
         sensitive: bool = False,
         overwrite: bool = False,
     ) -> Taken:
-        """Write memories to a file, or to an open binary file: all of a scope, without sensitive
-        ones unless requested. A file appears only when complete.
+        """Write the memories of a scope to a file, or to an open binary file, without sensitive
+        ones unless requested. A file appears only when it is complete.
         """
         from recollect.shells.transfer.exporting import check_export_format, new_file, write_export
 
@@ -318,15 +318,15 @@ class AsyncClient:
         return done
 
     async def stats(self) -> Stats:
-        """What is stored, in numbers."""
+        """Count what is stored."""
         return await self._recollect.stats()
 
     async def settings(self) -> RecallSettings:
-        """How recall ranks."""
+        """Return how recall ranks."""
         return await self._recollect.settings()
 
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings:
-        """Change how recall ranks, for every process on the store."""
+        """Change how recall ranks, for every process that uses the store."""
         return await self._recollect.change_settings(changes)
 
     async def memory_tool(
@@ -336,14 +336,14 @@ class AsyncClient:
         return await memory_tool(self._recollect, command, project=project)
 
     def _project_here(self) -> str | None:
-        """The project of the folder, unless the program chose where its memories are."""
+        """Return the project of the folder, unless the program chose which memory to use."""
         if not self._is_by_environment:
             return None
         from recollect.wiring.project import current_project
 
         return current_project(Path.cwd(), os.environ)
 
-    async def _project_meant(self, name: str | None, here: str | None) -> str | None:
+    async def _resolve_project(self, name: str | None, here: str | None) -> str | None:
         return await self._recollect.resolve_project(name, here) if name and name.strip() else name
 
     async def _scope(self, scope: Scope | None) -> Scope:
@@ -352,25 +352,25 @@ class AsyncClient:
             return scope_here(EVERYWHERE, here)
         check_kinds_of({"scope": scope})
         check_kinds_of(_values(scope))
-        return replace(scope, project=await self._project_meant(scope.project, here))
+        return replace(scope, project=await self._resolve_project(scope.project, here))
 
-    async def _request(self, query: str, asked: Asked) -> RecallRequest:
-        check_kinds_of({"query": query, **asked})
-        named: dict[str, Any] = dict(asked)
-        named["scope"] = await self._scope(asked.get("scope"))
-        named["exclude"] = frozenset(asked.get("exclude", ()))
-        named["weights"] = dict(asked.get("weights") or {})
+    async def _request(self, query: str, options: RecallOptions) -> RecallRequest:
+        check_kinds_of({"query": query, **options})
+        named: dict[str, Any] = dict(options)
+        named["scope"] = await self._scope(options.get("scope"))
+        named["exclude"] = frozenset(options.get("exclude", ()))
+        named["weights"] = dict(options.get("weights") or {})
         return RecallRequest(query, **named)
 
     @property
     def _recollect(self) -> Service:
         if self._opened is None:
-            raise not_open()
+            raise not_open_error()
         return self._opened
 
 
 def _settings(options: Options) -> Settings:
-    """The environment's settings, overridden. Naming one kind of place excludes the other."""
+    """Override the environment's settings. A `home` without a `url` is used without a server."""
     named: dict[str, object] = dict(options)
     if "url" in named:
         named["api_url"] = named.pop("url")
@@ -394,8 +394,8 @@ def _values(scope: Scope) -> dict[str, object]:
 
 
 def _check_changes(changes: Changes) -> Changes:
-    """InvalidInput for an unknown field, which a server would never see, and for a single text
-    where a list is expected.
+    """Raise InvalidInput for an unknown field, which a server would never see, and for a single
+    text where a list is expected.
     """
     for name in changes:
         if name not in Changes.__annotations__:
@@ -412,7 +412,7 @@ def _check_changes(changes: Changes) -> Changes:
     return cast("Changes", whole)
 
 
-def not_open() -> InvalidInput:
+def not_open_error() -> InvalidInput:
     return InvalidInput(
         "the client is not open",
         field="client",

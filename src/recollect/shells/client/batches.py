@@ -10,12 +10,12 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.batch import MAX_BATCH, BatchItem
 from recollect.core.memory.memory import Draft
 
-# A text alone, a draft, or the fields of one by name.
+# A text, a draft, or a draft's fields by name.
 Rememberable = str | Draft | Mapping[str, Any]
 
 
 def batches(items: Iterable[Rememberable]) -> Iterator[list[Rememberable]]:
-    """Batches of up to the store's limit, as they come: nothing is read ahead."""
+    """Yield batches of up to the store's limit, without reading ahead."""
     _check_several(items)
     remaining = iter(items)
     while batch := list(islice(remaining, MAX_BATCH)):

@@ -1,4 +1,4 @@
-"""The client for programs without an event loop: the asynchronous one, run in its own thread.
+"""The client for programs without an event loop: runs the asynchronous one in its own thread.
 
 No method is written twice. Each is derived from its asynchronous counterpart, with its signature,
 types and documentation.
@@ -22,33 +22,33 @@ from threading import Lock, Thread
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
 
 from recollect.core.memory.batch import Remembered
-from recollect.shells.client.asynchronous import AsyncClient, Options, not_open
+from recollect.shells.client.asynchronous import AsyncClient, Options, not_open_error
 from recollect.shells.client.batches import Rememberable, batches
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
 Twin = TypeVar("Twin", bound=Callable[..., object])
 
 
-def _blocking(
-    method: Callable[Concatenate[AsyncClient, Given], Coroutine[Any, Any, Answer]],
-) -> Callable[Concatenate[Client, Given], Answer]:
-    """The same method for programs without an event loop."""
+def _make_blocking(
+    method: Callable[Concatenate[AsyncClient, Params], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[Client, Params], Answer]:
+    """Return the blocking version of a method."""
 
     @wraps(method)
-    def call(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+    def call(self: Client, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
         return self._wait(method(self._client, *args, **kwargs))
 
     return call
 
 
-def _blocking_iterator(
-    method: Callable[Concatenate[AsyncClient, Given], AsyncIterator[Answer]],
-) -> Callable[Concatenate[Client, Given], Iterator[Answer]]:
-    """The same iterator for programs without an event loop."""
+def _make_blocking_iterator(
+    method: Callable[Concatenate[AsyncClient, Params], AsyncIterator[Answer]],
+) -> Callable[Concatenate[Client, Params], Iterator[Answer]]:
+    """Return the blocking version of an asynchronous iterator."""
 
     @wraps(method)
-    def iterate(self: Client, /, *args: Given.args, **kwargs: Given.kwargs) -> Iterator[Answer]:
+    def iterate(self: Client, /, *args: Params.args, **kwargs: Params.kwargs) -> Iterator[Answer]:
         answers = method(self._client, *args, **kwargs)
         while True:
             try:
@@ -61,7 +61,7 @@ def _blocking_iterator(
 
 
 def _twin_of(method: Callable[..., object]) -> Callable[[Twin], Twin]:
-    """A method written separately, with the documentation of its counterpart."""
+    """Copy the documentation of a method to its blocking version, where that is hand-written."""
 
     def copy_docs(twin: Twin) -> Twin:
         update_wrapper(twin, method)
@@ -101,7 +101,7 @@ class Client:
             finally:
                 loop.stop()
 
-    remember = _blocking(AsyncClient.remember)
+    remember = _make_blocking(AsyncClient.remember)
 
     @_twin_of(AsyncClient.remember_many)
     def remember_many(
@@ -110,7 +110,7 @@ class Client:
         *,
         on_batch: Callable[[Sequence[Remembered]], object] = lambda _: None,
     ) -> list[Remembered]:
-        # Read in the caller's thread, where a generator may use this client, or a database.
+        # Reads in the caller's thread, where a generator may use this client, or a database.
         results: list[Remembered] = []
         for batch in batches(memories):
             stored = self._wait(self._client.remember_many(batch))
@@ -118,38 +118,37 @@ class Client:
             results += stored
         return results
 
-    recall = _blocking(AsyncClient.recall)
-    why = _blocking(AsyncClient.why)
-    get = _blocking(AsyncClient.get)
-    page = _blocking(AsyncClient.page)
-    iter_memories = _blocking_iterator(AsyncClient.iter_memories)
-    update = _blocking(AsyncClient.update)
-    link = _blocking(AsyncClient.link)
-    unlink = _blocking(AsyncClient.unlink)
-    history = _blocking(AsyncClient.history)
-    restore = _blocking(AsyncClient.restore)
-    forget = _blocking(AsyncClient.forget)
-    brief = _blocking(AsyncClient.brief)
-    audit = _blocking(AsyncClient.audit)
-    export = _blocking(AsyncClient.export)
-    import_ = _blocking(AsyncClient.import_)
-    stats = _blocking(AsyncClient.stats)
-    settings = _blocking(AsyncClient.settings)
-    change_settings = _blocking(AsyncClient.change_settings)
-    memory_tool = _blocking(AsyncClient.memory_tool)
+    recall = _make_blocking(AsyncClient.recall)
+    why = _make_blocking(AsyncClient.why)
+    get = _make_blocking(AsyncClient.get)
+    page = _make_blocking(AsyncClient.page)
+    iter_memories = _make_blocking_iterator(AsyncClient.iter_memories)
+    update = _make_blocking(AsyncClient.update)
+    link = _make_blocking(AsyncClient.link)
+    unlink = _make_blocking(AsyncClient.unlink)
+    history = _make_blocking(AsyncClient.history)
+    restore = _make_blocking(AsyncClient.restore)
+    forget = _make_blocking(AsyncClient.forget)
+    brief = _make_blocking(AsyncClient.brief)
+    audit = _make_blocking(AsyncClient.audit)
+    export = _make_blocking(AsyncClient.export)
+    import_ = _make_blocking(AsyncClient.import_)
+    stats = _make_blocking(AsyncClient.stats)
+    settings = _make_blocking(AsyncClient.settings)
+    change_settings = _make_blocking(AsyncClient.change_settings)
+    memory_tool = _make_blocking(AsyncClient.memory_tool)
 
     def _wait(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         loop = self._loop
         if loop is None:
             work.close()
-            raise not_open()
+            raise not_open_error()
         return loop.wait(work)
 
 
 class MemoryTool:
     """Anthropic's memory tool on a client, for a tool loop: `to_dict()` declares the tool to the
-    API, `call(input)` runs what the model asked for, and `result(...)` builds the block that
-    answers it.
+    API, `call(input)` runs the model's command, and `result(...)` builds the block that answers it.
     """
 
     name: Final = "memory"
@@ -175,7 +174,7 @@ class MemoryTool:
 
 
 class _LoopThread:
-    """An event loop in a thread, until stopped."""
+    """Runs an event loop in a thread until stopped."""
 
     def __init__(self) -> None:
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -190,11 +189,11 @@ class _LoopThread:
             # A loop that is closing accepts work silently and never runs it.
             if self._is_ending:
                 work.close()
-                raise not_open()
+                raise not_open_error()
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except BaseException:  # Ctrl-C ends the waiting: then no one wants the answer
+        except BaseException:  # after Ctrl-C, no one waits for the answer
             future.cancel()
             raise
 

@@ -1,1 +1,1 @@
-"""What `doctor` examines, for the command line and the page."""
+"""The checks of `doctor`, for the command line and the page."""

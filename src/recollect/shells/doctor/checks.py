@@ -28,17 +28,17 @@ from recollect.settings import Settings
 from recollect.shells.doctor import health
 from recollect.shells.doctor.embedder import check_embedder
 
-_PYTHON_NEEDED = (3, 11)
+_MIN_PYTHON = (3, 11)
 
 
 def examine(settings: Settings, *, full: bool) -> Iterator[Check]:
-    """Run every check, whatever the others found."""
+    """Run every check, whatever the others find."""
     for name, check in _checks(settings, full=full):
         try:
             found = check()
             yield from [found] if isinstance(found, Check) else found
-        except Exception as error:  # noqa: BLE001  # the doctor is called when anything may be wrong
-            yield health.failed(name, error)
+        except Exception as error:  # noqa: BLE001  # the doctor runs when anything may be wrong
+            yield health.report_failure(name, error)
 
 
 def _checks(
@@ -73,7 +73,7 @@ def _checks(
 
 def check_python() -> Check:
     found = f"Python {platform.python_version()} at {sys.executable}"
-    if sys.version_info >= _PYTHON_NEEDED:
+    if sys.version_info >= _MIN_PYTHON:
         return Check("python", "ok", found)
     return Check("python", "fail", found, "Install Recollect with Python 3.11 or newer.")
 
@@ -92,8 +92,8 @@ def check_sqlite() -> Check:
 
 
 def check_home(home: Path) -> Check:
-    """The folder, or its nearest existing parent, must be writable. Creating an unnamed file is the
-    test: root may write anywhere, even to /proc, where no folder can be created.
+    """Check that the folder, or its nearest existing parent, is writable, by creating an unnamed
+    file: root has write permission everywhere, even in /proc, where no folder can be created.
     """
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     try:
@@ -159,8 +159,8 @@ def check_server(settings: Settings) -> Check:
 
 
 def check_languages(settings: Settings) -> Iterator[Check]:
-    """Whether the embedding model covers the languages of the memories. Nothing to say where there
-    are no memories, or where the server does not answer: other checks report that.
+    """Check that the embedding model covers the languages of the memories. Yields nothing if there
+    are no memories, or if the server does not answer, which other checks report.
     """
     if settings.api_url is None and not settings.sqlite_path.exists():
         return
@@ -173,7 +173,7 @@ def check_languages(settings: Settings) -> Iterator[Check]:
 
 
 def check_egress(settings: Settings) -> Check:
-    """What may leave this machine; docs/privacy.md has the full table."""
+    """Report what may leave this machine; docs/privacy.md has the full table."""
     if settings.egress == "local":
         return Check("egress", "ok", "local: no text is sent to a model on another machine")
     found = "hosted: queries and non-sensitive memories may be sent to a hosted model"
@@ -229,7 +229,7 @@ def _check_vectors(vector_note: str, pending: int) -> Check:
 
 
 def check_embedded_postgres(settings: Settings, *, full: bool) -> Check:
-    """The installation, and whether `halfvec` works on this processor."""
+    """Check the installation, and whether `halfvec` works on this processor."""
     name = "embedded postgres"
     from recollect.wiring.postgres import probe_embedded, read_verdict
 
@@ -263,8 +263,9 @@ async def _stats(settings: Settings, *, by_meaning: bool = False) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """Why the database cannot hold vectors, and why row-level security is slow, if so; how many
-    indexes are still to be built; and how an engine outside of Postgres is.
+    """What opening the server's database found: why it cannot store vectors and why row-level
+    security is slow, if so; how many indexes are not built yet; and the check of an engine outside
+    of Postgres.
     """
 
     vector_note: str

@@ -15,8 +15,8 @@ from recollect.settings import Settings
 
 
 def check_embedder(settings: Settings, *, full: bool) -> Check:
-    """Whether the model is available; nothing is downloaded and no service is called. The database
-    is queried only with `--full`, since that may start the embedded one.
+    """Check that the model is available, without downloading anything or calling a service. The
+    database is queried only with `--full`, since that may start the embedded one.
     """
     named = settings.embedder
     if named == NO_EMBEDDER:
@@ -31,7 +31,7 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
         check = _check(settings, named)
         note = "--full checks whether recall needs this one"
         return Check("embedder", check.status, f"{check.detail}; {note}", check.remedy)
-    active = asyncio.run(_active(settings)) or named
+    active = asyncio.run(_read_active_model(settings)) or named
     check = _check(settings, active)
     if active == named:
         return check
@@ -47,8 +47,8 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
     )
 
 
-async def _active(settings: Settings) -> str | None:
-    """The model of the active space, if there is one."""
+async def _read_active_model(settings: Settings) -> str | None:
+    """Return the model of the active space, if there is one."""
     from recollect.wiring import open_server
 
     async with open_server(settings) as server:
@@ -63,7 +63,7 @@ def _check(settings: Settings, name: str) -> Check:
 
     found = next((found for found in find_models(settings) if found.model.name == name), None)
     if found is None:
-        return asyncio.run(_check_made(settings, name))
+        return asyncio.run(_check_opened(settings, name))
     model = found.model
     if found.is_built:
         return Check("embedder", "ok", f"{model.title} is built in {settings.models_folder}")
@@ -80,7 +80,7 @@ def _check(settings: Settings, name: str) -> Check:
     return Check("embedder", "warn", missing, f"Run `recollect models get {model.name}`.")
 
 
-async def _check_made(settings: Settings, name: str) -> Check:
+async def _check_opened(settings: Settings, name: str) -> Check:
     from recollect.wiring import catalogue
 
     try:

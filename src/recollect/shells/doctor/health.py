@@ -27,16 +27,16 @@ from recollect.core.sync.model import SyncStatus
 from recollect.core.text.analysis import counted
 from recollect.settings import Settings
 
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_SKEW: Final = timedelta(minutes=5)
-_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
+_GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_MAX_SKEW: Final = timedelta(minutes=5)
+_MIN_NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
 _RUNS: Final = 5
-_QUESTION: Final = "what was decided about the release, and why"
+_QUERY: Final = "what was decided about the release, and why"
 _HOOK_SECONDS: Final = 60
 
 
 def check_room(home: Path, *, warn_below: int = 500_000_000, fail_below: int = 20_000_000) -> Check:
-    """Whether the disk of this home has enough bytes left."""
+    """Check that the disk of this home has enough free space."""
     nearest = next(folder for folder in (home, *home.absolute().parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
     found = f"{free / 1e9:.1f} GB free on the disk of {home}"
@@ -47,10 +47,10 @@ def check_room(home: Path, *, warn_below: int = 500_000_000, fail_below: int = 2
 
 
 def check_permissions(settings: Settings) -> Check:
-    """No other account may read the memories."""
+    """Check that no other account can read the memories."""
     path = settings.sqlite_path
     files = [path, *path.parent.glob(f"{path.name}-*")] if path.exists() else []
-    open_ones = [file for file in files if file.stat().st_mode & _OTHERS]
+    open_ones = [file for file in files if file.stat().st_mode & _GROUP_AND_OTHERS]
     if open_ones:
         names = " ".join(str(file) for file in open_ones)
         found = f"other accounts can read {names}"
@@ -59,21 +59,21 @@ def check_permissions(settings: Settings) -> Check:
 
 
 def check_clock(settings: Settings, now: datetime) -> Check:
-    """A wrong clock gives wrong dates; recency and the sync log depend on it."""
+    """Check the clock: dates, recency and the sync log depend on it."""
     remedy = "Set the clock, or synchronize it (for example with `timedatectl set-ntp true`)."
-    if now < _EARLIEST:
+    if now < _MIN_NOW:
         return Check("clock", "fail", f"the clock says {now:%Y-%m-%d}", remedy)
     try:
-        newest = _newest(settings.sqlite_path) if settings.has_local_store else None
+        newest = _read_newest(settings.sqlite_path) if settings.has_local_store else None
     except (OSError, sqlite3.Error):  # faults of the store are reported by its own check
         newest = None
-    if newest is not None and newest > now + _SKEW:
+    if newest is not None and newest > now + _MAX_SKEW:
         found = f"the clock says {_local_time(now)}, but a memory is from {_local_time(newest)}"
         return Check("clock", "warn", found, remedy)
     return Check("clock", "ok", _local_time(now))
 
 
-def _newest(path: Path) -> datetime | None:
+def _read_newest(path: Path) -> datetime | None:
     if not path.exists():
         return None
     with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
@@ -82,7 +82,7 @@ def _newest(path: Path) -> datetime | None:
 
 
 def check_key(settings: Settings) -> Check:
-    """Nothing of the key itself is shown."""
+    """Check that a key is set, without showing any part of it."""
     remedy = "Set RECOLLECT_API_KEY to the key that `recollect keys create` printed on the server."
     if settings.api_key is None:
         return Check(
@@ -123,7 +123,7 @@ async def _sync_status(settings: Settings) -> SyncStatus:
 
 
 def check_agents() -> Iterator[Check]:
-    """For each client on this machine: whether it starts Recollect."""
+    """Check for each client on this machine whether it starts Recollect."""
     from recollect.wiring.agents import find_installed
 
     for found in find_installed():
@@ -142,7 +142,7 @@ def check_agents() -> Iterator[Check]:
 
 
 def check_speed(settings: Settings, *, full: bool) -> Check:
-    """How long recall takes here, compared with what a hook may take before each prompt."""
+    """Compare the time of a recall with the budget of the hook before each prompt."""
     budget = settings.hook_budget_ms
     if settings.has_local_store and not settings.sqlite_path.exists():
         return Check("speed", "ok", "nothing is stored yet, so there is nothing to recall")
@@ -170,13 +170,13 @@ async def _recall_times(settings: Settings) -> list[float]:
     async with open_service(settings, by_meaning=False) as recollect:
         for _ in range(_RUNS):
             started = time.perf_counter()
-            await recollect.recall(RecallRequest(_QUESTION))
+            await recollect.recall(RecallRequest(_QUERY))
             times.append((time.perf_counter() - started) * 1000)
     return times
 
 
 def _hook_time(settings: Settings) -> float:
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": "doctor", "prompt": _QUESTION}
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "doctor", "prompt": _QUERY}
     started = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "recollect.main", "hook", "recall"],
@@ -189,8 +189,8 @@ def _hook_time(settings: Settings) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def failed(name: str, error: Exception) -> Check:
-    """A check that fails is a finding, not the end of the run."""
+def report_failure(name: str, error: Exception) -> Check:
+    """Report a check that raised an error as a finding, so that the others still run."""
     if isinstance(error, RecollectError):
         return Check(name, "fail", str(error), error.remedy)
     remedy = "Fix the cause named above; RECOLLECT_DEBUG=1 makes other commands show a traceback."

@@ -1,1 +1,1 @@
-"""Agent hooks: what runs before each prompt, at the start of a session, and when an answer ends."""
+"""Agent hooks, run before each prompt, at the start of a session, and when an answer ends."""

@@ -1,4 +1,4 @@
-"""Answer a hook of another process in full, in the process that holds the model.
+"""Answer a hook of another process, in the process that holds the model.
 
 The hook waits only so long. On a busy machine recall by meaning may take longer, and then words
 answer: they take a fraction of the time, and this process has loaded all that they need.
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[LegName, float]] = {"dense": 0.0, "graph": 0.0}
 async def answer_call(
     call: HookCall, home: Path, recall: OwnerRecall
 ) -> tuple[HookReply, Callable[[], None]]:
-    """The reply, and what to do once it is printed."""
+    """Return the reply, and what to call once it is printed."""
     prompt = await asyncio.to_thread(_read, call, home)
     if prompt.request is None:
         return prompt.reply((), ""), prompt.note_shown

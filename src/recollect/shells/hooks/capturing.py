@@ -1,4 +1,4 @@
-"""The background process of a capture: read what is new in the transcript, and store what lasts."""
+"""The background process of a capture: read the new part of a transcript and store what matters."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from recollect.core.agents.transcript import Said, own_words
 from recollect.core.errors import RecollectError
 from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event
-from recollect.usecases.agents.capture import Captured
-from recollect.usecases.agents.capture import capture as captured
+from recollect.usecases.agents.capture import Captured, capture
 from recollect.wiring import open_service
 from recollect.wiring.hooks import extract_statements, open_hook_files, open_hook_log
 from recollect.wiring.project import current_project
 
-# Of a transcript read for the first time, only the end: the rest was said long ago.
-MAX_READ: Final = 2_000_000
+# Only the end of a transcript is read the first time: the rest is old.
+_MAX_READ: Final = 2_000_000
 
 
-def keep(event: Event, environ: Mapping[str, str]) -> None:
-    """Capture one exchange, or all since the last one read; logs the outcome."""
+def capture_new(event: Event, environ: Mapping[str, str]) -> None:
+    """Capture all exchanges since the last one that was read, and log the outcome."""
     began = time.monotonic()
     settings = load()
     try:
-        with open_hook_files(environ).one_at_a_time():
+        with open_hook_files(environ).lock_captures():
             outcome = _capture(event, environ, settings)
     except RecollectError as error:
         outcome = f"failed: {type(error).__name__}"
-    except Exception as error:  # noqa: BLE001  # nothing else would report it; its text may quote
+    except Exception as error:  # noqa: BLE001  # nothing else would report it; its text may quote a memory
         outcome = f"failed: {type(error).__name__}"
     ms = (time.monotonic() - began) * 1000
     open_hook_log(environ).write("capture", f"work {outcome}", ms)
@@ -43,16 +42,20 @@ def keep(event: Event, environ: Mapping[str, str]) -> None:
 def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> str:
     files = open_hook_files(environ)
     session = files.session(event.session_key)
-    lines, read = _unread(event.transcript, session.state().read)
-    said = own_words(lines)
-    count = files.captured_on(datetime.now(UTC).date())
+    lines, read = _read_new_lines(event.transcript, session.state().read)
+    messages = own_words(lines)
+    count = files.daily_count(datetime.now(UTC).date())
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
     handled = files.handled_statements()
-    extracted, note = asyncio.run(_extract(said, settings))
-    new = [one for one in extracted if not one.said_at or not handled.has(one.content, one.said_at)]
+    extracted, note = asyncio.run(_extract(messages, settings))
+    new = [
+        statement
+        for statement in extracted
+        if not statement.said_at or not handled.has(statement.content, statement.said_at)
+    ]
     found = asyncio.run(_store(new, settings, project, event.session, allowance))
-    handled.add((one.content, one.said_at) for one in new if one.said_at)
+    handled.add((statement.content, statement.said_at) for statement in new if statement.said_at)
     count.add(len(found.ids))
     session.note_captured(found.ids, read)
     removed = f" removed={found.removed}" if found.removed else ""
@@ -63,18 +66,21 @@ def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> st
     )
 
 
-async def _extract(said: list[Said], settings: Settings) -> tuple[list[Statement], str]:
-    """What rules find, and a model where one is configured; and a note if that failed."""
-    found = [statement for text, at in said for statement in statements(text, at)]
-    if not said or settings.capture != "llm":
+async def _extract(messages: list[Said], settings: Settings) -> tuple[list[Statement], str]:
+    """Return what the rules find and, if configured, a language model; and a note if the model
+    failed.
+    """
+    found = [statement for text, at in messages for statement in statements(text, at)]
+    if not messages or settings.capture != "llm":
         return found, ""
     try:
-        extracted = await extract_statements([text for text, _ in said], settings)
-    except RecollectError as error:  # the rules' own findings are still kept
+        extracted = await extract_statements([text for text, _ in messages], settings)
+    except RecollectError as error:  # the rules' findings are still stored
         return found, f" model={type(error).__name__}"
-    # Which message a model's statement is from is not known: the first may be long ago.
-    began = said[0].at
-    return _join_statements(found, [replace(one, said_at=began) for one in extracted]), ""
+    # It is unknown which message a model's statement is from, so it gets the time of the first.
+    began = messages[0].at
+    dated = [replace(statement, said_at=began) for statement in extracted]
+    return _join_statements(found, dated), ""
 
 
 async def _store(
@@ -87,7 +93,7 @@ async def _store(
     if not found:
         return Captured()
     async with open_service(settings, by_meaning=False, actor="hook") as recollect:
-        return await captured(
+        return await capture(
             recollect, found, project=project, session=session, allowance=allowance
         )
 
@@ -98,17 +104,17 @@ def _join_statements(ruled: list[Statement], extracted: list[Statement]) -> list
     )
 
 
-def _unread(transcript: Path | None, read: int) -> tuple[list[bytes], int]:
-    """The complete lines after what was read, and where they end. A file that became shorter is a
-    new one.
+def _read_new_lines(transcript: Path | None, read: int) -> tuple[list[bytes], int]:
+    """Return the complete lines after position `read`, and where they end. A file that became
+    shorter is treated as a new one.
     """
     if transcript is None:
         return [], read
     with transcript.open("rb") as file:
         size = file.seek(0, 2)
         begin = read if read <= size else 0
-        begin = max(begin, size - MAX_READ)
+        begin = max(begin, size - _MAX_READ)
         file.seek(begin)
-        data = file.read(MAX_READ)
+        data = file.read(_MAX_READ)
     whole = data.rfind(b"\n") + 1
     return data[:whole].splitlines(), begin + whole

@@ -1,4 +1,4 @@
-"""What an agent sends to a hook, and the answer: one JSON object each way.
+"""The event that an agent sends to a hook, and the answer: one JSON object each.
 
 The names are Claude Code's. Missing, unknown or malformed values are ignored, so that agents that
 send less, or versions that send more, still work.
@@ -19,7 +19,7 @@ class BadEvent(ValueError):
 
 
 class Event(NamedTuple):
-    """An event as its hook needs it. Not every agent names its session."""
+    """An event as hooks need it. Not every agent names its session."""
 
     name: str
     session: str | None
@@ -30,24 +30,24 @@ class Event(NamedTuple):
 
     @property
     def session_key(self) -> str | None:
-        """What identifies this session: its name, else its transcript, else nothing."""
+        """The session's name, else its transcript; None if there is neither."""
         return self.session or (None if self.transcript is None else str(self.transcript))
 
 
 def parse_event(data: bytes, working_folder: str | None = None) -> Event:
-    """Paths are relative to the hook's working folder: that of this process, unless it is named."""
+    """Parse an event. Its paths are relative to `working_folder`, by default this process's."""
     if len(data) > MAX_EVENT_BYTES:
         raise BadEvent("the event is too long")
     try:
-        said: Any = json.loads(data.decode("utf-8-sig", "replace") or "{}")
+        values: Any = json.loads(data.decode("utf-8-sig", "replace") or "{}")
     except (ValueError, RecursionError) as error:
         raise BadEvent("the event is not JSON") from error
-    if not isinstance(said, dict):
+    if not isinstance(values, dict):
         raise BadEvent("the event is not a JSON object")
 
     def text(*names: str) -> str:
         for name in names:
-            if isinstance(value := said.get(name), str) and value:
+            if isinstance(value := values.get(name), str) and value:
                 return value
         return ""
 
@@ -67,7 +67,7 @@ def parse_event(data: bytes, working_folder: str | None = None) -> Event:
 
 
 def render(event: str, context: str, *, as_text: bool) -> str:
-    """The hook's answer; empty without a context, which every agent treats as nothing."""
+    """Return the hook's answer. Without a context it is empty, which every agent ignores."""
     if not context:
         return ""
     if as_text:

@@ -1,7 +1,7 @@
-"""`recollect hook recall`: before each prompt, the memories that it needs.
+"""`recollect hook recall`: inject the memories that a prompt needs, before each prompt.
 
-Beside a process that holds the model, a hook only prints what that one answers (`answer_call.py`).
-This is the rest: the prompt from its event to the reply, and the hook's own search.
+If a process holds the model, the hook only prints that process's answer (`answer_call.py`). This
+module is the rest: the way of a prompt from its event to the reply, and the hook's own search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from recollect.wiring.project import current_project
 
 
 class Prompt:
-    """A prompt, from its event to the reply. `request` is None where it asks nothing."""
+    """A prompt, from its event to the reply. `request` is None if there is nothing to recall."""
 
     def __init__(
         self, event: Event, environ: Mapping[str, str], settings: Settings, *, as_text: bool
@@ -38,7 +38,7 @@ class Prompt:
         )
 
     def reply(self, hits: Sequence[Hit], note: str) -> HookReply:
-        """What to print and to log. `note` says where the hits come from."""
+        """Return what to print and to log. `note` says where the hits come from."""
         if self.request is not None:
             self._injection = choose(self.request.query, hits, self.settings.measure)
         injection = self._injection
@@ -54,7 +54,7 @@ class Prompt:
         return HookReply(text, counts, note)
 
     def note_shown(self) -> None:
-        """The reply was printed: these texts are not injected into this session again."""
+        """Record that the reply was printed: its texts are not injected into this session again."""
         shown = tuple(memory.id for memory in self._injection.memories)
         if shown:
             self._file.note_injected((*shown, *self._injection.duplicates))
@@ -69,7 +69,7 @@ def recall(
     *,
     as_text: bool,
 ) -> str:
-    """Print the reply, note what was in it, and return the outcome for the log."""
+    """Print the reply, record its memories, and return the outcome for the log."""
     settings = load(environ)
     prompt = Prompt(event, environ, settings, as_text=as_text)
     find = FastRecall(settings, watchdog.until)

@@ -1,8 +1,8 @@
 """The entry point of every hook: always exit code 0, a complete answer or none, one log line.
 
-An agent waits for its hooks, and treats some exit codes as commands. So no failure here may show
-there. The time limit is set up before anything else is imported: on a busy machine the imports
-alone can use up a budget.
+Agents wait for their hooks and treat some exit codes as commands, so no failure may reach them. The
+time limit starts before anything else is imported: on a busy machine, the imports alone can use up
+the budget.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NAMES = ("recall", "brief", "capture", "compact")
-# Set for processes that a hook starts: an agent's own command, run to extract, has hooks too.
+# Set for processes that a hook starts: an agent that is run to extract statements has hooks too.
 CAPTURING = "RECOLLECT_CAPTURING"
 
 

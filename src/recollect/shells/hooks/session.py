@@ -2,7 +2,7 @@
 before its context is compacted.
 
 Capturing may take a while, and the agent must not wait for it: the hook returns at once, and a
-separate process does the work. There is only one at a time; it ends by itself and holds none of the
+background process does the work. Only one runs at a time; it ends by itself and holds none of the
 agent's resources.
 """
 
@@ -26,29 +26,29 @@ from recollect.wiring.project import current_project
 if TYPE_CHECKING:
     from recollect.usecases.agents.brief import Brief
 
-# The longest that a background process may run.
-WORK_SECONDS: Final = 120
-# After these the agent's context is empty except for what is printed now.
-_EMPTIED: Final = ("startup", "clear", "compact")
-_RESTORED: Final = 30
-# Time that a brief reserves for itself, in seconds, when it waits for a capture to end.
-_FOR_BRIEFING: Final = 0.5
-_LOOKING: Final = 0.02
+# Time limit of the background process.
+_CAPTURE_SECONDS: Final = 120
+# Sources of a session start after which the agent's context is empty.
+_EMPTYING_SOURCES: Final = ("startup", "clear", "compact")
+_MAX_RESTORED: Final = 30
+# What a brief reserves of its budget for itself while it waits for a capture to end.
+_BRIEF_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.02
 
 
 def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool) -> str:
     """Print the project's memories before the first prompt."""
     import asyncio
 
-    found = asyncio.run(make_brief(event, environ, watchdog.until - _FOR_BRIEFING))
+    found = asyncio.run(make_brief(event, environ, watchdog.until - _BRIEF_SECONDS))
     memories = found.memories
-    told = block(found.sentence, memories)
-    text = render(event.name or "SessionStart", told, as_text=as_text)
+    context = block(found.sentence, memories)
+    text = render(event.name or "SessionStart", context, as_text=as_text)
     files = open_hook_files(environ)
     outcome = f"injected={len(memories)} source={event.source[:20] or 'unsaid'}"
     watchdog.answer(text, outcome)
     session = files.session(event.session_key)
-    if event.source in _EMPTIED:
+    if event.source in _EMPTYING_SOURCES:
         session.note_emptied()
     if memories:
         session.note_injected(tuple(memory.id for memory in memories))
@@ -57,14 +57,14 @@ def brief(event: Event, environ: Mapping[str, str], watchdog: Watchdog, *, as_te
 
 
 async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> Brief:
-    """What to print at the start. After a compaction, wait for running captures until the moment
-    `until` of the monotonic clock.
+    """Return what to print at the start. After a compaction, wait for running captures, at most
+    until `until` on the monotonic clock.
     """
     from asyncio import sleep
 
     from recollect.core.recall.successors import current
     from recollect.settings import load
-    from recollect.usecases.agents.brief import brief as briefing
+    from recollect.usecases.agents.brief import brief as build_brief
     from recollect.wiring import SystemClock, open_service
 
     settings = load()
@@ -72,13 +72,13 @@ async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> 
     session = open_hook_files(environ).session(event.session_key)
     state = session.state()
     while event.source == "compact" and state.is_at_work and time.monotonic() < until:
-        await sleep(_LOOKING)
+        await sleep(_POLL_SECONDS)
         state = session.state()
-    # After a compaction, first what this session had and may have lost.
+    # After a compaction, what this session had and may have lost comes first.
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
     async with open_service(settings, by_meaning=False, actor="hook") as recollect:
-        brief_now = await briefing(
+        brief_now = await build_brief(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )
         if not lost:
@@ -87,14 +87,14 @@ async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> 
             memory
             for memory in current((await recollect.page(scope, None, MAX_PAGE)).memories)
             if memory.id in lost and not memory.is_sensitive
-        ][:_RESTORED]
+        ][:_MAX_RESTORED]
     known = {memory.id for memory in restored}
     others = [memory for memory in brief_now.memories if memory.id not in known]
     return replace(brief_now, memories=fitting([*restored, *others], settings.hook_tokens))
 
 
 def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) -> str:
-    """Start the work and leave it running."""
+    """Start the capture in the background and return at once."""
     session = open_hook_files(environ).session(event.session_key)
     if is_compacting:
         session.note_emptied()
@@ -110,17 +110,17 @@ def capture(event: Event, environ: Mapping[str, str], *, is_compacting: bool) ->
 
 
 def _work(event: Event, environ: Mapping[str, str], work: str) -> None:
-    """Runs in the background process. It holds no pipe of the agent, which would wait for it."""
+    """Run the background process. It holds no pipe of the agent, which would wait for it."""
     try:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(WORK_SECONDS)
-        from recollect.shells.hooks.capturing import keep
+        signal.alarm(_CAPTURE_SECONDS)
+        from recollect.shells.hooks.capturing import capture_new
 
-        keep(event, environ)
+        capture_new(event, environ)
         open_hook_files(environ).session(event.session_key).note_ended(work)
     finally:
         os._exit(0)

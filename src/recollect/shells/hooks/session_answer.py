@@ -1,8 +1,8 @@
 """The answer of the session that holds the model, where one runs: the hook prints it as it is, as
 soon as it comes, and ends.
 
-It imports next to nothing, so that a hook beside a session takes little more than the start of
-Python. A hook never starts a session.
+This module imports next to nothing, so that a hook with a session takes little longer than the
+start of Python. A hook never starts a session.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from recollect.shells.hooks.watchdog import Watchdog
     from recollect.wiring.hooks import Question
 
-# Of the time that is left, how long the session has before this process searches by words as well.
-# Until then it has the processors for itself.
+# The share of the remaining time after which this process searches by words as well. Until then,
+# the session has the processors to itself.
 _SHARE = 0.3
-# Kept of the budget to print an answer, whatever was waited for. A machine that is too busy for the
-# other process to answer needs longer for this as well.
+# The share of the budget reserved for printing an answer. A machine that is too busy for the other
+# process to answer also needs longer for this.
 _SHARE_FOR_PRINTING = 0.1
 _PRINT_SECONDS = 0.03
 
@@ -64,7 +64,7 @@ class SessionAnswer:
     def _ask(self, notes: Sequence[str]) -> None:
         try:
             folder = os.getcwd()  # noqa: PTH109  # pathlib takes too long here
-        except OSError:  # it was removed
+        except OSError:  # the folder was removed
             folder = "/"
         call = HookCall(self._event, folder, self._environ, self._until, as_text=self._as_text)
         question = ask_session(self._environ, call.to_bytes(), self._watchdog.left)

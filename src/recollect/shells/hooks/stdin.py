@@ -1,4 +1,4 @@
-"""What an agent writes to a hook's stdin. It imports nothing: see `run.py`."""
+"""Read what an agent writes to a hook's stdin. Imports nothing: see `run.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_EVENT_BYTES = 4_000_000
 
 
 def read_stdin(descriptor: int = 0) -> bytes:
-    """All of it, or a little more than is allowed."""
+    """Read all of stdin, or slightly more than the limit."""
     chunks: list[bytes] = []
     size = 0
     while size <= MAX_EVENT_BYTES and (chunk := os.read(descriptor, 1 << 16)):

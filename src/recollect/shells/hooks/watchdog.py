@@ -1,8 +1,8 @@
-"""The hard time limit of every hook: at the end of its budget the process exits with code 0.
+"""The hard time limit of every hook: at the end of its budget, the process exits with code 0.
 
-Timeouts inside do not cover everything: a name that does not resolve, a file lock, a pipe that is
-never closed. So a thread waits beside the work and ends the process wherever it is. It shares a
-lock with the single write of the answer: what was printed is complete, or nothing.
+Inner timeouts do not cover everything: a name that does not resolve, a file lock, a pipe that is
+never closed. So a separate thread ends the process, whatever it is doing. It shares a lock with the
+single write of the answer, so that the answer is printed completely or not at all.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import NoReturn
 
-# The share of a budget reserved for what a process cannot see of itself: starting, exiting, and its
-# parent noticing. On a busy machine each of these has to be scheduled.
-_TO_BEGIN_AND_END = 0.15
+# The share of a budget reserved for what a process cannot measure itself: starting, exiting, and
+# its parent noticing. On a busy machine, each of these has to be scheduled.
+_OVERHEAD_SHARE = 0.15
 # The typical start time of the interpreter, if the kernel does not report it.
-_USUAL_START = 0.03
-_ANSWERING = 0.05
+_DEFAULT_START_SECONDS = 0.03
+_WRITE_SECONDS = 0.05
 
 
 def read_budget_ms(hook: str, environ: Mapping[str, str]) -> float:
-    """The budget of a hook. An invalid one is reported later; the limit needs a number now."""
+    """Return the budget of a hook. An invalid value is reported later; the limit needs one now."""
     is_recall = hook == "recall"
     name = "RECOLLECT_HOOK_BUDGET_MS" if is_recall else "RECOLLECT_HOOK_START_MS"
     try:
@@ -44,7 +44,7 @@ class Watchdog:
     def __init__(self, budget_ms: float, on_end: Callable[[float, str | None], None]) -> None:
         self.started = time.monotonic() - process_age()
         self.budget = budget_ms / 1000
-        seconds = self.budget * (1 - _TO_BEGIN_AND_END)
+        seconds = self.budget * (1 - _OVERHEAD_SHARE)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
         self._outcome: str | None = None
         self._on_end = on_end
@@ -55,12 +55,12 @@ class Watchdog:
 
     @property
     def ms(self) -> float:
-        """Milliseconds since the process started."""
+        """The milliseconds since the process started."""
         return (time.monotonic() - self.started) * 1000
 
     @property
     def left(self) -> float:
-        """Seconds until the limit."""
+        """The seconds until the limit."""
         return max(self.until - time.monotonic(), 0.001)
 
     def answer(self, text: str, outcome: str) -> None:
@@ -84,18 +84,18 @@ class Watchdog:
 
     def _wait(self) -> None:
         self._never.acquire(timeout=max(self.until - time.monotonic(), 0.0))
-        # An answer that is being written gets out, unless no one reads it.
-        self._answering.acquire(timeout=_ANSWERING)
+        # Let an answer that is being written finish, unless no one reads it.
+        self._answering.acquire(timeout=_WRITE_SECONDS)
         self.end()
 
 
 def process_age() -> float:
-    """How long this process has run, in seconds, including the start of the interpreter."""
+    """Return how many seconds this process has run, including the start of the interpreter."""
     try:
         with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123  # before anything is imported
             ticks = int(stat.read().rpartition(b")")[2].split()[19])
         began = ticks / os.sysconf("SC_CLK_TCK")
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - began
     except (OSError, ValueError, IndexError, AttributeError):
-        return _USUAL_START
-    return age if 0.0 <= age < 60.0 else _USUAL_START
+        return _DEFAULT_START_SECONDS
+    return age if 0.0 <= age < 60.0 else _DEFAULT_START_SECONDS

@@ -1,4 +1,4 @@
-"""What the tools take: the shapes of `wire`, described for a model."""
+"""The arguments of the tools: the shapes of `wire`, described for a model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecallArguments(RecallIn):
     model_config = _PLAIN
 
     everywhere: bool = False
-    # Over REST a recall is explained by default; here a model would read all of it.
+    # REST explains recalls by default; here, a model would have to read the explanation.
     explain: bool = False
 
 

@@ -1,5 +1,5 @@
-"""Messages that hold half of a surrogate pair, as a client writes when it cuts a text inside an
-emoji. The SDK cannot parse these: over a pipe it would leave them without an answer.
+"""Repair messages that contain half of a surrogate pair, which a client sends when it cuts a text
+inside an emoji. The SDK cannot parse them: over a pipe, it would never answer them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Incoming = SessionMessage | Exception
 
 
 class RepairedStream:
-    """Implements `ReadStream`: reads such messages with U+FFFD in place of each half."""
+    """A `ReadStream` that replaces each half of a surrogate pair with U+FFFD."""
 
     def __init__(self, stream: ReadStream[Incoming]) -> None:
         self._stream = stream
@@ -30,7 +30,7 @@ class RepairedStream:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Incoming:
-        return _reread(await self._stream.receive())
+        return _repair(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -39,7 +39,7 @@ class RepairedStream:
         return self
 
     async def __anext__(self) -> Incoming:
-        return _reread(await anext(self._stream))
+        return _repair(await anext(self._stream))
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -54,7 +54,7 @@ class RepairedStream:
         return await self._stream.__aexit__(kind, error, trace)
 
 
-def _reread(message: Incoming) -> Incoming:
+def _repair(message: Incoming) -> Incoming:
     if not isinstance(message, ValidationError):
         return message
     line = message.errors(include_url=False)[0]["input"]
@@ -67,7 +67,7 @@ def _reread(message: Incoming) -> Incoming:
 
 
 def repair_json(text: str | bytes) -> str | None:
-    """The document with U+FFFD in place of each half of a pair; None if it is not JSON."""
+    """Replace each half of a surrogate pair with U+FFFD; return None if the text is not JSON."""
     try:
         return repair_text(json.dumps(json.loads(text), ensure_ascii=False))
     except (ValueError, RecursionError):

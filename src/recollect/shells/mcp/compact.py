@@ -1,7 +1,7 @@
-"""Schemas and answers in as few words as possible: a model reads every one of them.
+"""Make schemas and answers as short as possible, since a model reads all of them.
 
-Definitions are read in every conversation, answers in most. Left out: what `core` checks anyway,
-defaults, and repetitions.
+Definitions are read in every conversation, answers in most. Limits that `core` checks anyway,
+defaults and repetitions are left out.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-# Checked by core with its own messages, a repeated name, or the default behaviour.
-_NOT_TOLD: Final = {
+# Keys that `core` checks with its own messages, that repeat a name, or that are the default.
+_OMITTED_KEYS: Final = {
     *("title", "default", "pattern", "minLength", "maxLength", "maxItems", "propertyNames"),
 }
-# In a recall without `explain`, what only an operator needs.
-_OF_AN_OPERATOR: Final = ("fusion", "legs", "took_ms")
+# What a recall without `explain` leaves out, since only operators need it.
+_OPERATOR_FIELDS: Final = ("fusion", "legs", "took_ms")
 
 
 def input_schema(
@@ -23,16 +23,16 @@ def input_schema(
     of_a_scope: Mapping[str, str],
     unlisted: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The arguments of a tool, each with its description if it has one."""
-    lean = {key: value for key, value in _lean(schema).items() if key != "description"}
-    made = _without(_inline(lean, lean.pop("$defs", {})), unlisted)
-    return _describe(made, words, of_a_scope) | {"additionalProperties": False}
+    """Return the schema of a tool's arguments, each with its description if it has one."""
+    lean = {key: value for key, value in _shorten(schema).items() if key != "description"}
+    listed = _remove(_inline(lean, lean.pop("$defs", {})), unlisted)
+    return _describe(listed, words, of_a_scope) | {"additionalProperties": False}
 
 
-def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
-    """The schema without these properties, including those of nested objects."""
+def _remove(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
+    """Remove these properties from the schema, including those of nested objects."""
     properties = {
-        name: _without(item, unlisted) if "properties" in item else item
+        name: _remove(item, unlisted) if "properties" in item else item
         for name, item in schema["properties"].items()
         if name not in unlisted
     }
@@ -40,17 +40,17 @@ def _without(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, 
 
 
 def output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What an answer may hold. Nothing is required: empty values are left out."""
-    bare: dict[str, Any] = _bare(_lean(schema))
+    """Return the schema of an answer. Nothing is required, since empty values are left out."""
+    bare: dict[str, Any] = _strip(_shorten(schema))
     return bare
 
 
 def answer(values: Mapping[str, Any], *, explained: bool = True) -> dict[str, Any]:
-    """The answer without absent values and, for memories, without defaults."""
-    left_out = () if explained else _OF_AN_OPERATOR
+    """Return the answer without absent values and, for memories, without defaults."""
+    left_out = () if explained else _OPERATOR_FIELDS
     return {
         key: _compact(value)
-        for key, value in _memory(values).items()
+        for key, value in _compact_memory(values).items()
         if value is not None and key not in left_out
     }
 
@@ -59,22 +59,22 @@ def _compact(value: object) -> object:
     if isinstance(value, list):
         return [_compact(item) for item in value]
     if isinstance(value, dict):
-        held = _memory(_hit(value)).items()
-        return {key: _compact(item) for key, item in held if item is not None and item != []}
+        items = _compact_memory(_compact_hit(value)).items()
+        return {key: _compact(item) for key, item in items if item is not None and item != []}
     return value
 
 
-def _hit(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of a long text only the passage that matched; `memory_get` returns all of it."""
+def _compact_hit(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out a long text of which the matched passage is shown; `memory_get` returns it."""
     if values.get("passage") is None or "memory" not in values:
         return values
     memory = {key: value for key, value in values["memory"].items() if key != "content"}
     return {**values, "memory": memory}
 
 
-def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A memory's owner is the caller, most of its fields are empty, and who wrote it is for
-    people.
+def _compact_memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out the fields of a memory that a model does not need: its owner is the caller, most
+    fields are empty, and who wrote it is for people.
     """
     if not {"version", "owner"} <= values.keys():
         return values
@@ -89,19 +89,19 @@ def _memory(values: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _lean(node: Any) -> Any:  # noqa: ANN401  # a JSON value
+def _shorten(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_lean(item) for item in node]
+        return [_shorten(item) for item in node]
     if not isinstance(node, Mapping):
         return node
     lean: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            lean[key] = {name: _lean(item) for name, item in value.items()}
-        elif key not in _NOT_TOLD and (key, value) != ("format", "uuid"):
-            lean[key] = _lean(value)
+            lean[key] = {name: _shorten(item) for name, item in value.items()}
+        elif key not in _OMITTED_KEYS and (key, value) != ("format", "uuid"):
+            lean[key] = _shorten(value)
     either = lean.get("anyOf")
-    if isinstance(either, list) and {"type": "null"} in either:  # it may be left out instead
+    if isinstance(either, list) and {"type": "null"} in either:  # it is optional instead
         rest = [item for item in either if item != {"type": "null"}]
         if len(rest) == 1:
             del lean["anyOf"]
@@ -123,36 +123,38 @@ def _inline(node: Any, definitions: Mapping[str, Any]) -> Any:  # noqa: ANN401  
 def _describe(
     node: Mapping[str, Any], words: Mapping[str, str], of_a_scope: Mapping[str, str]
 ) -> dict[str, Any]:
-    made = {key: value for key, value in node.items() if key != "additionalProperties"}
+    described = {key: value for key, value in node.items() if key != "additionalProperties"}
     if isinstance(items := node.get("items"), dict):
-        made["items"] = _describe(items, words, of_a_scope)
-        made["items"].pop("description", None)
+        described["items"] = _describe(items, words, of_a_scope)
+        described["items"].pop("description", None)
     if isinstance(properties := node.get("properties"), dict):
         descriptions = {**words, **of_a_scope} if "sessions" in properties else words
-        made["properties"] = {
-            name: _argument(name, _describe(item, words, of_a_scope), descriptions)
+        described["properties"] = {
+            name: _describe_argument(name, _describe(item, words, of_a_scope), descriptions)
             for name, item in properties.items()
         }
     elif "additionalProperties" in node:
-        made["additionalProperties"] = node["additionalProperties"]
-    return made
+        described["additionalProperties"] = node["additionalProperties"]
+    return described
 
 
-def _argument(name: str, schema: dict[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+def _describe_argument(
+    name: str, schema: dict[str, Any], words: Mapping[str, str]
+) -> dict[str, Any]:
     if name == "categories":
-        schema["items"] = {"type": "string"}  # the categories are named where memories are stored
+        schema["items"] = {"type": "string"}  # `memory_store` lists the categories
     return {**schema, "description": words[name]} if name in words else schema
 
 
-def _bare(node: Any) -> Any:  # noqa: ANN401  # a JSON value
+def _strip(node: Any) -> Any:  # noqa: ANN401  # a JSON value
     if isinstance(node, list):
-        return [_bare(item) for item in node]
+        return [_strip(item) for item in node]
     if not isinstance(node, dict):
         return node
     bare: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "$defs"):
-            bare[key] = {name: _bare(item) for name, item in value.items()}
+            bare[key] = {name: _strip(item) for name, item in value.items()}
         elif key not in ("description", "required", "examples", "enum"):
-            bare[key] = _bare(value)
+            bare[key] = _strip(value)
     return bare

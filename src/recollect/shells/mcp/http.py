@@ -1,4 +1,4 @@
-"""MCP over HTTP, as one path of the server: a key works on its owner's memories.
+"""MCP over HTTP, at one path of the server: a key works on its owner's memories.
 
 Requests are independent and answered with JSON: there is no session that a second key could take
 over, and any process can answer any request.
@@ -24,7 +24,7 @@ from recollect.shells.mcp.broken_text import repair_json
 from recollect.shells.mcp.server import Context, build_server
 from recollect.wiring import Server
 
-_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class McpEndpoint:
 
 
 def mcp_endpoint(server: Server) -> McpEndpoint:
-    """The endpoint of one server; it can run once. Its path must be behind `Identity`."""
+    """Create the endpoint of one server; it can run once. Its path must be behind `Identity`."""
 
     async def service_of(context: Context) -> Service:
         if context.request is None:
@@ -51,16 +51,16 @@ def mcp_endpoint(server: Server) -> McpEndpoint:
         json_response=True,
         stateless=True,
         max_request_body_size=MAX_BODY,
-        # The Host header is checked once for the whole process, by `asgi.identity.Identity`; a
-        # second list of names would only be another thing to get wrong.
+        # `asgi.identity.Identity` checks the Host header for the whole process; a second list of
+        # names would be one more thing to get wrong.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return McpEndpoint(_PostOnly(manager.asgi_app), manager)
 
 
 class _PostOnly:
-    """Without sessions there is nothing to listen to (GET) and nothing to end (DELETE). A class,
-    because a route treats a plain function as one that returns its response.
+    """Refuses GET and DELETE: without sessions, there is nothing to listen to and nothing to end.
+    It is a class because routes expect a plain function to return its response.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -77,9 +77,9 @@ class _PostOnly:
 
 
 async def _receive_repaired(receive: Receive) -> Message:
-    """The body comes in one piece, since `RequestLimits` has read it."""
+    """Repair the body, which comes in one piece since `RequestLimits` has read it."""
     message = await receive()
     body = message.get("body", b"")
-    if _HALF.search(body) is None or (text := repair_json(body)) is None:
+    if _HALF_SURROGATE.search(body) is None or (text := repair_json(body)) is None:
         return message
     return {**message, "body": text.encode()}

@@ -1,6 +1,6 @@
 """Report progress to clients that ask for it, so that waiting does not look like hanging.
 
-How long a call takes is only known at its end, so the report says how many seconds it has taken and
+It is not known in advance how long a call takes, so a report says how many seconds it has taken and
 what it is doing. Clients that did not ask get no reports.
 """
 
@@ -19,7 +19,9 @@ INTERVAL_SECONDS: Final = 1.0
 
 
 @asynccontextmanager
-async def reported(context: ServerRequestContext[Any, Any], doing: str) -> AsyncIterator[None]:
+async def report_progress(
+    context: ServerRequestContext[Any, Any], doing: str
+) -> AsyncIterator[None]:
     """While entered, send a report at once and one every second."""
     await context.session.report_progress(0.0, message=doing)
     reporting = asyncio.create_task(_report(context, doing))

@@ -1,4 +1,4 @@
-"""The prompt that a person can ask a client for by name: remember the session that is ending."""
+"""The prompt that a user can select in a client: remember the session that is ending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_types import (
 )
 
 REMEMBER: Final = "remember_this_session"
-_LONGEST: Final = 500
+_MAX_FOCUS: Final = 500
 _TEXT: Final = """\
 Keep what later conversations need from this one in long-term memory{focus}.
 
@@ -55,15 +55,15 @@ def prompts() -> ListPromptsResult:
 
 
 def prompt(name: str, arguments: dict[str, str]) -> GetPromptResult:
-    """The prompt of this name; MCPError for another name or an unknown argument."""
+    """Return the prompt of this name; raise MCPError for an unknown name or argument."""
     if name != REMEMBER:
         raise MCPError(INVALID_PARAMS, f"there is no prompt named {name[:60]!r}")
     unknown = arguments.keys() - {"focus"}
     if unknown:
         raise MCPError(INVALID_PARAMS, f"{name} has no argument {min(unknown)[:60]!r}")
     focus = " ".join(arguments.get("focus", "").split())
-    if len(focus) > _LONGEST:
-        raise MCPError(INVALID_PARAMS, f"focus has more than {_LONGEST} characters")
+    if len(focus) > _MAX_FOCUS:
+        raise MCPError(INVALID_PARAMS, f"focus has more than {_MAX_FOCUS} characters")
     text = _TEXT.format(focus=f", above all about: {focus}" if focus else "")
     return GetPromptResult(
         description="Remember this session",

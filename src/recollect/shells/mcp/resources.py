@@ -1,4 +1,4 @@
-"""What a client can read without a tool: a memory by its id, and the brief of a project.
+"""What clients can read without a tool: a memory by its id, and the brief of a project.
 
 A memory is JSON in the format of the tools and the REST API. The brief is the block that the hook
 injects at the start of a session: data between fences, never instructions.
@@ -36,7 +36,7 @@ _TEXT: Final = "text/plain"
 _NOTHING: Final = "Nothing has been remembered here yet."
 
 ProjectHere = Callable[[], str | None]
-"""Which project the client works in, if known."""
+"""Return the project that the client works in, if known."""
 
 
 def resources() -> ListResourcesResult:
@@ -76,7 +76,7 @@ def templates() -> ListResourceTemplatesResult:
 
 
 async def read(recollect: Service, uri: str, project_here: ProjectHere) -> ReadResourceResult:
-    """Read the resource at this address; MCPError if it is not ours."""
+    """Read the resource at this address; raise MCPError if there is none."""
     if uri.startswith(MEMORY):
         from recollect.wire import memory as wire
 

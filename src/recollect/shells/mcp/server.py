@@ -1,6 +1,6 @@
 """Tools, resources and prompts as an MCP server, independent of the transport.
 
-They are imported when a client first asks for them: nothing else is needed to answer `initialize`.
+They are imported when a client first asks for them, since `initialize` needs none of them.
 """
 
 from __future__ import annotations
@@ -61,35 +61,35 @@ def build_server(
     shows_sensitive: Callable[[], bool] = lambda: False,
     serves_one_session: bool = False,
 ) -> Server[Any]:
-    """Build a server whose calls work on the memory that `service_of` finds for each of them, and
-    whose calls and brief are about the project it is used in, if known. Unless it `shows_sensitive`
-    memories, these are only readable by id. If it `serves_one_session`, it gives each hint once.
+    """Build a server whose calls work on the memory that `service_of` returns for each of them, and
+    on the project that the client works in, if known. Without `shows_sensitive`, sensitive memories
+    are only readable by id. With `serves_one_session`, each hint is given once.
     """
     hints_given: set[str] | None = set() if serves_one_session else None
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         from recollect.shells.mcp import compact
-        from recollect.shells.mcp.guard import as_data, for_model
+        from recollect.shells.mcp.guard import fence_json, prepare_for_model
         from recollect.shells.mcp.tools import BY_NAME
 
         tool = BY_NAME.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool named {params.name[:60]!r}")
         try:
-            arguments = _arguments(tool, params.arguments or {})
+            arguments = _parse_arguments(tool, params.arguments or {})
             async with _report_progress(context, tool.title):
                 answer = await tool.call(await service_of(context), arguments, project_here())
-            answer = for_model(answer, shows_sensitive=shows_sensitive(), hints=hints_given)
+            answer = prepare_for_model(answer, shows_sensitive=shows_sensitive(), hints=hints_given)
         except RecollectError as error:
             return _error_result(error)
-        except Exception as error:  # noqa: BLE001  # a fault of ours must still be answered
+        except Exception as error:  # noqa: BLE001  # bugs must still be answered
             return _error_result(_unexpected_error(error, tool.name))
         shown = compact.answer(
             answer.model_dump(mode="json"), explained=getattr(arguments, "explain", True)
         )
         text = strip_invisible(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
         return CallToolResult(
-            content=[TextContent(text=part) for part in (as_data(text), *_notes(answer))],
+            content=[TextContent(text=part) for part in (fence_json(text), *_notes(answer))],
             structured_content=json.loads(text),
         )
 
@@ -156,13 +156,13 @@ async def _get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptRe
 
 
 def _report_progress(context: Context, doing: str) -> AbstractAsyncContextManager[None]:
-    from recollect.shells.mcp.progress import reported
+    from recollect.shells.mcp.progress import report_progress
 
-    return reported(context, doing)
+    return report_progress(context, doing)
 
 
 def definition(tool: MemoryTool) -> Tool:
-    """How a tool is described to clients."""
+    """Describe a tool for clients."""
     from recollect.shells.mcp import compact
     from recollect.shells.mcp.arguments import OF_A_SCOPE, UNLISTED, WORDS
 
@@ -178,12 +178,12 @@ def definition(tool: MemoryTool) -> Tool:
             read_only_hint=tool.reads,
             destructive_hint=tool.destroys,
             idempotent_hint=tool.repeatable,
-            open_world_hint=False,  # a memory is a closed world, wherever it is stored
+            open_world_hint=False,  # the memory is a closed world, wherever it is stored
         ),
     )
 
 
-def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
+def _parse_arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
     try:
         return tool.arguments.model_validate(arguments)
     except ValidationError as error:
@@ -200,7 +200,7 @@ def _arguments(tool: MemoryTool, arguments: dict[str, Any]) -> BaseModel:
 
 
 def _notes(answer: BaseModel) -> Iterator[str]:
-    """What a model should not overlook in the answer."""
+    """Yield what a model should not overlook in the answer."""
     if getattr(answer, "already_remembered", False):
         yield "This was already remembered, under this id; nothing new was stored."
     if because := getattr(answer, "sensitive_because", None):
@@ -214,7 +214,7 @@ def _notes(answer: BaseModel) -> Iterator[str]:
 
 
 def _unexpected_error(error: Exception, what: str) -> RecollectError:
-    """A bug. The error's text may quote a memory, so it is neither returned nor logged."""
+    """Report a bug. The error's text may quote a memory, so it is neither returned nor logged."""
     kind = type(error).__name__
     log.error("%s failed: %s at %s", what, kind, locations(error))
     return RecollectError(
@@ -228,8 +228,8 @@ def _error_result(error: RecollectError) -> CallToolResult:
 
 
 def _describe_error(error: RecollectError) -> str:
-    """An error and its remedy as one text. Remedies name commands, including those sent by a
-    server; an agent has the tool instead. Commands without a tool, such as `recollect doctor`, are
-    for the user.
+    """Return an error and its remedy as one text. Remedies, including those from a server, name
+    commands; an agent uses the tool instead. Commands without a tool, such as `recollect doctor`,
+    are for the user.
     """
     return f"{error}\n→ {error.remedy.replace('`recollect list`', 'memory_list')}"

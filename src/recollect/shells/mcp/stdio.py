@@ -1,9 +1,9 @@
 """MCP over a pipe: one client, one person's memory, until stdin closes.
 
-Clients start it often and wait for it. So the store is opened by the first call that needs it, and
+Clients start it often and wait for it, so the store is opened by the first call that needs it, and
 no other machine is contacted before that. A local store with a model on this machine is opened
-without a call: hooks are then answered by meaning. Stdout belongs to the protocol, and stderr stays
-empty: some clients show it as an error.
+before the first call, so that hooks are answered by meaning. Stdout belongs to the protocol, and
+stderr stays empty, since some clients show it as an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from recollect.ports.service import Service
 
 _INTERRUPTED = 130
-# The client's first requests are answered before anything else is imported. Later, a store or a
-# model may have been added.
+# The client's first requests are answered before anything else is imported. After that, look this
+# often for a store or a model that was added.
 _POLL_SECONDS = 0.5
 
 
 class OnFirstCall:
-    """Opens the memory on the first call and keeps it for later ones; the next call retries a
-    failed attempt.
+    """Opens the memory on the first call and reuses it for later ones. If opening fails, the next
+    call tries again.
     """
 
     def __init__(self, stack: AsyncExitStack) -> None:
@@ -74,7 +74,7 @@ def run() -> None:
     """Serve until stdin closes, or Ctrl-C."""
     if not os.environ.get("RECOLLECT_DEBUG"):
         logging.getLogger().addHandler(logging.NullHandler())
-    # Objects created by the imports stay until the end: the garbage collector can skip them.
+    # Objects created by imports live until the end, so the garbage collector can skip them.
     gc.freeze()
     gc.enable()
     try:
@@ -84,7 +84,7 @@ def run() -> None:
 
 
 def _project_here() -> str | None:
-    """Clients start the server in the folder they work in."""
+    """Return the project of this folder: clients start the server in the folder they work in."""
     from recollect.wiring.project import current_project
 
     return current_project(Path.cwd(), os.environ)
@@ -98,17 +98,17 @@ def _shows_sensitive() -> bool:
 
 async def _serve() -> None:
     interrupted = asyncio.Event()
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # the caller may have asked for that
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # the caller may ignore it on purpose
         with suppress(NotImplementedError):  # Windows: there Ctrl-C takes effect with the next line
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
     async with AsyncExitStack() as stack:
         answering = asyncio.create_task(_answer(stack))
-        told_to_stop = asyncio.create_task(interrupted.wait())
-        await asyncio.wait([answering, told_to_stop], return_when=asyncio.FIRST_COMPLETED)
-        told_to_stop.cancel()
+        stopping = asyncio.create_task(interrupted.wait())
+        await asyncio.wait([answering, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
         answering.cancel()
     if not answering.done():
-        # A thread waits for stdin, and only the other end of the pipe could wake it.
+        # A thread still waits for stdin, and only the other end of the pipe could wake it.
         os._exit(_INTERRUPTED)
     await answering
 

@@ -1,6 +1,6 @@
-"""The nine tools: their descriptions, and the use case that each calls.
+"""The nine tools: their descriptions, and the use case that each one calls.
 
-Both MCP servers serve this table; they differ only in whose memory a call works on.
+Both MCP servers (stdio and HTTP) serve this table; only whose memory a call works on differs.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from recollect.wire.recall import RecollectionOut
 from recollect.wire.stats import STATS
 from recollect.wire.why import WhyOut
 
-# As many as a model reads without losing track; the next call lists the rest.
+# How many proposals a model reads without losing track; the next call lists the rest.
 MAX_REVIEWED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
     """A tool. `reads`: it changes nothing; `destroys`: data may be lost; `repeatable`: a second
-    call with the same arguments changes nothing more. It is called with the memory, its arguments,
-    and the project that the client works in, if known.
+    call with the same arguments changes nothing more. `call` takes the service, the arguments, and
+    the project that the client works in, if known.
     """
 
     name: str
@@ -106,7 +106,7 @@ async def _delete(recollect: Service, arguments: DeleteArguments, _: str | None)
 
 
 async def _review(recollect: Service, arguments: ReviewArguments, _: str | None) -> BaseModel:
-    """Carry out a decision, if there is one, and list what waits."""
+    """Apply the decision, if there is one, and list the remaining proposals."""
     accepted = undone = None
     id, decision = arguments.id, arguments.decision
     if decision == "undo":

@@ -1,1 +1,1 @@
-"""Memories to files, and back."""
+"""Export memories to files, and import them."""

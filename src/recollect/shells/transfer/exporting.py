@@ -1,4 +1,4 @@
-"""Write memories to a file: whole or not at all, and for its owner's eyes only."""
+"""Export memories to a file: atomically, and readable by its owner only."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ async def write_export(
     sensitive: bool,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> Taken:
-    """The memories of a scope, newest first; sensitive ones only when asked for."""
+    """Write the memories of a scope, newest first; sensitive ones only if requested."""
     check_export_format(format)
     taken = Taken()
-    written = to_line if format == "jsonl" else to_markdown
+    write = to_line if format == "jsonl" else to_markdown
     head = HEADER if format == "jsonl" else "# Memories\n"
     out.write(f"{head}\n".encode())
     stats = await recollect.stats()
     progress("exporting", 0, stats.memories + (stats.forgotten if scope.forgotten else 0))
     async for memory in export_pages(recollect, scope, taken, sensitive=sensitive):
-        out.write(f"{written(memory)}\n".encode())
+        out.write(f"{write(memory)}\n".encode())
         progress("exporting", 1, None)
     return taken
 
 
 @contextmanager
 def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
-    """A file that appears at `path` when it is whole; with `force` in the place of another."""
+    """Open a file that appears at `path` once it is complete. `force` replaces an existing one."""
     if path.exists() and not force:
         raise _taken_error(path)
     if path.exists() and not path.is_file():
-        raise InvalidInput(  # a device, say, whose place the file would take
+        raise InvalidInput(  # such as a device, which the file would replace
             f"{path} is not a file",
             field="file",
             remedy="Name a file, or leave it out for stdout.",
         )
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        # For its owner's eyes only, from the first byte on.
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # Readable by its owner only, from the first byte on.
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
         if force:
-            beside.replace(path)
+            partial.replace(path)
         else:
-            os.link(beside, path)  # unlike a rename, it replaces no file
+            os.link(partial, path)  # unlike a rename, this replaces no file
     except FileExistsError as error:
         raise _taken_error(path) from error
     except OSError as error:
@@ -82,7 +82,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
         ) from error
     finally:
         with suppress(OSError):
-            beside.unlink()
+            partial.unlink()
 
 
 def _taken_error(path: Path) -> InvalidInput:

@@ -1,4 +1,4 @@
-"""Import memories from files: an export, or what other programs wrote."""
+"""Import memories from files: an export, or files of other programs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from recollect.core.imports.found import Exact, Found, ImportProblem, Item, to_m
 from recollect.core.memory.memory import Memory
 from recollect.wiring.transfer import Transfer
 
-# As many are stored together: one transaction here, one request to a server.
+# How many are stored together: one transaction here, one request to a server.
 _BATCH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What could not be read or kept: where it is, why, and what to do."""
+    """Something that could not be read or stored: where it is, why, and what to do."""
 
     file: str
     place: str
@@ -31,7 +31,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that was read, and as what."""
+    """A file that was read, and the format it was read as."""
 
     file: str
     format: str
@@ -41,9 +41,9 @@ class ReadFile:
 
 @dataclass(slots=True)
 class Imported:
-    """What was read, and what became of it. same: it was here already; kept: another version of it
-    is here, and stays; sensitive: so many of the new ones are; skipped: files of a folder whose
-    format is not certain.
+    """What was read, and the outcome. `same`: already stored; `kept`: stored in another version,
+    which was not changed; `sensitive`: how many of the new ones are; `skipped`: files of a folder
+    whose format is uncertain.
     """
 
     files: int = 0
@@ -67,8 +67,8 @@ async def import_files(
     dry_run: bool = False,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> Imported:
-    """Store what the files hold, in batches. What a batch acknowledged survives a crash; importing
-    the same files again adds only what is missing. Memories of other programs go into `project`, or
+    """Store the memories in the files, in batches. A stored batch survives a crash; importing the
+    same files again adds only what is missing. Memories of other programs go into `project`, or
     with `is_global` into none, whatever the file says.
     """
     done = Imported()
@@ -131,7 +131,7 @@ def _memories(
 
 
 def _last_change(file: str, now: datetime) -> datetime:
-    """When what a file says without a date was written, at the latest."""
+    """Return the latest time at which undated content of a file can have been written."""
     if file == "stdin":
         return now
     return min(now, datetime.fromtimestamp(Path(file).stat().st_mtime, UTC))

@@ -1,8 +1,8 @@
 """The web page: plain files, no build step, nothing from other servers. It uses the REST API.
 
-One folder for each view, `parts` for what they share. A view's files are loaded when it is first
-opened. What the page must know in advance is filled in when it is served: the categories, so that
-they are listed in one place, and the command that serves it.
+Each view has a folder; `parts` is for what they share. A view's files are loaded when it is first
+opened. What the page must know in advance is filled in when it is served: the categories, which are
+defined once in Python, and the command that serves it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SERVED: Final = (".js", ".css", ".svg")
 
 
 def page_routes(*, is_local: bool = False) -> list[Route]:
-    """`is_local`: served by `recollect page` for the local store, not by a server."""
+    """Return the page's routes. `is_local`: served by `recollect page`, not by a server."""
     served = {f"/assets/{name}": name for name in _assets(files(__name__))}
     command = "recollect page" if is_local else "recollect serve"
     filled = {"categories": " ".join(CATEGORIES), "command": command}

@@ -1,4 +1,4 @@
-"""A link that signs in once: it is exchanged for the key, and then worth nothing."""
+"""A link that signs in once: after it is exchanged for the key, it is invalid."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _USED: Final = Kind("link-used", HTTPStatus.GONE, "This link can no longer be us
 
 
 class OneTimeLink:
-    """`code` is what the link carries."""
+    """Exchanges `code`, which the link carries, for a key, once."""
 
     def __init__(self) -> None:
         self.code = token_urlsafe(32)
         self._key: str | None = None
 
     def open_with(self, key: str) -> None:
-        """The next one who sends the code gets this key."""
+        """Give this key to the next request that sends the code."""
         self._key = key
 
     def route(self) -> Route:

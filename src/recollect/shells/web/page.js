@@ -28,7 +28,7 @@ const main = document.getElementById("main");
 let stopListening = () => {};
 let shown = null;
 
-// "#/memories?words=a" is the view "memories" with a parameter; "#/memory/ID" one with a subject.
+// "#/memories?words=a" is the view "memories" with a parameter; "#/memory/ID" has a subject.
 function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
@@ -53,7 +53,7 @@ async function showView() {
   }
   const address = location.hash;
   await VIEWS[name][1]();
-  if (address !== location.hash || !hasKey()) return; // the person has gone on meanwhile
+  if (address !== location.hash || !hasKey()) return; // the user has navigated on meanwhile
   const stays = shown?.view === name && shown.element.isConnected && shown.element.readParams;
   if (stays && shown.subject === subject) {
     shown.element.readParams(params);
@@ -207,6 +207,15 @@ document.getElementById("sign-out").addEventListener("click", () => {
   askForKey();
 });
 document.addEventListener("recollect:rejected", rejectKey);
+document.addEventListener("keydown", (event) => {
+  const isTyped = event.target.closest("input, textarea, select");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyped) return;
+  const search = main.querySelector("input[type=search]");
+  if (!search) return;
+  event.preventDefault();
+  search.focus();
+  search.select();
+});
 window.addEventListener("hashchange", () => {
   const code = takeLink();
   if (code) openLink(code);

@@ -14,29 +14,31 @@ from recollect.core.privacy.policy import check_operation, check_project, scope_
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a key may do. `spend_writes` counts writes; RateLimited when there are too many."""
+    """What a key may do. `spend_writes` counts writes, and raises RateLimited if there are too
+    many.
+    """
 
     key: Key
     spend_writes: Callable[[int], None]
 
     @property
     def is_limited(self) -> bool:
-        """To a project."""
+        """Whether the key is limited to a project."""
         return self.key.project is not None
 
     def check(self, operation: str, writes: int | None = None) -> None:
-        """Forbidden if the key may not carry out the operation; RateLimited. `writes` is how many
-        writes it makes, where that differs from call to call.
+        """Raise Forbidden if the key may not carry out the operation, RateLimited if it has written
+        too much. `writes` is the number of writes, for operations where it varies.
         """
         policy = check_operation(self.key, operation)
         self.spend_writes(policy.writes if writes is None else writes)
 
     def confine_scope(self, scope: Scope) -> Scope:
-        """The scope inside the key's project; Forbidden if it names another one."""
+        """Narrow the scope to the key's project; raise Forbidden if it names another one."""
         return scope if self.key.project is None else scope_within(scope, self.key.project)
 
     def confine_draft(self, draft: Draft) -> Draft:
-        """A new memory goes into the key's project unless another one is named."""
+        """Put a new memory into the key's project; raise Forbidden if it names another one."""
         project = self.key.project
         if project is None:
             return draft
@@ -45,7 +47,9 @@ class Access:
         return replace(draft, project=project)
 
     def confine_item(self, item: BatchItem) -> BatchItem:
-        """One of another project is refused; the others of its batch are stored."""
+        """Confine one item of a batch. An item of another project becomes an InvalidInput, so that
+        the rest of the batch is stored.
+        """
         if isinstance(item, InvalidInput):
             return item
         try:
@@ -54,7 +58,7 @@ class Access:
             return InvalidInput(str(error), field="project", remedy=error.remedy)
 
     def confine_changes(self, changes: Changes) -> Changes:
-        """A memory stays in the key's project."""
+        """Raise Forbidden if the changes would move a memory out of the key's project."""
         project = self.key.project
         if project is None or "project" not in changes:
             return changes

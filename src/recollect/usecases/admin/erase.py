@@ -1,4 +1,4 @@
-"""Erase everything that an owner has stored, and search for anything that remains."""
+"""Erase everything an owner has stored, and search for anything that remains."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from recollect.ports.stores import MemoryStore
 
 
 class OwnerEraser(Protocol):
-    """Removes everything of an owner, and searches the store for what is left."""
+    """Removes all data of an owner, and searches the store for what is left."""
 
     @property
     def unsearched(self) -> str:
         """Where bytes remain although no query finds them, and what to do; empty otherwise."""
 
     async def erase_owner(self, owner: str) -> Erased:
-        """Erase every memory of an owner, with everything derived from it."""
+        """Erase every memory of an owner, and everything derived from it."""
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
-        """Where was searched, and what was found there that should be gone."""
+        """Return the places searched, and what was found there that should be gone."""
 
 
 async def erase_owner(
     store: MemoryStore, eraser: OwnerEraser, owner: str, *, dry_run: bool = False
 ) -> ErasureReport:
     """Erase all memories of an owner, including forgotten and sensitive ones. The report does not
-    rely on what was deleted, but on a search of the whole store afterwards.
+    rely on counts of deleted rows, but on a search of the whole store afterwards.
     """
     marks = Marks(owner=owner)
     count = 0

@@ -1,4 +1,4 @@
-"""What needs attention on a running server, as far as an owner's statistics show it."""
+"""Find what needs attention on a running server, as far as an owner's statistics show it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def find_problems(
     stats: Stats, notes: Mapping[str, str], sync: SyncStatus | None = None
 ) -> list[Check]:
-    """One check for each part; `notes` say what is missing for a part to work at all."""
+    """Return one check per part; `notes` say what a part lacks to work at all."""
     found = [
         Check(name, "warn", note, "Run `recollect doctor --full` on the server.")
         for name, note in notes.items()
@@ -28,15 +28,17 @@ def find_problems(
             Check("meaning", "warn", "memories are found by their words only", MORE_THAN_WORDS)
         )
     else:
-        found.append(_work("meaning", embedding.waiting, embedding.parked, embedding.last_error))
+        found.append(
+            _check_work("meaning", embedding.waiting, embedding.parked, embedding.last_error)
+        )
     if graph is not None:
-        found.append(_work("concept graph", graph.waiting, graph.parked, graph.last_error))
+        found.append(_check_work("concept graph", graph.waiting, graph.parked, graph.last_error))
     if sync is not None:
-        found.append(_sync(sync))
+        found.append(_check_sync(sync))
     return found
 
 
-def _sync(status: SyncStatus) -> Check:
+def _check_sync(status: SyncStatus) -> Check:
     if status.parked:
         first = status.parked[0]
         refused = counted(len(status.parked), "change")
@@ -46,7 +48,7 @@ def _sync(status: SyncStatus) -> Check:
     return Check("sync", "ok", f"{counted(status.waiting, 'change')} to send")
 
 
-def _work(name: str, waiting: int, parked: int, error: str | None) -> Check:
+def _check_work(name: str, waiting: int, parked: int, error: str | None) -> Check:
     if parked:
         return Check(
             name,

@@ -36,7 +36,7 @@ _NEW_KEY = "An admin creates one with `recollect keys create`"
 @dataclass(frozen=True, slots=True)
 class OwnKeys:
     """Implements the `Keys` port on this machine's store. Without an explicit owner, a key belongs
-    to `owner`. Its project may be a short name, as everywhere.
+    to `owner`. A project may be given by its short name, as everywhere.
     """
 
     store: KeyStore
@@ -89,14 +89,14 @@ async def issue_key(
     project: str | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[Key, str]:
-    """A new key, and its text: the only time anyone sees it."""
+    """Create a key; return it with its text, which is not available again."""
     key, text = _new_key(clock, owner, label, role, project, expires_at)
     await keys.add_key(key)
     return key, text
 
 
 async def issue_first_key(keys: KeyStore, clock: Clock, owner: str) -> str | None:
-    """The text of an admin key if the server has no key yet."""
+    """Create an admin key if the server has no key yet; return its text, or None."""
     key, text = _new_key(clock, owner, "first key", "admin")
     return text if await keys.add_first_key(key) else None
 
@@ -126,13 +126,13 @@ def _new_key(
 
 
 async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
-    """The key with this text; NotAllowed if none is valid. The store looks up a hash, and the
-    result is compared in constant time, so that timing reveals nothing about a key.
+    """Return the key with this text; raise NotAllowed if none is valid. The store looks up a hash,
+    and the result is compared in constant time, so that timing reveals nothing about a key.
     """
-    wanted = digest(text)
+    hashed = digest(text)
     now = clock.now()
-    key = await keys.find_key(wanted)
-    if key is None or not hmac.compare_digest(key.digest, wanted) or key.is_revoked(now):
+    key = await keys.find_key(hashed)
+    if key is None or not hmac.compare_digest(key.digest, hashed) or key.is_revoked(now):
         raise NotAllowed(
             "unknown key",
             remedy="Set RECOLLECT_API_KEY to a key of this server, or send it as `Authorization: "
@@ -150,9 +150,9 @@ async def authenticate(keys: KeyStore, clock: Clock, text: str) -> Key:
 async def rotate_key(
     keys: KeyStore, clock: Clock, reference: str, grace: timedelta = timedelta(0)
 ) -> tuple[Key, str]:
-    """A new key that replaces another: same owner, label, role and project, a new text. The old one
-    stays valid for the grace period, and cannot be rotated again. A key that expires gets as long a
-    lifetime as the old one had.
+    """Replace a key by one with the same owner, label, role and project and a new text. The old one
+    stays valid for the grace period, and cannot be rotated again. If it had an expiry, the new key
+    gets the same lifetime.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidInput(
@@ -164,33 +164,33 @@ async def rotate_key(
     old = next(key for key in await keys.list_keys() if key.id == id)
     now = clock.now()
     if old.is_revoked(now):
-        raise _not_in_force()
+        raise _no_valid_key()
     expires_at = None
     if old.expires_at is not None:
         expires_at = now + min(old.expires_at - old.created_at, MAX_LIFE)
     new, text = _new_key(clock, old.owner, old.label, old.role, old.project, expires_at)
     if not await keys.replace_key(id, now + grace, new):
-        raise _not_in_force()
+        raise _no_valid_key()
     return new, text
 
 
 async def revoke_key(keys: KeyStore, clock: Clock, id: UUID) -> None:
     """Revoke a key at once."""
     if not await keys.revoke_key(id, clock.now()):
-        raise _not_in_force()
+        raise _no_valid_key()
 
 
-def _not_in_force() -> NotFound:
+def _no_valid_key() -> NotFound:
     return NotFound(
         "there is no such valid key", remedy="Run `recollect keys list` to see the keys."
     )
 
 
 async def resolve_key(keys: KeyStore, reference: str) -> UUID:
-    """The id of the key that a reference means: an id, or a unique prefix of one."""
+    """Return the id of a key that is referred to by its id or a unique prefix of it."""
     prefix = IdPrefix.parse(reference, shown_by="recollect keys list")
-    fitting = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
-    id = prefix.only(fitting, "keys")
+    matching = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
+    id = prefix.only(matching, "keys")
     if id is None:
         raise NotFound(
             f"there is no key {prefix.text}", remedy="Run `recollect keys list` to see the keys."
@@ -201,7 +201,7 @@ async def resolve_key(keys: KeyStore, reference: str) -> UUID:
 # Record when each key was last used, without delaying any request. Uses are collected here and
 # written once a minute, and when the server stops. A crash loses at most the last minute.
 
-_SECONDS: Final = 60.0
+_WRITE_EVERY_SECONDS: Final = 60.0
 
 
 class KeyUses:
@@ -227,7 +227,7 @@ class KeyUses:
 
 @asynccontextmanager
 async def key_uses(keys: KeyStore, clock: Clock) -> AsyncIterator[KeyUses]:
-    """While entered, recorded uses are written every minute; the rest at the end."""
+    """Inside the block, write recorded uses every minute; write the rest at the end."""
     uses = KeyUses(keys, clock)
-    async with repeating(uses.write, _SECONDS):
+    async with repeating(uses.write, _WRITE_EVERY_SECONDS):
         yield uses

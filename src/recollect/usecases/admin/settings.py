@@ -21,8 +21,8 @@ async def settings(context: Context) -> RecallSettings:
 async def change_settings(
     context: Context, owner: str, changes: Mapping[str, object]
 ) -> RecallSettings:
-    """Settings are shared by all owners; `owner` goes into the log. They are read again when they
-    are written: someone else may have changed others.
+    """Settings are shared by all owners; `owner` goes into the log. Returns them as read after the
+    write, since another writer may have changed other ones.
     """
     if not changes:
         raise InvalidInput(
@@ -35,13 +35,13 @@ async def change_settings(
             field=next((name for name in changes if name in missing), missing[0]),
             remedy=f"Set {' or '.join(missing)} to a value above 0.",
         )
-    wanted = {name: value for name, value in changed.as_dict().items() if name in changes}
-    await context.settings.write_settings(wanted, by=owner, at=context.clock.now())
+    written = {name: value for name, value in changed.as_dict().items() if name in changes}
+    await context.settings.write_settings(written, by=owner, at=context.clock.now())
     return await settings(context)
 
 
 async def check_some_leg(context: Context) -> None:
-    """InvalidInput if the stored settings turn off all legs that this server has."""
+    """Raise InvalidInput if the stored settings turn off all legs that this server has."""
     missing = _missing_weights(context, await settings(context))
     if missing is not None:
         raise InvalidInput(
@@ -53,15 +53,15 @@ async def check_some_leg(context: Context) -> None:
 
 
 def _missing_weights(context: Context, chosen: RecallSettings) -> list[str] | None:
-    """The weights of which one must be above 0, if none is."""
+    """Return the weights of which at least one must be above 0, or None if one is."""
     weights = chosen.weights()
-    able = [name for name in context.legs if name not in context.broken_legs]
-    if any(weights[name] > 0.0 for name in able):
+    working = [name for name in context.legs if name not in context.broken_legs]
+    if any(weights[name] > 0.0 for name in working):
         return None
-    return [f"{name}_weight" for name in able]
+    return [f"{name}_weight" for name in working]
 
 
 async def settings_log(context: Context, limit: int) -> list[SettingChange]:
-    """The latest changes, newest first."""
+    """Return the latest changes, newest first."""
     check_log_limit(limit)
     return await context.settings.settings_log(limit)

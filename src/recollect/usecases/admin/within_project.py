@@ -1,4 +1,4 @@
-"""One project of an owner as if it were everything, for keys that are limited to it.
+"""Present one project of an owner as the whole store, for keys that are limited to it.
 
 The use cases run unchanged on a store that shows, counts and changes only the memories of this
 project. Anything outside is not found, like another owner's memories.
@@ -41,8 +41,8 @@ from recollect.usecases.context import Context, no_hint
 
 
 def context_within(context: Context, changes: ChangeStore, project: str) -> Context:
-    """The context for one project. The second phase is left out, since a graph walk crosses
-    projects, and so is every count that covers more than this project.
+    """Return the context for one project. It has no second phase, since a graph walk crosses
+    projects, and no count that covers more than this project.
     """
     inside = ProjectStore(context.store, project)
     return replace(
@@ -146,7 +146,7 @@ class ProjectStore:
         return await self.store.table(owner, replace(listing, scope=scope))
 
     async def change_mark(self, owner: str) -> object:
-        """By the project's own rows: what changes in others is not shown."""
+        """Computed from the project's own rows: changes in other projects do not show."""
         everything = Scope(self.project, forgotten=True)
         found = await self.store.table(owner, Listing(everything, sort_by="updated", limit=1))
         return found.total, [(memory.id, memory.updated_at) for memory in found.memories]
@@ -170,8 +170,8 @@ class ProjectStore:
     async def check_links(
         self, owner: str, targets: Collection[UUID], pending: Collection[UUID] = ()
     ) -> None:
-        """InvalidInput unless all targets are in this project: a link can hide a memory from its
-        owner, also one that is stored or moved later.
+        """Raise InvalidInput unless all targets are in this project: a link can hide a memory from
+        its owner, even one that is stored or moved later.
         """
         if elsewhere := await self.find_outside(owner, targets, pending):
             raise InvalidInput(
@@ -184,7 +184,9 @@ class ProjectStore:
     async def find_outside(
         self, owner: str, ids: Collection[UUID], pending: Collection[UUID]
     ) -> set[UUID]:
-        """Those that are not in the project; what is `pending` is stored together with them."""
+        """Return the ids that are not in the project. Those that are `pending` and not stored yet
+        count as inside: they are part of the same write.
+        """
         found = await self.store.get_many(owner, ids, forgotten=True) if ids else {}
         inside = {id for id, memory in found.items() if memory.project == self.project}
         return {*ids} - inside - ({*pending} - found.keys())
@@ -197,14 +199,16 @@ class ProjectStore:
     async def _drop_outside(
         self, owner: str, memories: Collection[Memory], as_of: AsOf
     ) -> dict[UUID, Memory]:
-        """Those of the project. Memories that have left it are not shown either."""
+        """Drop memories outside the project, including those that have left it since `as_of`."""
         inside = {memory.id: memory for memory in memories if memory.project == self.project}
         if as_of is None:
             return inside
-        return {id: one for id, one in inside.items() if await self.get(owner, id) is not None}
+        return {
+            id: memory for id, memory in inside.items() if await self.get(owner, id) is not None
+        }
 
 
-def _targets(item: Outgoing) -> set[UUID]:
+def _linked_ids(item: Outgoing) -> set[UUID]:
     links: Any = (item.fields or {}).get("links", ())
     return {link.target for link in from_values(links)}
 
@@ -226,7 +230,7 @@ class ProjectChanges:
         refused = Refusal(
             f"the key is limited to the project {self.project!r}", outside(self.project).remedy
         )
-        linked = {target for item in items for target in _targets(item)}
+        linked = {target for item in items for target in _linked_ids(item)}
         inside = ProjectStore(self.store, self.project)
         elsewhere = await inside.find_outside(owner, linked, [item.id for item in items])
 
@@ -265,9 +269,9 @@ class ProjectChanges:
         count: bool,  # noqa: ARG002  # the port's
         project: str | None = None,  # noqa: ARG002  # as above
     ) -> ChangePage:
-        """The changes inside the project. A memory that has left it is no longer reported: erasing
-        it from the client would also erase what the client has under other keys. The remaining
-        changes are not counted, since that would count other projects.
+        """Return the changes inside the project. A memory that has left it is no longer reported:
+        erasing it from the client would also erase what the client has under other keys. The
+        remaining changes are not counted, since that would count other projects.
         """
         page = await self.changes.page(
             owner, store, after, limit, sensitive=sensitive, count=False, project=self.project
@@ -295,7 +299,7 @@ class ProjectChanges:
         return remote.state is not None and remote.state.memory.project != self.project
 
     async def _is_inside(self, owner: str, revision: Revision) -> bool:
-        """By its memory, and by the values that it keeps."""
+        """Whether both the revision's memory and its own values are in the project."""
         if revision.fields.get("project", self.project) != self.project:
             return False
         memory = await self.store.get(owner, revision.memory_id)

@@ -1,8 +1,8 @@
 """What an agent should know before the first prompt: a project's most important and most recent
-memories, as many whole ones as fit.
+memories, as many as fit without cutting any.
 
-There is no query yet, so nothing can be relevant. A memory's worth here is its importance and its
-recency: a day-old note of medium importance ranks beside an old one that is vital.
+There is no query yet, so nothing can be relevant. Memories are ranked by importance plus recency: a
+day-old note of medium importance ranks next to an old one that is vital.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from recollect.core.recall.successors import current
 from recollect.core.text.analysis import counted
 from recollect.ports.service import Service
 
-# After this long, recency counts half.
+# Recency counts half after this time.
 HALF_LIFE: Final = timedelta(days=30)
 # How many of the newest memories are considered: more would delay the start of a session.
-LOOKED_AT: Final = 2 * MAX_PAGE
+MAX_CONSIDERED: Final = 2 * MAX_PAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """Best first, the project's before global ones. `left_out` did not fit. `applied`: how many
-    proposals the curator accepted by itself that no one undid.
+    """The memories, best first, the project's before global ones. `left_out` is how many did not
+    fit, `applied` how many proposals the curator accepted by itself and no one undid.
     """
 
     project: str | None
@@ -43,28 +43,28 @@ class Brief:
 
 
 async def brief(recollect: Service, scope: Scope, *, budget_tokens: int, now: datetime) -> Brief:
-    """The memories of a scope that fit the budget. Sensitive ones are left out, because what an
-    agent reads leaves the machine; so are superseded ones, which add nothing, those that are not
-    valid now, and episodes, which say little outside their conversation.
+    """Return the memories of a scope that fit the budget. Sensitive ones are left out, because what
+    an agent reads leaves the machine; so are superseded ones, which add nothing, those that are not
+    valid now, and episodes, which mean little outside their conversation.
     """
     found: list[Memory] = []
     cursor: str | None = None
-    while len(found) < LOOKED_AT:
+    while len(found) < MAX_CONSIDERED:
         page = await recollect.page(scope, cursor, MAX_PAGE)
         found.extend(memory for memory in page.memories if memory.is_valid_at(now))
         cursor = page.next_cursor
         if cursor is None:
             break
-    telling = [
+    eligible = [
         memory
         for memory in current(found)
         if not memory.is_sensitive and memory.category != EPISODE
     ]
-    telling.sort(key=lambda memory: (memory.project is None, -worth(memory, now), memory.id))
+    eligible.sort(key=lambda memory: (memory.project is None, -score(memory, now), memory.id))
     curation = await recollect.curation_counts()
     applied = 0 if curation is None else curation.applied
-    chosen = fitting(telling, budget_tokens - tokens(_report(applied)))
-    return Brief(scope.project, chosen, len(telling) - len(chosen), applied)
+    chosen = fitting(eligible, budget_tokens - tokens(_report(applied)))
+    return Brief(scope.project, chosen, len(eligible) - len(chosen), applied)
 
 
 def _report(applied: int) -> str:
@@ -76,7 +76,7 @@ def _report(applied: int) -> str:
     )
 
 
-def worth(memory: Memory, now: datetime) -> float:
+def score(memory: Memory, now: datetime) -> float:
     """Importance and recency, each from 0 to 1."""
     age = max(now - memory.updated_at, timedelta(0))
     return memory.importance + math.exp2(-(age / HALF_LIFE))

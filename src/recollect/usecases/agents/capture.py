@@ -1,8 +1,8 @@
-"""Store what was said, once: a known statement is not stored a second time.
+"""Store the statements captured from a conversation, each only once.
 
 Each statement is compared with what recall finds for it. If it is known, nothing happens; if it
-says all of an earlier captured one and more, it replaces that; anything else is a new memory,
-within the daily limit.
+says all that an earlier captured one says and more, it replaces that one; anything else becomes a
+new memory, within the daily limit.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from recollect.core.agents.capture import Statement, refines, says_no_more
+from recollect.core.agents.capture import Statement, adds_nothing, refines
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Memory, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.ports.service import Service
 
 TAG: Final = "captured"
-_NEIGHBOURS: Final = 10
-# Of a statement without a time: what was removed at any time is not captured again.
+_MAX_NEIGHBOURS: Final = 10
+# For a statement without a time: whatever was removed, at any time, is not captured again.
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The outcome for the statements. `removed` were not stored because a person erased, forgot or
-    replaced them since they were said; `over` because the daily limit was reached.
+    """The outcome for the statements. `removed` counts those not stored because a person erased,
+    forgot or replaced them since they were said, `over` those beyond the daily limit.
     """
 
     stored: tuple[UUID, ...] = ()
@@ -56,12 +56,12 @@ async def capture(
     known: list[UUID] = []
     removed = over = 0
     for statement in statements:
-        memories = await _neighbours(recollect, statement, project)
+        memories = await _find_neighbours(recollect, statement, project)
         same = next(
-            (memory for memory in memories if says_no_more(statement.content, memory.content)), None
+            (memory for memory in memories if adds_nothing(statement.content, memory.content)), None
         )
-        # Only captured memories are rewritten, and only by what was said later: what a person wrote
-        # stays as it is.
+        # Only captured memories are rewritten, and only by later statements: what a person wrote
+        # is never changed.
         older = next(
             (
                 memory
@@ -99,13 +99,13 @@ async def capture(
     return Captured(tuple(stored), tuple(refined), tuple(known), removed, over)
 
 
-async def _neighbours(
+async def _find_neighbours(
     recollect: Service, statement: Statement, project: str | None
 ) -> list[Memory]:
-    """Stored memories about the same thing, best first. If that is unknown, nothing is stored: it
-    might be stored again and again.
+    """Return stored memories about the same thing, best first. If recall fails, so does this:
+    storing without comparing could store a statement again and again.
     """
     scope = Scope(project=project, with_global=True)
-    request = RecallRequest(statement.content, limit=_NEIGHBOURS, scope=scope)
+    request = RecallRequest(statement.content, limit=_MAX_NEIGHBOURS, scope=scope)
     found = await recollect.recall(request)
     return [hit.memory for hit in found.hits if hit.memory.category != EPISODE]

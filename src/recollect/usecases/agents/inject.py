@@ -1,7 +1,7 @@
-"""The memories for a prompt: the relevant ones of its project, then global ones.
+"""Choose the memories for a prompt: the relevant ones of its project, then global ones.
 
-Recall itself is left to the caller: a hook that starts again for every prompt has no time to import
-an event loop (ADR 0020), and a session has one.
+Recall itself is left to the caller: a hook is a new process for every prompt and has no time to
+import an event loop (ADR 0020), while a session already has one.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from recollect.core.agents.injection import fitting, without_injections
+from recollect.core.agents.injection import fitting, remove_injections
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.relevance import Measure, choose_relevant
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.core.text.analysis import clean_query
 
-# More than fit the budget: some are below the floor, and some are too long.
+# More than the budget holds: some are below the floor, and some are too long.
 LIMIT: Final = 30
 _MAX_PROMPT: Final = 200_000
 
 
 class Injection(NamedTuple):
-    """What is injected, and what became of the rest: `found` by recall, of which some were
-    `sensitive`, `below` the floor, or did not fit. `duplicates` say the same as what is injected.
+    """The injected memories, and counts of the rest: `found` by recall, `sensitive`, `below` the
+    floor, and `unfit` for the budget. `duplicates` say the same as what is injected.
     """
 
     memories: tuple[Memory, ...] = ()
@@ -38,10 +38,10 @@ class Injection(NamedTuple):
 def request_for(
     prompt: str, project: str | None, exclude: frozenset[UUID] = frozenset()
 ) -> RecallRequest | None:
-    """What to recall for a prompt; None where it asks nothing."""
-    if len(prompt) > _MAX_PROMPT:  # what is asked is said at its beginning or its end
+    """Return what to recall for a prompt, or None if it asks nothing."""
+    if len(prompt) > _MAX_PROMPT:  # the question is at its beginning or its end
         prompt = f"{prompt[: _MAX_PROMPT // 2]}\n{prompt[-_MAX_PROMPT // 2 :]}"
-    asked = clean_query(without_injections(prompt))
+    asked = clean_query(remove_injections(prompt))
     if not asked or asked.startswith("/"):  # a command to the agent, not a question
         return None
     scope = Scope(project=project, with_global=True)
@@ -53,12 +53,12 @@ def choose(
     hits: Sequence[Hit],
     measure: Measure = Measure(),  # noqa: B008  # a tuple
 ) -> Injection:
-    """The memories for a prompt, best first, the project's before global ones. What is injected
-    goes to the agent's model, usually on another machine: no sensitive memory is included.
+    """Choose the memories for a prompt, best first, the project's before global ones. What is
+    injected goes to the agent's model, usually on another machine: no sensitive memory is included.
     """
     open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
     clear = choose_relevant(asked, open_hits, measure.floor, measure.meaning_floor)
-    # What resolves a memory belongs beside it, whatever the floor says about its own words.
+    # A memory that resolves another belongs next to it, even if its own words are below the floor.
     shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
     candidates = [memory for memory in shown.values() if not memory.is_sensitive]
     candidates.sort(key=lambda memory: memory.project is None)  # stable: each part stays best first

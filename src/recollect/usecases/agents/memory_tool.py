@@ -1,10 +1,10 @@
-"""Anthropic's memory tool on the same store: a file is a memory, and a memory is recalled as ever.
+"""Anthropic's memory tool on the same store: each file is an ordinary memory.
 
 The mapping is the simplest that loses nothing: the file's text is the memory's content, its path is
-a tag, and a second tag marks what is a file at all. So a file shows up in recall, in listings, in
-sync and in exports like any other memory, and editing it there edits the file. Directories are not
-stored: they are there as long as a file is in them. Two limits come with it: a memory's content has
-no blank lines at its ends and is not empty, and it has the length that memories may have.
+a tag, and a second tag marks the memory as a file. So a file shows up in recall, listings, sync and
+exports like any other memory, and editing the memory edits the file. Directories are not stored:
+they exist while a file is in them. Two limits follow: a file is not empty and has no blank lines at
+its ends, and it is no longer than a memory may be.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.core.memory.memory import Changes, Draft, Memory, Scope
 from recollect.ports.service import Service
 
 FILE_TAG: Final = "memory-file"
-# Two agents that edit one file by chance both succeed.
+# Two agents that happen to edit the same file both succeed.
 _ATTEMPTS: Final = 5
 
 Input = Mapping[str, Any]
@@ -62,7 +62,7 @@ async def memory_tool(
             try:
                 return ToolAnswer(await work(_Files(recollect, project), command))
             except (Conflict, NotFound):
-                # Someone else was faster: look again at the current state.
+                # Another writer was faster: start again from the current state.
                 if attempt == _ATTEMPTS - 1:
                     raise
     except Refused as refused:
@@ -74,13 +74,13 @@ async def memory_tool(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The memories that are files of one project."""
+    """The memories of one project that are files."""
 
     recollect: Service
     project: str | None
 
     async def all(self) -> dict[FilePath, list[Memory]]:
-        """Every file; if two machines created the same one, the oldest comes first."""
+        """Return every file; if two machines created the same one, the oldest comes first."""
         return await self._list_tagged(FILE_TAG)
 
     async def at(self, path: FilePath) -> list[Memory]:
@@ -124,12 +124,12 @@ async def _view(files: _Files, command: Input) -> str:
 
 async def _create(files: _Files, command: Input) -> str:
     path = file_path(command.get("path"))
-    text = _text(command, "file_text")
+    text = _require_text(command, "file_text")
     known = await files.all()
     if path.is_root or path in known or any(path.holds(file) for file in known):
         raise Refused(f"Error: File {path.text} already exists")
     _check_no_file_above(path, known)
-    # Its own id: two files may contain the same text.
+    # An explicit id prevents deduplication: two files may contain the same text.
     draft = Draft(
         text,
         category="note",
@@ -148,7 +148,10 @@ async def _str_replace(files: _Files, command: Input) -> str:
         raise Refused(f"Error: The path {path.text} does not exist. Please provide a valid path.")
     new = command.get("new_str")
     content, message = replace_text(
-        path, there[0].content, _text(command, "old_str"), new if isinstance(new, str) else ""
+        path,
+        there[0].content,
+        _require_text(command, "old_str"),
+        new if isinstance(new, str) else "",
     )
     await _write(files, there[0], Changes(content=content))
     return message
@@ -160,7 +163,7 @@ async def _insert(files: _Files, command: Input) -> str:
     if not there:
         raise Refused(f"Error: The path {path.text} does not exist")
     content = insert_text(
-        there[0].content, command.get("insert_line"), _text(command, "insert_text")
+        there[0].content, command.get("insert_line"), _require_text(command, "insert_text")
     )
     await _write(files, there[0], Changes(content=content))
     return f"The file {path.text} has been edited."
@@ -217,7 +220,7 @@ def _check_no_file_above(path: FilePath, known: Mapping[FilePath, object] | set[
             raise Refused(f"Error: {file.text} is a file, and nothing can be put below it")
 
 
-def _text(command: Input, name: str) -> str:
+def _require_text(command: Input, name: str) -> str:
     text = command.get(name)
     if not isinstance(text, str):
         raise Refused(f"Error: `{name}` is missing, or is not a text.")

@@ -15,28 +15,28 @@ from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.successors import current
 from recollect.ports.recall import RecallRecord
 
-# From this cosine on, the models this was tried with mean nearly the same text.
+# At this cosine and above, texts mean nearly the same to the models this was measured with.
 NEAR_COSINE = 0.95
 SAME_SUBJECT_COSINE = 0.8
 
 
 class Neighbours(Protocol):
-    """Memories that are close by their vectors, if a store has vectors."""
+    """Pairs of memories with similar vectors, if a store has vectors."""
 
     async def pairs(self, owner: str, at_least: float) -> Sequence[tuple[UUID, UUID, float]]:
-        """Pairs in one project whose cosine is at least this."""
+        """Return pairs within one project whose cosine is `at_least` this."""
 
 
 class Listing(Protocol):
-    """Any source of an owner's memories; every store is one."""
+    """A source of an owner's memories; every store is one."""
 
     async def page(
         self, owner: str, scope: Scope, after: Cursor | None, limit: int, /
     ) -> list[Memory]:
-        """A scope's memories, newest first, after the cursor."""
+        """Return a scope's memories, newest first, after the cursor."""
 
     async def stats(self, owner: str, /) -> Stats:
-        """What this owner has stored, in numbers."""
+        """Return counts of what the owner has stored."""
 
 
 async def audit(
@@ -50,16 +50,16 @@ async def audit(
     neighbours: Neighbours | None = None,
     progress: Callable[[str, int, int | None], None] = lambda _what, _done, _left: None,
 ) -> list[Finding]:
-    """`within`: how soon a memory must expire to be reported."""
-    everything = await _all(store, owner, progress)
+    """Report findings of these kinds. A memory that expires `within` this time is reported."""
+    everything = await _read_all(store, owner, progress)
     found: list[Finding] = []
     if "secret" in kinds:
         found += filter(None, map(rules.find_unguarded_secret, everything))
-    memories = current(everything)  # superseded memories are already out of the way
+    memories = current(everything)  # superseded memories need no attention
     if {"duplicate", "contradiction"} & {*kinds}:
         progress("comparing", 0, 0)
-        found += rules.exact_duplicates(memories)
-        found += await _of_pairs(memories, owner, neighbours)
+        found += rules.find_exact_duplicates(memories)
+        found += await _compare_pairs(memories, owner, neighbours)
     if "stale" in kinds:
         found += filter(None, (rules.stale(memory, now) for memory in memories))
     if {"expiring", "expired"} & {*kinds}:
@@ -67,34 +67,34 @@ async def audit(
     if "never-recalled" in kinds and recalls is not None:
         shown, since = await recalls.recalled(owner)
         judged = (
-            rules.never_recalled(memory, since, now, is_recalled=memory.id in shown)
+            rules.find_never_recalled(memory, since, now, is_recalled=memory.id in shown)
             for memory in memories
         )
         found += filter(None, judged)
     return [item for item in found if item.kind in kinds]
 
 
-async def _of_pairs(
+async def _compare_pairs(
     memories: Sequence[Memory], owner: str, neighbours: Neighbours | None
 ) -> list[Finding]:
-    """By words, including sensitive memories; by vectors if there are any."""
+    """Compare by words, including sensitive memories; also by vectors if there are any."""
     found: dict[frozenset[UUID], Finding] = {}
-    for pair in rules.word_pairs(memories):
+    for pair in rules.find_word_pairs(memories):
         if (finding := rules.compare_pair(pair)) is not None:
             found[frozenset(finding.ids)] = finding
     if neighbours is not None:
         known = {memory.id: memory for memory in memories}
-        for one, other, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
-            if one in known and other in known:
+        for first, second, cosine in await neighbours.pairs(owner, SAME_SUBJECT_COSINE):
+            if first in known and second in known:
                 finding = rules.compare_pair(
-                    Pair(known[one], known[other], cosine), near=NEAR_COSINE
+                    Pair(known[first], known[second], cosine), near=NEAR_COSINE
                 )
                 if finding is not None:
                     found.setdefault(frozenset(finding.ids), finding)
     return list(found.values())
 
 
-async def _all(
+async def _read_all(
     store: Listing, owner: str, progress: Callable[[str, int, int | None], None]
 ) -> list[Memory]:
     stats = await store.stats(owner)

@@ -1,7 +1,7 @@
-"""What a memory is to those nearest to it: recall finds them, rules decide (`core/curation`), and a
-language model where they leave a doubt and one is configured.
+"""Decide how a memory relates to those nearest to it. Recall finds them, rules decide
+(`core/curation`), and where the rules are in doubt, a language model, if one is configured.
 
-Nothing is changed here. A sensitive memory is never examined, nor shown to another one.
+Deciding changes no memory. A sensitive memory is never examined, nor compared with another one.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from recollect.usecases.curation.review import accept
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.tasks import analyze_text
 
-# Ask a language model about a pair of memories that the rules decide nothing about. A pair is asked
-# about once, and never with a sensitive memory in it. An answer that is not exactly what was asked
-# for is dropped. Without a model, and without calls left for the day, the rules decide alone.
+# Ask a language model about a pair of memories that the rules cannot decide. Each pair is sent
+# once, and never if one memory is sensitive. An answer that does not fit the schema is dropped.
+# Without a model, or once the day's calls are used up, the rules decide alone.
 
 
 class Attempt(Protocol):
-    """Does the work unless its model is backing off; None then, and when it fails."""
+    """Does the work and returns its result; None if its model is backing off or fails."""
 
     async def __call__(
         self, work: Callable[[], Awaitable[Decision | None]], /
@@ -56,7 +56,7 @@ class Attempt(Protocol):
 
 @dataclass(slots=True)
 class CountedModel:
-    """Asks a model about pairs, and counts how often, and how many answers were dropped."""
+    """Asks a model about pairs, and counts the calls and the dropped answers."""
 
     model: AskedModel
     asked: int = 0
@@ -104,15 +104,18 @@ class LimitedModel:
         return await self.model(newer, older)
 
     async def _are_current(self, *memories: Memory) -> bool:
-        """A batch takes minutes: by now a memory may be sensitive, and it must not be sent."""
+        """Whether the memories are unchanged. A batch takes minutes: a memory that became sensitive
+        meanwhile must not be sent.
+        """
         ids = [memory.id for memory in memories]
         current = await self.context.store.get_many(self.owner, ids)
         return all(current.get(memory.id) == memory for memory in memories)
 
 
 async def ask_model(model: AskedModel, newer: str, older: str) -> Decision | None:
-    """What the newer text is to the older one; None if they are unrelated, or if one contains a
-    credential and would leave this machine. UnusableAnswer if the answer cannot be used.
+    """Ask how the newer text relates to the older one. Return None if they are unrelated, or if one
+    contains a credential and would leave this machine; raise UnusableAnswer if the answer cannot be
+    used.
     """
     if not model.is_here:
         for text in (newer, older):
@@ -124,14 +127,14 @@ async def ask_model(model: AskedModel, newer: str, older: str) -> Decision | Non
 
 NEAREST: Final = 10
 MAX_ASKED: Final = 3
-"""Pairs of one memory that a language model is asked about: those most in doubt."""
-# A turn of a conversation says several things; those with a value or a name are looked up alone.
+"""How many pairs of one memory are sent to a language model: those most in doubt."""
+# A turn of a conversation states several things; those with a value or a name get a query each.
 _MAX_LOOKUPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedPair:
-    """What the newer of two memories is to the older one."""
+    """How the newer of two memories relates to the older one."""
 
     newer: Memory
     older: Memory
@@ -147,7 +150,7 @@ class _Doubtful:
 
 
 class Ask(Protocol):
-    """Has a language model, called `name`, decide what the newer memory is to the older one."""
+    """Has a language model, called `name`, decide how the newer memory relates to the older one."""
 
     @property
     def name(self) -> str: ...
@@ -158,8 +161,8 @@ class Ask(Protocol):
 async def propose(
     context: Context, owner: str, memory: Memory, ask: Ask | None = None
 ) -> list[ProposedPair]:
-    """What the memory is to each of the nearest older ones of its project, surest first. One that
-    was changed is compared with newer ones, too. `ask` decides about the pairs most in doubt.
+    """Relate the memory to the nearest older ones of its project; the surest pair comes first. A
+    memory that was changed is compared with newer ones, too. `ask` decides the pairs most in doubt.
     """
     if memory.is_sensitive or memory.deleted_at is not None or len(memory.content) > MAX_TEXT:
         return []
@@ -189,14 +192,14 @@ async def propose(
 
 
 def _queries(text: str) -> Iterator[str]:
-    """The whole text, and its statements that may have changed something."""
+    """Yield the whole text, then the statements in it that may have changed something."""
     yield text
     if has_heading(text):
         return
     statements = split_statements(text)
     if len(statements) > 1:
-        telling = [statement.text for statement in statements if statement.details]
-        yield from telling[-_MAX_LOOKUPS:]
+        detailed = [statement.text for statement in statements if statement.details]
+        yield from detailed[-_MAX_LOOKUPS:]
 
 
 async def _find_nearest(context: Context, owner: str, memory: Memory, query: str) -> list[Hit]:
@@ -210,7 +213,7 @@ async def _find_nearest(context: Context, owner: str, memory: Memory, query: str
 
 
 def _may_be_compared(memory: Memory, other: Memory) -> bool:
-    """A new memory only with what was stored before it. Sensitive ones and linked ones never."""
+    """A new memory is compared only with older ones; sensitive and linked ones are not compared."""
     is_linked = any(link.target in (memory.id, other.id) for link in (*memory.links, *other.links))
     is_due = memory.version > 1 or _is_older(other, memory)
     return is_due and not is_linked and not other.is_sensitive
@@ -225,15 +228,15 @@ def _closeness(hit: Hit) -> float | None:
     return None if dense is None or dense.rank is None else dense.evidence
 
 
-# Examine changed memories: store what is proposed, and apply it where that is wanted.
+# Examine changed memories: store the proposals, and apply them where the mode says so.
 
 BATCH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CurationContext:
-    """What the curator needs. `mode` is not `off`; `threshold`: what `apply` applies is at least
-    so sure. `model` is asked about doubtful pairs, up to `calls` times a day.
+    """What the curator needs. `mode` is not `off`. `threshold` is the confidence from which `apply`
+    applies a proposal. `model` is asked about doubtful pairs, up to `calls` times a day.
     """
 
     context: Context
@@ -246,8 +249,8 @@ class CurationContext:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One batch: how many memories, and what came of it. `asked`: the calls to a language model;
-    `dropped`: those whose answer could not be used.
+    """The outcome of one batch, in counts. `asked` is the calls to a language model, `dropped`
+    those whose answer could not be used.
     """
 
     memories: int
@@ -258,7 +261,7 @@ class Examined:
 
 
 async def examine_batch(curation: CurationContext, attempt: Attempt) -> Examined | None:
-    """Examine some memories that changed; None if there are none. A model is asked through
+    """Examine some changed memories; return None if there are none. A model is called through
     `attempt`.
     """
     changed = await curation.store.find_changed(BATCH)
@@ -273,18 +276,18 @@ async def examine_batch(curation: CurationContext, attempt: Attempt) -> Examined
     for memory in changed.memories:
         await context.callers.yield_to_callers()
         pairs = await propose(context, owner, memory, model)
-        made = [_to_proposal(context, pair) for pair in pairs]
-        kept = await curation.store.keep_proposals(owner, made)
-        proposed += len(kept)
+        proposals = [_to_proposal(context, pair) for pair in pairs]
+        stored = await curation.store.keep_proposals(owner, proposals)
+        proposed += len(stored)
         if curation.mode == "apply":
-            applied += await _apply(curation, owner, kept)
+            applied += await _apply(curation, owner, stored)
     await curation.store.mark_examined(changed)
     asked, dropped = (0, 0) if counted is None else (counted.asked, counted.dropped)
     return Examined(len(changed.memories), proposed, applied, asked, dropped)
 
 
 async def _apply(curation: CurationContext, owner: str, proposals: list[Proposal]) -> int:
-    """Accept what is sure enough; what cannot be applied stays a proposal."""
+    """Accept the proposals that are sure enough; one that cannot be applied stays a proposal."""
     applied = 0
     for proposal in proposals:
         if proposal.kind in APPLICABLE and proposal.confidence >= curation.threshold:

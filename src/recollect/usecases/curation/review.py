@@ -1,4 +1,4 @@
-"""Decide about proposals, and undo what was accepted.
+"""Decide about proposals, and undo acceptances.
 
 Nothing here deletes a memory: accepting adds a link, and undoing removes it. Proposals about
 memories that the caller may not see are not found.
@@ -39,15 +39,17 @@ MAX_LISTED: Final = 1_000
 async def list_proposals(
     context: Context, owner: str, states: Collection[State] = UNDECIDED, limit: int = MAX_LISTED
 ) -> list[Proposal]:
-    """Oldest first."""
+    """List proposals in these states, oldest first."""
     found = await _curation(context).proposals(owner, states, limit)
-    return await _visible(context, owner, found)
+    return await _select_visible(context, owner, found)
 
 
 async def accept(
     context: Context, owner: str, reference: str, *, keep: Survivor = "newer", by: str
 ) -> JournalEntry:
-    """The kept memory supersedes the other one. Conflict when the proposal is void or decided."""
+    """Let the kept memory supersede the other one; raise Conflict if the proposal is void or
+    already decided.
+    """
     found = await _find(context, owner, reference)
     kept, other = (found.newer, found.older) if keep == "newer" else (found.older, found.newer)
     curation = _curation(context)
@@ -55,7 +57,7 @@ async def accept(
     async def attempt(now: datetime) -> JournalEntry | None:
         memories = await context.store.get_many(owner, [kept, other])
         if len(memories) < len({kept, other}):
-            raise _void(found)
+            raise _void_error(found)
         survivor = memories[kept]
         changed, addition = merge(survivor, memories[other], found.kind, context.limits)
         actor = CURATOR if by == CURATOR else context.actor
@@ -75,29 +77,29 @@ async def accept(
             return entry
         current = await curation.proposal(owner, found.id)
         if current is None or current.state not in UNDECIDED:
-            raise _void(current or found)
+            raise _void_error(current or found)
         return None
 
     return await retry_on_conflict(context, kept, attempt)
 
 
 async def decide(context: Context, owner: str, reference: str, verdict: Verdict) -> Proposal:
-    """Reject a proposal, or put it off. A rejected pair is not proposed again until it changes,
-    unless its proposal is put off after all.
+    """Reject a proposal, or put it off. A rejected pair is not proposed again until one of its
+    memories changes, unless the rejected proposal is put off later.
     """
     states = UNDECIDED if verdict == "rejected" else (*UNDECIDED, "rejected")
     found = await _find(context, owner, reference, states)
     curation = _curation(context)
     if not await curation.decide(owner, found.id, verdict):
-        raise _void(found)
+        raise _void_error(found)
     current = await curation.proposal(owner, found.id)
     if current is None or current.state != verdict:  # its memories changed since it was rejected
-        raise _void(current or found)
+        raise _void_error(current or found)
     return current
 
 
 async def undo(context: Context, owner: str, reference: str | None = None) -> JournalEntry:
-    """Revert an acceptance, by default the last one. What was edited since is kept."""
+    """Revert an acceptance, by default the last one. Later edits are kept."""
     entry = await _find_entry(context, owner, reference)
     curation = _curation(context)
 
@@ -117,7 +119,7 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:
-    """The latest acceptances that no one undid, newest first."""
+    """List the latest acceptances that were not undone, newest first."""
     found = await _curation(context).journal(owner, limit)
     ids = {id for entry in found for id in (entry.survivor, entry.superseded)}
     seen = await context.store.get_many(owner, ids, forgotten=True)
@@ -125,8 +127,8 @@ async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry
 
 
 async def accept_all(service: Service, kind: Kind) -> list[JournalEntry]:
-    """Accept every undecided proposal of a kind. One that became void by then is left out; so is
-    one whose survivor has no room for another link.
+    """Accept every undecided proposal of a kind, except those that became void meanwhile or whose
+    survivor has no room for another link.
     """
     accepted: list[JournalEntry] = []
     for proposal in await service.proposals():
@@ -147,7 +149,9 @@ def _curation(context: Context) -> CurationStore:
     return context.curation()
 
 
-async def _visible(context: Context, owner: str, proposals: Sequence[Proposal]) -> list[Proposal]:
+async def _select_visible(
+    context: Context, owner: str, proposals: Sequence[Proposal]
+) -> list[Proposal]:
     ids = {id for proposal in proposals for id in (proposal.newer, proposal.older)}
     seen = await context.store.get_many(owner, ids, forgotten=True)
     return [each for each in proposals if {each.newer, each.older} <= seen.keys()]
@@ -159,41 +163,41 @@ async def _find(
     prefix = IdPrefix.parse(reference)
     if prefix.low == prefix.high:
         exact = await _curation(context).proposal(owner, prefix.low)
-        found = [] if exact is None else await _visible(context, owner, [exact])
+        found = [] if exact is None else await _select_visible(context, owner, [exact])
     else:
         found = await list_proposals(context, owner, STATES, MAX_LISTED)
-    fitting = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
-    id = prefix.only([*fitting], "proposals")
+    matching = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
+    id = prefix.only([*matching], "proposals")
     if id is None:
         raise NotFound(
             f"there is no proposal {reference.strip()[:60]}",
             remedy="Run `recollect proposals` to see those that wait.",
         )
-    if fitting[id].state not in states:
-        raise _void(fitting[id])
-    return fitting[id]
+    if matching[id].state not in states:
+        raise _void_error(matching[id])
+    return matching[id]
 
 
 async def _find_entry(context: Context, owner: str, reference: str | None) -> JournalEntry:
-    """The entry with this id, or of the proposal with it."""
+    """Find an entry by its own id or its proposal's, or the latest one."""
     entries = await journal(context, owner, MAX_LISTED)
     if reference is None:
         if not entries:
             raise _nothing_to_undo(None)
         return entries[0]
     prefix = IdPrefix.parse(reference)
-    fitting: dict[UUID, JournalEntry] = {
+    matching: dict[UUID, JournalEntry] = {
         entry.id: entry
         for entry in entries
         if prefix.low <= entry.id <= prefix.high or prefix.low <= entry.proposal <= prefix.high
     }
-    id = prefix.only([*fitting], "acceptances")
+    id = prefix.only([*matching], "acceptances")
     if id is None:
         raise _nothing_to_undo(reference)
-    return fitting[id]
+    return matching[id]
 
 
-def _void(proposal: Proposal) -> Conflict:
+def _void_error(proposal: Proposal) -> Conflict:
     if proposal.state in ("accepted", "rejected"):
         return Conflict(
             f"the proposal {proposal.id} is {proposal.state} already",

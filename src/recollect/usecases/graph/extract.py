@@ -1,8 +1,8 @@
-"""Read some memories for the concept graph, and compare some names with the others.
+"""Extract concepts from memories for the concept graph, and compare their names.
 
-By rules first: that is quick and costs nothing, so that every memory is soon in the graph. Where a
-language model is asked as well, what it finds takes the place of what the rules found. A text that
-cannot be read is counted against that text alone; a model that cannot work is another matter.
+Rules read first: that is quick and costs nothing, so that every memory is soon in the graph. If a
+language model is configured, what it finds replaces what the rules found. A text that cannot be
+read counts as a failure of that text alone; a failing model counts against no text.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from recollect.core.graph.extraction import (
     read_by_rules,
 )
 from recollect.core.graph.model import ExtractionProgress
-from recollect.core.graph.resolution import NEAR_FROM, Neighbour, PendingConcept, resolve
+from recollect.core.graph.resolution import MIN_NEAR_SIMILARITY, Neighbour, PendingConcept, resolve
 from recollect.core.graph.triples import extraction_of
 from recollect.core.privacy.redaction import safe_message
 from recollect.ports.embedding import Embedders
 from recollect.ports.graph import FactReader, GraphStore
 from recollect.usecases.priority import Yield, no_yield
 
-# Have a language model read some memories for the concept graph. Texts of one owner go together and
-# of no other; none is sensitive, since the queue holds none that is. What the model said of a text
-# is kept with it, so that the same text is not sent twice; what it did not answer is tried again. A
-# day's calls are counted before they are made.
+# Have a language model read some memories for the concept graph. A request holds texts of one owner
+# only; none is sensitive, since the queue holds none that is. The model's answer is stored with
+# each text, so that no text is sent twice; a text without an answer is retried. Calls are counted
+# against the day's budget before they are made.
 
-_NOT_ANSWERED = "the language model said nothing usable of it"
+_NOT_ANSWERED = "the language model returned nothing usable for this text"
 
 
 async def read_batch(context: GraphContext) -> Extracted | None:
-    """Let the language model read some memories that rules have read; None when none waits.
+    """Let the language model read some memories that rules have read; return None if none waits.
 
-    ModelUnavailable when it cannot be asked now: nothing is counted against a text then.
+    Raise ModelUnavailable if it cannot be called now; no text is counted as failed then.
     """
     if context.reader is None:
         return None
@@ -54,11 +54,11 @@ async def read_batch(context: GraphContext) -> Extracted | None:
     jobs = [job for job in claimed if job.owner == claimed[0].owner]
     try:
         await context.store.give_back([job for job in claimed if job not in jobs])
-        answers = await _answers(context, context.reader, jobs)
+        answers = await _read_answers(context, context.reader, jobs)
     except (asyncio.CancelledError, RecollectError):
         await give_back(context, jobs)
         raise
-    done = await asyncio.to_thread(_extractions, jobs, answers)
+    done = await asyncio.to_thread(_parse_answers, jobs, answers)
     kept = await context.store.finish(done, BY_MODEL) if done else 0
     missing = [job for job in jobs if job.ticket not in answers]
     if missing:
@@ -66,10 +66,10 @@ async def read_batch(context: GraphContext) -> Extracted | None:
     return Extracted(kept, tuple(job.memory_id for job in missing))
 
 
-async def _answers(
+async def _read_answers(
     context: GraphContext, reader: FactReader, jobs: Sequence[ExtractionJob]
 ) -> dict[str, object]:
-    """What the model says, or has said before, of each text, by ticket."""
+    """Return the model's answer for each text, new or stored, by ticket."""
     store = context.store
     tickets = [job.ticket for job in jobs]
     answers = await store.answers(jobs[0].owner, reader.name, tickets)
@@ -82,29 +82,29 @@ async def _answers(
             )
         read = await reader.read([job.content for job in asked])
         await store.spent(read.tokens)
-        for place, answer in read.answers.items():
-            answers[asked[place].ticket] = answer
-            await store.keep_answer(asked[place], reader.name, answer)
+        for index, answer in read.answers.items():
+            answers[asked[index].ticket] = answer
+            await store.keep_answer(asked[index], reader.name, answer)
     return answers
 
 
-def _extractions(
+def _parse_answers(
     jobs: Sequence[ExtractionJob], answers: dict[str, object]
 ) -> list[tuple[ExtractionJob, Extraction]]:
     return [(job, extraction_of(job, answers[job.ticket])) for job in jobs if job.ticket in answers]
 
 
 RULES_BATCH: Final = 32
-# Names are short: a batch is one call of the model and four statements, whatever its size.
+# Names are short: a batch is one call to the model and four statements, whatever its size.
 NAMES_BATCH: Final = 256
 _MAX_NEIGHBOURS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class GraphContext:
-    """What filling the graph needs. Without `embedders` names are compared by their form alone;
-    without a `reader` memories are read by rules alone. `calls` is how often the reader may be
-    asked a day; `yield_to_callers` is awaited before each text, and `rules` read it.
+    """What filling the graph needs. Without `embedders` names are compared by spelling alone;
+    without a `reader` memories are read by rules alone. `calls` is the reader's daily budget.
+    `yield_to_callers` is awaited before each text; `rules` extracts from it.
     """
 
     store: GraphStore
@@ -127,7 +127,7 @@ class GraphContext:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A batch was read: so many memories are in the graph, and these could not be read."""
+    """The outcome of a batch: how many memories were added to the graph, and which failed."""
 
     kept: int
     failed: tuple[UUID, ...] = ()
@@ -135,15 +135,15 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Names were compared: so many, of which so many turned out to mean a known concept."""
+    """How many names were compared, and how many turned out to mean a known concept."""
 
     names: int
     merged: int
 
 
 async def extract_batch(context: GraphContext, seconds: float = inf) -> Extracted | None:
-    """Read some memories by rules; None when there is nothing to read just now. What is not begun
-    after so many seconds is given back.
+    """Read some memories by rules; return None if there is nothing to read now. Jobs not begun
+    after `seconds` are given back.
     """
     jobs = await context.store.claim(BY_RULES, RULES_BATCH)
     if not jobs:
@@ -178,15 +178,15 @@ async def give_back(context: GraphContext, jobs: Sequence[ExtractionJob]) -> Non
 async def _read(context: GraphContext, job: ExtractionJob) -> Extraction | str:
     await context.yield_to_callers()
     try:
-        # In a thread: other requests of a server are answered between its steps.
+        # In a thread, so that a server can answer other requests meanwhile.
         return await asyncio.to_thread(context.rules, job)
-    except Exception as error:  # noqa: BLE001  # whatever one text provokes, the others go on
+    except Exception as error:  # noqa: BLE001  # one bad text must not stop the others
         return safe_message(error)
 
 
 async def compare_batch(context: GraphContext) -> Compared | None:
-    """Compare some names with those before them; None when no name waits, or none can be compared
-    here.
+    """Compare some names with earlier ones; return None if no name waits, or if they cannot be
+    compared here.
     """
     if context.embedders is None:
         return None
@@ -198,19 +198,21 @@ async def compare_batch(context: GraphContext) -> Compared | None:
         return None
     embedder = await context.embedders.embedder(space.embedder)
     if embedder.space.name != space.space.name:
-        return None  # the worker that embeds memories tells of it
+        return None  # the worker that embeds memories reports it
     at_once = embedder.at_once([concept.name for concept in names])
-    names = names[:at_once]  # the rest is read again
+    names = names[:at_once]  # the others are selected again by the next batch
     vectors = await embedder.embed_documents([concept.name for concept in names])
     named = list(zip(names, vectors, strict=True))
     await context.store.keep_vectors(space, named)
-    neighbours = await context.store.nearest(space, named, least=NEAR_FROM, limit=_MAX_NEIGHBOURS)
-    stay: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
+    neighbours = await context.store.nearest(
+        space, named, least=MIN_NEAR_SIMILARITY, limit=_MAX_NEIGHBOURS
+    )
+    distinct: list[tuple[PendingConcept, Sequence[Neighbour]]] = []
     for concept, near in zip(names, neighbours, strict=True):
         found = resolve(concept.name, near)
         if found.same is None or not await context.store.merge(
             concept.owner, found.same.id, concept.id, by_hand=False
         ):
-            stay.append((concept, found.near))
-    await context.store.save_neighbours(space, stay)
-    return Compared(len(names), len(names) - len(stay))
+            distinct.append((concept, found.near))
+    await context.store.save_neighbours(space, distinct)
+    return Compared(len(names), len(names) - len(distinct))

@@ -1,5 +1,5 @@
-"""View and edit the concept graph of one owner: what is around a concept, how two of them connect,
-and which names mean the same.
+"""View and edit the concept graph of one owner: the neighbourhood of a concept, the path between
+two, and which names mean the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.graph.concepts import concept_key
 from recollect.core.graph.extraction import MAX_KEY
 from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
-from recollect.core.text.analysis import unstorable
+from recollect.core.text.analysis import find_unstorable
 from recollect.ports.graph import GraphView
 
 MAX_SHOWN: Final = 100
@@ -38,7 +38,7 @@ class LocalGraph:
         id = await self._find(name, "name")
         found = await self.view.neighbourhood(self.owner, id, limit, as_of, history=history)
         if found is None:
-            raise _unknown(name)
+            raise _not_mentioned(name)
         return found
 
     async def path(
@@ -51,16 +51,16 @@ class LocalGraph:
         return await self.view.stats(self.owner)
 
     async def merge(self, into: str, other: str) -> Concept:
-        """Make one concept of two, for good: names of the other mean the first from now on."""
+        """Merge two concepts for good: the other's names mean the first from now on."""
         first, second = await self._find(into, "into"), await self._find(other, "other")
         if first == second:
-            return await self._one(first, into)
+            return await self._get(first, into)
         if not await self.view.merge(self.owner, first, second, by_hand=True):
-            raise _unknown(other)
-        return await self._one(first, into)
+            raise _not_mentioned(other)
+        return await self._get(first, into)
 
     async def split(self, concept: str, alias: str) -> Concept:
-        """Make a concept of its own of one of a concept's names, for good."""
+        """Turn one of a concept's names into a concept of its own, for good."""
         first, second = await self._find(concept, "concept"), await self._find(alias, "alias")
         if first != second:
             raise InvalidInput(
@@ -68,7 +68,7 @@ class LocalGraph:
                 field="alias",
                 remedy=f"Run `recollect graph show {concept[:60]!r}` to see its other names.",
             )
-        found = await self._one(first, concept)
+        found = await self._get(first, concept)
         if not found.aliases:
             raise InvalidInput(
                 f"{found.name[:60]!r} has only one name",
@@ -76,25 +76,25 @@ class LocalGraph:
                 remedy="Choose a concept that has more than one name.",
             )
         tidy = " ".join(alias.split())
-        made = await self.view.split(self.owner, first, _key(alias, "alias"), tidy)
-        return await self._one(made, alias)
+        id = await self.view.split(self.owner, first, _key(alias, "alias"), tidy)
+        return await self._get(id, alias)
 
     async def _find(self, name: str, field: str) -> UUID:
         key = _key(name, field)
         found = await self.view.named(self.owner, [key])
         if key not in found:
-            raise _unknown(name)
+            raise _not_mentioned(name)
         return found[key]
 
-    async def _one(self, id: UUID, name: str) -> Concept:
+    async def _get(self, id: UUID, name: str) -> Concept:
         found = await self.view.concepts(self.owner, [id])
         if not found:
-            raise _unknown(name)
+            raise _not_mentioned(name)
         return found[0]
 
 
 def _key(name: str, field: str) -> str:
-    key = "" if unstorable(name) else concept_key(name)
+    key = "" if find_unstorable(name) else concept_key(name)
     if not key or len(key) > MAX_KEY:
         raise InvalidInput(
             f"{name[:60]!r} cannot be the name of a concept",
@@ -104,7 +104,7 @@ def _key(name: str, field: str) -> str:
     return key
 
 
-def _unknown(name: str) -> NotFound:
+def _not_mentioned(name: str) -> NotFound:
     return NotFound(
         f"no memory mentions {name[:60]!r}",
         remedy="See `recollect graph stats` for what is mentioned most; a memory that was stored "

@@ -1,4 +1,4 @@
-"""Look through memories: a filtered table, former versions, and what is known about one."""
+"""Browse memories: a filtered table, the details of one, and growth over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from recollect.core.errors import Conflict
 from recollect.core.memory.listing import Listing, Table, check_rows, week_of
 from recollect.core.memory.memory import Memory, clean_scope
 from recollect.usecases.memory import find
@@ -23,7 +22,7 @@ MAX_WEEKS: Final = 104
 class Details:
     """A memory, forgotten or not, with its former versions (newest first), the concepts it mentions
     and the state of its vector: a sensitive or forgotten memory never gets one. `parked` is the
-    error of a text that failed too often.
+    error if embedding failed too often.
     """
 
     memory: Memory
@@ -46,11 +45,11 @@ async def details(context: Context, owner: str, reference: str) -> Details:
     (memory,) = await find.mark_superseded(context, owner, [memory])
     former = await context.store.versions(owner, memory.id)
     concepts = () if context.concepts_of is None else await context.concepts_of(owner, memory.id)
-    vector, parked = await _vector(context, memory)
+    vector, parked = await _vector_state(context, memory)
     return Details(memory, tuple(reversed(former)), tuple(concepts), vector, parked)
 
 
-async def _vector(context: Context, memory: Memory) -> tuple[VectorState, str | None]:
+async def _vector_state(context: Context, memory: Memory) -> tuple[VectorState, str | None]:
     if context.has_vector is None:
         return "off", None
     if memory.is_sensitive or memory.deleted_at is not None:
@@ -61,25 +60,8 @@ async def _vector(context: Context, memory: Memory) -> tuple[VectorState, str | 
     return ("waiting", None) if error is None else ("parked", error)
 
 
-async def restore(context: Context, owner: str, reference: str) -> Memory:
-    """Undo forgetting a memory; one that is not forgotten stays as it is."""
-    memory = await find.get(context, owner, reference, forgotten=True)
-    if memory.deleted_at is None:
-        return memory
-    restored = replace(
-        memory,
-        deleted_at=None,
-        version=memory.version + 1,
-        updated_at=context.clock.now(),
-        changed_by=context.actor,
-    )
-    if not await context.store.replace(restored, based_on=memory.version):
-        raise Conflict(f"memory {memory.id} was changed meanwhile", remedy="Try again.")
-    return restored
-
-
 async def growth(context: Context, owner: str, weeks: int) -> dict[date, int]:
-    """How many memories were stored in each of the last weeks, oldest first, by their Monday."""
+    """Count the memories stored in each of the last `weeks`, oldest first, by their Monday."""
     last = week_of(context.clock.now())
     first = last - timedelta(weeks=weeks - 1)
     counted = await context.store.growth(owner, first)

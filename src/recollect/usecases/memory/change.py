@@ -1,5 +1,5 @@
 """Change a memory: edit it, link it, go back to a version, forget it. Every change goes through
-`rewrite`, however many others write at the same time.
+`rewrite`, which handles concurrent writers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_project
 from recollect.usecases.tasks import analyze_text
 
-# Two writers that meet by chance both succeed; ten in a row on one memory is a fault.
+# Two concurrent writers both succeed; losing ten times in a row to others is a fault.
 _ATTEMPTS = 10
 
 Done = TypeVar("Done")
@@ -35,9 +35,9 @@ async def rewrite(
     chars: int = 0,
     forgotten: bool = False,
 ) -> Memory:
-    """Apply `change`, which brings this many `chars`, to the current state as the next version. If
-    another writer was faster, apply it again to what that one wrote, so that neither loses its
-    fields. A `forgotten` memory is changed only on request.
+    """Apply `change`, which adds this many `chars`, to the current state as the next version. If
+    another writer was faster, apply it again to that writer's version, so that neither change is
+    lost. A `forgotten` memory is changed only on request.
     """
 
     async def attempt(now: datetime) -> Memory | None:
@@ -55,8 +55,8 @@ async def rewrite(
 async def retry_on_conflict(
     context: Context, id: UUID, attempt: Callable[[datetime], Awaitable[Done | None]]
 ) -> Done:
-    """What the first attempt did that no other writer of the memory came before; such attempts
-    return None.
+    """Call `attempt` until it returns a result. It returns None if another writer of the memory was
+    faster.
     """
     for _ in range(_ATTEMPTS):
         if (done := await attempt(context.clock.now())) is not None:
@@ -68,15 +68,10 @@ def next_version(current: Memory, changed: Memory, now: datetime, actor: str | N
     return replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)
 
 
-# Change a memory.
-
-
 async def update(
     context: Context, owner: str, reference: str, changes: Changes, *, based_on: int | None = None
 ) -> Memory:
-    """Apply the given changes: with `based_on` only to that version, otherwise to the
-    current one.
-    """
+    """Apply changes to the current version; with `based_on`, only if that is the current one."""
     if not changes:
         raise InvalidInput(
             "no change was given", field="changes", remedy="Name at least one field to change."
@@ -110,7 +105,7 @@ def _changed_error(current: Memory, based_on: int) -> Conflict:
 
 
 async def link(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
-    """Both ends are named by references, and both must exist."""
+    """Link two memories; both must exist."""
     wanted = Link(kind, await find.resolve(context, owner, target))
     check_kinds([wanted])
     current = await find.get(context, owner, reference)
@@ -124,12 +119,12 @@ async def link(context: Context, owner: str, reference: str, kind: str, target: 
 
 
 async def unlink(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
-    """The target is looked up among the links themselves: the memory may be gone."""
+    """Remove a link. The target is looked up among the memory's links: it may no longer exist."""
     prefix = IdPrefix.parse(target)
     current = await find.get(context, owner, reference)
-    fitting = [candidate for candidate in current.links if candidate.kind == kind]
+    links = [candidate for candidate in current.links if candidate.kind == kind]
     end = prefix.only(
-        [item.target for item in fitting if prefix.low <= item.target <= prefix.high], "links"
+        [item.target for item in links if prefix.low <= item.target <= prefix.high], "links"
     )
     if end is None:
         raise NotFound(
@@ -148,15 +143,17 @@ async def unlink(context: Context, owner: str, reference: str, kind: str, target
 
 
 async def history(context: Context, owner: str, reference: str) -> list[Memory]:
-    """The versions of a memory, forgotten or not, newest first; the first is the current one."""
+    """List the versions of a memory, forgotten or not, newest first, starting with the current
+    one.
+    """
     current = await find.get(context, owner, reference, forgotten=True)
     (marked,) = await find.mark_superseded(context, owner, [current])
     return [marked, *reversed(await context.store.versions(owner, current.id))]
 
 
 async def restore(context: Context, owner: str, reference: str, version: int) -> Memory:
-    """Give a memory the fields of one of its versions, as a new version. What is sensitive, then or
-    now, stays so; what was forgotten no longer is.
+    """Give a memory the fields of one of its versions, as a new version. It is sensitive if it was
+    then or is now, and no longer forgotten.
     """
     versions = await history(context, owner, reference)
     wanted = next((former for former in versions if former.version == version), None)
@@ -180,11 +177,23 @@ async def forget(context: Context, owner: str, reference: str, *, forever: bool 
     """Hide a memory from recall and listings; `forever` erases it, forgotten or not."""
     id = await find.resolve(context, owner, reference, forgotten=forever)
     if not forever:
-        await rewrite(context, owner, id, _forgotten)
+        await rewrite(context, owner, id, _mark_forgotten)
     elif not await context.store.erase(owner, id):
         raise find.not_found(reference)
     return id
 
 
-def _forgotten(memory: Memory, now: datetime) -> Memory:
+async def unforget(context: Context, owner: str, reference: str) -> Memory:
+    """Restore a forgotten memory; one that is not forgotten is returned unchanged."""
+    memory = await find.get(context, owner, reference, forgotten=True)
+    if memory.deleted_at is None:
+        return memory
+    return await rewrite(context, owner, memory.id, _mark_current, forgotten=True)
+
+
+def _mark_forgotten(memory: Memory, now: datetime) -> Memory:
     return replace(memory, deleted_at=now)
+
+
+def _mark_current(memory: Memory, _: datetime) -> Memory:
+    return replace(memory, deleted_at=None)

@@ -18,14 +18,14 @@ from recollect.usecases.memory.projects import resolve_scope
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
 
-_SHOWN_WHEN_AMBIGUOUS = 5
+_MAX_SHOWN_WHEN_AMBIGUOUS = 5
 
 
 async def resolve(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
-    """The id that a reference means; forgotten memories count only on request."""
+    """Return the id that a reference means; forgotten memories count only on request."""
     prefix = IdPrefix.parse(reference)
     ids = await context.store.ids_with_prefix(
-        owner, prefix, _SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
+        owner, prefix, _MAX_SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
     )
     id = prefix.only(ids, "memories")
     if id is None:
@@ -34,7 +34,7 @@ async def resolve(context: Context, owner: str, reference: str, *, forgotten: bo
 
 
 async def get(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> Memory:
-    """One memory; a forgotten one only on request."""
+    """Return one memory; a forgotten one only on request."""
     id = await resolve(context, owner, reference, forgotten=forgotten)
     memory = await context.store.get(owner, id)
     if memory is None or (memory.deleted_at is not None and not forgotten):
@@ -43,7 +43,7 @@ async def get(context: Context, owner: str, reference: str, *, forgotten: bool =
 
 
 async def mark_superseded(context: Context, owner: str, memories: Sequence[Memory]) -> list[Memory]:
-    """The memories, each with the one that a recall shows in its place now, if there is one."""
+    """Set `superseded_by` on each memory that a recall would now replace by another one."""
     found = await context.store.fetch(owner, [memory.id for memory in memories])
     if not found.superseded:
         return [*memories]
@@ -60,7 +60,7 @@ async def mark_superseded(context: Context, owner: str, memories: Sequence[Memor
 
 
 async def short_ids(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Prefixes of one length, each of which means one memory of the whole store."""
+    """Return prefixes of one length, each of which is unique in the whole store."""
     for length in SHORT_LENGTHS[:-1]:
         shown = shortened.short_ids(ids, length)
         if not any([await _is_ambiguous(context, owner, prefix) for prefix in shown.values()]):
@@ -74,7 +74,9 @@ async def _is_ambiguous(context: Context, owner: str, prefix: str) -> bool:
 
 
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
-    """One page of a listing; it fetches one more memory to know whether there is a next page."""
+    """Return one page of a listing. Fetches one extra memory to learn whether there is a next
+    page.
+    """
     check_page_size(limit)
     scope = await resolve_scope(context.store, owner, clean_scope(scope))
     after = Cursor.decode(cursor) if cursor else None

@@ -1,6 +1,6 @@
 """Find out which project a name means: the rule is in `core/memory/project.py`.
 
-No event loop is imported here: the hooks' fast recall uses it too (docs/adr/0020).
+This module must not import an event loop: the hooks' fast recall uses it (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from recollect.core.memory.memory import Scope
 
 
 class ProjectStore(Protocol):
-    """What has to be known of a store."""
+    """What resolving needs from a store."""
 
     async def projects(self, owner: str) -> list[str]: ...
 
@@ -21,8 +21,8 @@ class ProjectStore(Protocol):
 async def resolve_project(
     store: ProjectStore, owner: str, name: str, here: str | None = None
 ) -> str:
-    """The project that a name means. A whole name is taken as it is: it is what hooks send before
-    every prompt.
+    """Return the project that a name means. A full name is returned without a lookup: hooks send
+    one before every prompt.
     """
     if project.is_whole(name) or name == here:
         return name
@@ -30,7 +30,7 @@ async def resolve_project(
 
 
 async def resolve_scope(store: ProjectStore, owner: str, scope: Scope) -> Scope:
-    """A checked scope with its project named in full."""
+    """Return a checked scope with its project named in full."""
     if scope.project is None:
         return scope
     return replace(scope, project=await resolve_project(store, owner, scope.project))

@@ -1,4 +1,4 @@
-"""Store a memory, or many of them at once."""
+"""Store one memory, or a batch."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 async def remember(context: Context, owner: str, draft: Draft) -> Memory:
-    """Store a draft as a memory. Storing the same draft under the same id again is one memory: a
-    writer that did not get the answer can simply retry. Without an id, a text that is already
-    stored in its project stays one memory, which `was_known`.
+    """Store a draft as a memory. Storing a draft again under the same id has no effect, so a writer
+    that got no answer can simply retry. Without an id, a text that its project already has is
+    merged into the existing memory, which is returned with `was_known`.
     """
     memory, _ = await _build(context, owner, draft, context.clock.now())
     if can_deduplicate(draft):
@@ -38,7 +38,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
         await context.store.add(memory)
     except Conflict as error:
         existing = await context.store.get(owner, memory.id)
-        if existing is None:  # another owner's, about which nothing is revealed
+        if existing is None:  # another owner's: nothing about it is revealed
             raise
         if not _is_repeated(memory, existing):
             raise _taken_error(existing) from error
@@ -49,9 +49,9 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
 async def remember_many(
     context: Context, owner: str, batch: Sequence[BatchItem]
 ) -> list[Remembered]:
-    """Store a batch in one transaction: everything valid, or nothing if the store fails. The
-    results are in the order of the batch. Repeating a batch is safe, with or without ids; two
-    writers who store the same new text at the same time may both store it.
+    """Store a batch in one transaction: all valid items, or nothing if the store fails. The results
+    are in the order of the batch. Repeating a batch is safe, with or without ids; two writers that
+    store the same new text at the same time may both store it.
     """
     check_batch_size(batch)
     now = context.clock.now()
@@ -78,7 +78,7 @@ async def remember_many(
             results.append(await _merge_or_refuse(context, same[memory.id], memory, secret))
         elif memory.id in new:
             new.remove(memory.id)
-            known[memory.id] = memory  # a second one with the same id is compared with the first
+            known[memory.id] = memory  # a later item with the same id is compared with this one
             results.append(Remembered(memory.id, "stored", secret=secret))
         else:
             results.append(_compare(memory, known.get(memory.id), secret))
@@ -90,8 +90,8 @@ async def _find_same(
     batch: Sequence[BatchItem],
     built: Sequence[tuple[Memory, Secret | None] | Remembered],
 ) -> dict[UUID, Memory]:
-    """By the id it would get, the memory with the same text: an existing one, or the first of the
-    batch.
+    """Map the new id of each repeated text to the memory that has it: an existing one, or the first
+    in the batch.
     """
     repeatable = [
         result[0]
@@ -103,16 +103,16 @@ async def _find_same(
     same = await context.store.find_same(repeatable)
     first: dict[tuple[str | None, ...], Memory] = {}
     for memory in repeatable:
-        said = (memory.project, *memory.content.split())
-        if memory.id not in same and first.setdefault(said, memory) is not memory:
-            same[memory.id] = first[said]
+        text = (memory.project, *memory.content.split())
+        if memory.id not in same and first.setdefault(text, memory) is not memory:
+            same[memory.id] = first[text]
     return same
 
 
 async def _build(
     context: Context, owner: str, draft: Draft, now: datetime, pending: Collection[UUID] = ()
 ) -> tuple[Memory, Secret | None]:
-    """The memory to store, and the secret that made it sensitive; or InvalidInput or
+    """Return the memory to store, and the secret that made it sensitive; raise InvalidInput or
     Conflict.
     """
     if draft.id is not None:
@@ -159,8 +159,8 @@ async def _build_or_refuse(
 
 
 def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> Remembered:
-    """The outcome for a memory whose id is taken."""
-    if existing is None:  # another owner's, of which nothing is said
+    """Return the outcome for a memory whose id is taken."""
+    if existing is None:  # another owner's: nothing about it is revealed
         return Remembered(memory.id, "refused", _belongs_to_another())
     if _is_repeated(memory, existing):
         return Remembered(memory.id, "present", secret=secret)
@@ -170,7 +170,7 @@ def _compare(memory: Memory, existing: Memory | None, secret: Secret | None) -> 
 async def _merge_or_refuse(
     context: Context, known: Memory, again: Memory, secret: Secret | None
 ) -> Remembered:
-    """The rest of the batch is stored by now: an error here concerns only this memory."""
+    """Merge, or refuse this memory alone: by now the rest of the batch is stored."""
     try:
         await _merge(context, known, again)
     except RecollectError as error:
@@ -179,7 +179,7 @@ async def _merge_or_refuse(
 
 
 async def _merge(context: Context, known: Memory, again: Memory) -> Memory:
-    """The existing memory, with what is new in this draft."""
+    """Add what is new in the second memory to the existing one."""
 
     def change(current: Memory, _: datetime) -> Memory:
         return check_memory(merge_draft(current, again), context.limits)
@@ -190,7 +190,7 @@ async def _merge(context: Context, known: Memory, again: Memory) -> Memory:
 
 
 def _taken_error(existing: Memory) -> Conflict:
-    """A repeated write must not be stored twice because the memory has changed since."""
+    """A memory that has changed since must not cause a repeated write to be stored twice."""
     if existing.deleted_at is not None:
         became = "was forgotten since"
     elif existing.version > 1:

@@ -1,4 +1,4 @@
-"""Report what an owner has stored, and how far the worker is with it."""
+"""Report what an owner has stored, and how far the worker has processed it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ async def stats(context: Context, owner: str) -> Stats:
     if active is None:
         return counted
     embedding = await _embedding_stats(context.queue, active, owner)
-    # Not counted with the rest: a recall counts that, too.
+    # Counted separately: the progress is also read by recalls, which do not need this.
     token_bytes = await context.queue.token_bytes(active, owner)
     return replace(counted, embedding=replace(embedding, token_bytes=token_bytes))
 
 
 async def embedding_stats(queue: EmbeddingQueue, owner: str) -> EmbeddingStats | None:
-    """How far the active space is; None if there is none yet."""
+    """Return the progress of the active space, or None if there is none yet."""
     active = await _active_space(queue)
     return None if active is None else await _embedding_stats(queue, active, owner)
 

@@ -31,7 +31,7 @@ class Taken:
 async def export_pages(
     recollect: Service, scope: Scope, taken: Taken, *, sensitive: bool
 ) -> AsyncIterator[Memory]:
-    """The memories of a scope, newest first; sensitive ones only on request."""
+    """Yield the memories of a scope, newest first; sensitive ones only on request."""
     cursor: str | None = None
     while True:
         page = await recollect.page(scope, cursor, MAX_PAGE)
@@ -49,8 +49,8 @@ async def export_pages(
 async def export_chosen(
     context: Context, owner: str, ids: Collection[UUID], *, sensitive: bool
 ) -> tuple[list[Memory], Taken]:
-    """Those of the memories that exist, forgotten or not, newest first; sensitive ones only on
-    request.
+    """Return those of the memories that exist, forgotten or not, newest first; sensitive ones only
+    on request.
     """
     if len(ids) > MAX_PAGE:
         raise InvalidInput(
@@ -64,50 +64,50 @@ async def export_chosen(
     return chosen, Taken(len(chosen), len(found) - len(chosen))
 
 
-# Import memories from elsewhere unchanged: with their ids, dates and versions.
+# Import memories with their ids, dates and versions unchanged.
 
 
 async def import_memories(
     context: Context, owner: str, memories: Sequence[Memory]
 ) -> list[ImportResult]:
-    """Store those that are not here yet. Existing memories are never changed: a file may be older.
-    Imported memories are synced and embedded like any other. The results are in the order of the
-    memories.
+    """Store the memories that do not exist yet. Existing ones are never changed: the file may be
+    older. Imported memories are synced and embedded like any other. The results are in the order of
+    the memories.
     """
     now = context.clock.now()
-    tidy = [
+    checked = [
         _check(replace(memory, changed_by="import"), context.limits, now) for memory in memories
     ]
-    tidy = await _without_removed(context, owner, tidy)
-    memories = [item for item in tidy if isinstance(item, Memory)]
+    checked = await _refuse_removed(context, owner, checked)
+    memories = [item for item in checked if isinstance(item, Memory)]
     new = await context.store.add_all(memories)
     taken = [memory.id for memory in memories if memory.id not in new]
     known = await context.store.get_many(owner, taken, forgotten=True) if taken else {}
     outcomes: list[ImportResult] = []
-    for item in tidy:
+    for item in checked:
         if isinstance(item, ImportResult):
             outcomes.append(item)
         elif item.id in new:
             new.remove(item.id)
-            known[item.id] = item  # a second one with the same id is compared with the first
+            known[item.id] = item  # a later item with the same id is compared with this one
             outcomes.append(ImportResult(item.id, "new"))
         else:
             outcomes.append(_compare(item, known.get(item.id)))
     return outcomes
 
 
-async def _without_removed(
+async def _refuse_removed(
     context: Context, owner: str, items: Sequence[Memory | ImportResult]
 ) -> list[Memory | ImportResult]:
     """Refuse what was erased, forgotten or replaced here after the file was written. Memories that
-    are here under their own id are compared later.
+    exist here under their own id are compared later.
     """
     memories = [item for item in items if isinstance(item, Memory)]
     texts = {(memory.project, memory.content) for memory in memories if memory.deleted_at is None}
     removed = await context.store.find_removed(owner, texts)
     if not removed:
         return [*items]
-    known = await context.store.get_many(owner, [one.id for one in memories], forgotten=True)
+    known = await context.store.get_many(owner, [memory.id for memory in memories], forgotten=True)
 
     def check(item: Memory | ImportResult) -> Memory | ImportResult:
         if isinstance(item, ImportResult) or item.id in known:
@@ -130,7 +130,7 @@ def _check(memory: Memory, limits: Limits, now: datetime) -> Memory | ImportResu
 
 
 def _compare(memory: Memory, current: Memory | None) -> ImportResult:
-    """The outcome for a memory whose id is taken."""
+    """Return the outcome for a memory whose id is taken."""
     if current is None:
         reason = "the id belongs to another memory, or to one that was erased"
         return ImportResult(memory.id, "refused", reason, "Store the text again under a new id.")

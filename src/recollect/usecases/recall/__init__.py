@@ -1,1 +1,1 @@
-"""The hot path: legs, fusion, ranking, and why."""
+"""The hot path: legs, fusion and ranking; and `why`, which explains a result."""

@@ -1,8 +1,8 @@
-"""Know how many memories are not embedded yet, without making a recall count them.
+"""Count the memories that are not embedded yet, outside of any recall.
 
-Until a memory is embedded it is found by words alone, and a recall should say so. Counting goes
-over all vectors, so it runs in the background, and the less often the longer it takes; a recall
-reads the last count.
+Until a memory is embedded it is found by words alone, and a recall should say so. Counting scans
+all vectors, so it runs in the background, less often the longer it takes; a recall reads the last
+count.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from recollect.usecases.tasks import cancel_and_wait
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS: Final = 30.0
-# A short count is repeated sooner, so that nobody is told to wait for what is done: never sooner
-# than this, and so that counting takes a hundredth of the time.
+# A quick count is repeated sooner, so that no recall reports work that is already done. The pause
+# is at least this long, and counting takes at most a hundredth of the time.
 _MIN_SECONDS: Final = 1.0
 _COUNTING_SHARE: Final = 0.01
 
@@ -43,11 +43,11 @@ class Backlog:
         self._refresh_seconds = refresh_seconds
         self._last: dict[str, _Count] = {}
         self._owners: set[str] = set()
-        self._wanted = asyncio.Event()
+        self._requested = asyncio.Event()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        counting = asyncio.create_task(self._count_when_wanted(), name="embedding backlog")
+        counting = asyncio.create_task(self._count_on_request(), name="embedding backlog")
         self._stack.push_async_callback(cancel_and_wait, counting)
         return self
 
@@ -55,9 +55,9 @@ class Backlog:
         await self._stack.aclose()
 
     def hint(self, owner: str) -> str | None:
-        """What to tell an owner about the backlog, by the last count; None where there is none."""
+        """Describe an owner's backlog as of the last count; None if there is none."""
         self._owners.add(owner)
-        self._wanted.set()
+        self._requested.set()
         last = self._last.get(owner)
         if last is None or not last.waiting:
             return None
@@ -66,20 +66,20 @@ class Backlog:
         return f"{done}; {others} found by words only so far. {self._remedy}"
 
     async def count(self, owner: str) -> None:
-        """Count for an owner, now."""
+        """Count an owner's memories now."""
         stats = await embedding_stats(self._queue, owner)
         if stats is None:
             self._last.pop(owner, None)
         else:
             self._last[owner] = _Count(stats.embedded, stats.waiting)
 
-    async def _count_when_wanted(self) -> None:
-        """Count for the owners who asked since the last time; the others are forgotten."""
+    async def _count_on_request(self) -> None:
+        """Count for the owners who recalled since the last round; drop the others."""
         clock = asyncio.get_running_loop().time
         while True:
-            await self._wanted.wait()
+            await self._requested.wait()
             begun = clock()
-            self._wanted.clear()
+            self._requested.clear()
             owners, self._owners = self._owners, set()
             for owner in self._last.keys() - owners:
                 del self._last[owner]

@@ -1,10 +1,10 @@
 """The leg that matches meaning: the query's vector against the memories' vectors.
 
-A cosine means something only beside those of unrelated texts, so each candidate also says how far
-it lies above them (`core/recall/background.py`).
+A cosine means something only in comparison with those of unrelated texts, so each candidate also
+says how far it lies above them (`core/recall/background.py`).
 
-Vectors of two spaces are never compared. The stored space names the model that wrote it; what that
-name stands for in this process must be the same space, or the leg fails and says how to fix it.
+Vectors of two spaces are never compared. The stored space names the model that wrote it; the model
+of that name in this process must write the same space, or the leg fails and says how to fix it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from recollect.usecases.priority import awaited_by_callers
 from recollect.usecases.recall.legs import must_stay
 from recollect.usecases.tasks import analyze_text, cancel, exception_of
 
-_OF_NOW: Final = Declined(
+_NO_PAST_VECTORS: Final = Declined(
     "skipped", "vectors exist only for current texts; --as-of searches by words", "past"
 )
-# Less than one half: no hit is clearly about a query that the model cannot read.
-_MAX_OF_OTHER_SCRIPT: Final = 0.49
+# Below one half: no hit is clearly relevant to a query that the model cannot read.
+_MAX_EVIDENCE_UNREADABLE: Final = 0.49
 
 
 class Backgrounds:
-    """The background in each space that was asked, embedded once, by a task that outlives the
-    recall: one that runs out of time leaves it to the next. Processes that live for one recall
-    share it through a `cache`.
+    """The vectors of the background texts in each space in use, embedded once by a task that
+    outlives the recall: if a recall runs out of time, the next one has them. Processes that live
+    for one recall share them through a `cache`.
     """
 
     def __init__(self, cache: BackgroundCache | None = None) -> None:
@@ -45,13 +45,13 @@ class Backgrounds:
         self._tasks: dict[str, asyncio.Task[list[list[float]]]] = {}
 
     async def prepare(self, embedder: Embedder) -> None:
-        """Embed the background now rather than with the first recall."""
+        """Embed the background now rather than on the first recall."""
         await asyncio.shield(self._task(embedder))
 
     async def measure(
         self, embedder: Embedder, query: Sequence[float], seconds: float
     ) -> Unrelated | None:
-        """None while the background is not embedded."""
+        """Compare the query with the background; None if that is not embedded in time."""
         task = self._task(embedder)
         await asyncio.wait([task], timeout=seconds)
         if not task.done() or exception_of(task) is not None:
@@ -63,6 +63,7 @@ class Backgrounds:
         task = self._tasks.get(name)
         if task is None or (task.done() and exception_of(task) is not None):
             task = asyncio.create_task(self._embed(embedder))
+            task.add_done_callback(exception_of)  # perhaps nobody waits any more
             self._tasks[name] = task
         return task
 
@@ -82,10 +83,10 @@ class Backgrounds:
 def dense_leg(
     vectors: VectorIndex, embedders: Embedders, backgrounds: Backgrounds | None = None
 ) -> Leg:
-    """The leg over one index of vectors, with the models that this process can run.
+    """Return the leg over one index of vectors, with the models that this process can run.
 
-    The store says which model it must be. While the store is asked, the last one that was right
-    already embeds the query: it nearly always is right again. If not, its vector is dropped.
+    The store says which model to use. While waiting for that answer, the model used last already
+    embeds the query: it is nearly always the right one. If not, its vector is dropped.
     """
     last: tuple[StoredSpace, Embedder] | None = None
     backgrounds = backgrounds or Backgrounds()
@@ -94,7 +95,7 @@ def dense_leg(
         nonlocal last
         owner, request = context.owner, context.request
         if request.as_of is not None:
-            return _OF_NOW
+            return _NO_PAST_VECTORS
         text = request.query
         if not text:
             return ()
@@ -119,7 +120,7 @@ def dense_leg(
                     f"the query is sensitive, and {survey.space.embedder} runs on another machine",
                     "sensitive_query",
                 )
-            # Nothing is sent to another machine on a guess.
+            # A guess must not send a query to another machine.
             last = None if embedder.is_hosted else (survey.space, embedder)
             language = await analyze_text(len(text), main_language, text)
             trust = embedder.space.trust(language)
@@ -140,7 +141,7 @@ def dense_leg(
         found = await vectors.nearest(
             owner,
             context.scope,
-            # The index itself leaves excluded memories out, so that they cost no place.
+            # The index itself excludes them, so that they take up no place among the hits.
             VectorQuery(
                 space=survey.space,
                 vector=vector,
@@ -150,13 +151,13 @@ def dense_leg(
                 exclude=request.exclude,
             ),
         )
-        # Of a script that it was not made for, a model finds any two texts alike.
-        most = 1.0 if trust > 0.0 else _MAX_OF_OTHER_SCRIPT
+        # In a script that it was not trained on, a model finds any two texts alike.
+        max_evidence = 1.0 if trust > 0.0 else _MAX_EVIDENCE_UNREADABLE
         return [
             candidate._replace(
                 evidence=UNKNOWN_EVIDENCE
                 if unrelated is None
-                else min(unrelated.evidence(candidate.score), most),
+                else min(unrelated.evidence(candidate.score), max_evidence),
                 trust=trust,
             )
             for candidate in found
@@ -168,20 +169,20 @@ def dense_leg(
 def _embed(
     embedder: Embedder, text: str, *, wants_tokens: bool
 ) -> Awaitable[EmbeddedText | list[float]]:
-    """Not a coroutine: a local model starts before it is awaited."""
+    """Embed the query. Not a coroutine: a local model starts before the result is awaited."""
     if wants_tokens and isinstance(embedder, TokenEmbedder) and embedder.codec is not None:
         return embedder.embed_query_with_tokens(text)
     return embedder.embed_query(text)
 
 
 def no_dense_leg(reason: str) -> Leg:
-    """The leg of a server that has a model and no place for its vectors. That is a fault, and every
-    recall reports it: what only meaning would have found is missing.
+    """Return the leg of a server that has a model but cannot store vectors. That is a fault, and
+    every recall reports it: hits that only meaning finds are missing.
     """
 
     async def leg(context: RecallContext) -> Sequence[Candidate] | Declined:
         if context.request.as_of is not None:
-            return _OF_NOW
+            return _NO_PAST_VECTORS
         if not context.request.query:
             return ()
         raise StoreError(

@@ -1,6 +1,6 @@
 """The graph leg: a walk over the concept graph from what the first phase found.
 
-What it finds beyond that is held to the same rules as any hit: scope, exclude, sensitive, forgotten
+What it finds in addition follows the same rules as any hit: scope, exclude, sensitive, forgotten
 (docs/adr/0024).
 """
 
@@ -35,16 +35,16 @@ class GraphLeg:
             return walk
 
         async def leg(context: RecallContext) -> Sequence[Candidate]:
-            return await self._candidates(context, await walk(context.fused))
+            return await self._build_candidates(context, await walk(context.fused))
 
         return leg
 
-    async def _candidates(
+    async def _build_candidates(
         self, context: RecallContext, walked: Sequence[Walked]
     ) -> list[Candidate]:
-        """What was walked to, as far as it may be recalled."""
+        """Build a candidate for each memory reached that may be recalled."""
         known = {entry.candidate.id: entry.candidate for entry in context.fused}
-        new = await self._joining(context, [to.id for to in walked if to.id not in known])
+        new = await self._find_recallable(context, [to.id for to in walked if to.id not in known])
         return [
             Candidate(
                 to.id,
@@ -58,9 +58,9 @@ class GraphLeg:
             if (source := known.get(to.id) or new.get(to.id)) is not None
         ]
 
-    async def _joining(self, context: RecallContext, ids: list[UUID]) -> dict[UUID, Memory]:
-        """Those that may be recalled, as they are now or were at the moment asked about. The graph
-        may be older than a memory's present state, so the store decides.
+    async def _find_recallable(self, context: RecallContext, ids: list[UUID]) -> dict[UUID, Memory]:
+        """Return the memories that may be recalled, as they are now or were at `as_of`. The graph
+        may be older than a memory's current state, so the store decides.
         """
         request = context.request
         found: Mapping[UUID, Memory] = {}

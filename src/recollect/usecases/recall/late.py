@@ -1,9 +1,9 @@
 """The second stage by late interaction: the query's tokens against those of the first hits
 (`core/recall/late.py`), in one fetch and one computation, within a hard time limit.
 
-The dense leg has already embedded the query, with the model that wrote the memories' tokens. Where
-it did not, because it was late or off, where the model has no tokens or does not know the query's
-language, or when anything goes wrong, the fused order stands and the report says why.
+The dense leg has already embedded the query with the model that wrote the memories' tokens. If that
+leg was late or off, if the model has no tokens or does not know the query's language, or if
+anything fails, the fused order is kept and the report says why.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class LateStage:
     async def rescore(
         self, context: RecallContext, order: Sequence[Ranked]
     ) -> tuple[Sequence[Ranked], RerankReport]:
-        """The order with its first hits ranked again, and what became of the stage. A memory
-        without tokens keeps its place.
+        """Return the order with its first hits reranked, and the stage's report. A memory without
+        tokens keeps its place.
         """
         started = perf_counter()
         depth = context.settings.rerank_depth
@@ -57,7 +57,7 @@ class LateStage:
         except TimeoutError:
             note = f"not done within {seconds * 1000:.0f} ms: the fused order stands"
             return order, _report("late", started, note=note)
-        except Exception as error:  # noqa: BLE001  # whatever it is, there is a fused order
+        except Exception as error:  # noqa: BLE001  # whatever fails, the fused order is there
             return order, _report("failed", started, note=safe_message(error))
         if isinstance(found, str):
             return order, RerankReport("skipped", note=found, stage="late")
@@ -67,9 +67,9 @@ class LateStage:
     async def _compare(
         self, context: RecallContext, first: Sequence[Ranked]
     ) -> dict[UUID, Comparison] | str:
-        """What the tokens of each memory say; or why there is nothing to compare. A long text is
-        judged by the passage that the dense leg found: anywhere in a hundred pages there is a word
-        like each word of the query.
+        """Compare the query's tokens with each memory's; return a note if there is nothing to
+        compare. A long text is judged by the passage that the dense leg found: somewhere in a
+        hundred pages there is a word similar to each word of the query.
         """
         space, tokens = context.encoded.space, context.encoded.tokens
         if space is None:

@@ -1,9 +1,9 @@
-"""Run the legs, within one deadline. A leg that fails, is late or has nothing to ask is reported,
-and spoils nothing.
+"""Run the legs within one deadline. A leg that fails, is late or declines is reported, and does not
+affect the others.
 
-Those of the first phase run side by side. Those of the second reorder what the first found: each
-prepares beside the first phase and is called with the fused order, one after another, in what is
-left of the time.
+The legs of the first phase run concurrently. Those of the second reorder what the first found: they
+prepare during the first phase, and are called with the fused order, one after another, in the
+remaining time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from recollect.ports.recall import Leg, SecondPhaseLeg
 
 
-_FOREIGN: Final = "lowered: the model was not made for the query's language"
-_UNREADABLE: Final = (
+_OTHER_LANGUAGE: Final = "lowered: the model was not made for the query's language"
+_UNKNOWN_SCRIPT: Final = (
     "the model does not know the query's script, so it counts only where no other leg finds "
     "anything relevant"
 )
@@ -41,7 +41,7 @@ _UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LegOutcome:
-    """What became of one leg: `found` when it answered, `error` when it raised."""
+    """The outcome of one leg: `found` is set if it answered, `error` if it raised."""
 
     report: LegReport
     found: Sequence[Candidate] | None = None
@@ -55,7 +55,7 @@ class LegOutcome:
             return cls(LegReport(found.status, weight, 0, took_ms, found.note, found.reason))
         ranked = sum(candidate.is_ranked for candidate in found)
         trust = found[0].trust if found else 1.0
-        note = None if trust == 1.0 else _FOREIGN if trust > 0.0 else _UNREADABLE
+        note = None if trust == 1.0 else _OTHER_LANGUAGE if trust > 0.0 else _UNKNOWN_SCRIPT
         return cls(LegReport("ran", round(weight * trust, 3), ranked, took_ms, note), found)
 
     @classmethod
@@ -70,7 +70,7 @@ class LegOutcome:
 
 
 async def must_stay(request: RecallRequest) -> bool:
-    """Whether the text must stay on this machine."""
+    """Whether the query must not leave this machine."""
     chars = len(request.query) + len(request.expanded_query)
     return await analyze_text(chars, lambda: request.must_stay)
 
@@ -78,7 +78,7 @@ async def must_stay(request: RecallRequest) -> bool:
 async def run_legs(
     context: RecallContext, legs: Mapping[LegName, Leg]
 ) -> dict[LegName, LegOutcome]:
-    """Run each of the legs that has a weight; report on all there could be."""
+    """Run the legs that have a weight; report on all of `LEGS`."""
     seconds = context.deadline.left_for_legs
     exclude = context.request.exclude
     took_ms: dict[LegName, float] = {}
@@ -91,12 +91,12 @@ async def run_legs(
             took_ms[name] = measure_ms(started)
         if isinstance(found, Declined) or not exclude:
             return found
-        # A leg that ignores `exclude` must not let an excluded memory cost a place.
+        # If a leg ignores `exclude`, an excluded memory must not take up a place.
         return [candidate for candidate in found if candidate.id not in exclude]
 
     running = {
         name: asyncio.create_task(run_timed(name), name=f"{name} leg")
-        # The lexical leg last: while it builds its statement, a model is already at work.
+        # The lexical leg last: while it builds its statement, the model is already running.
         for name in reversed(LEGS)
         if name in legs and context.weights[name] > 0.0
     }
@@ -126,7 +126,7 @@ def collect_answers(outcomes: Mapping[LegName, LegOutcome]) -> dict[LegName, Seq
 
 
 def raise_if_none_could_answer(outcomes: Mapping[LegName, LegOutcome]) -> None:
-    """An empty answer would say "you know nothing of this"; a broken store must not say that."""
+    """Raise if no leg answered: an empty result would claim that no memory matches."""
     if collect_answers(outcomes):
         return
     for leg in outcomes.values():
@@ -145,7 +145,7 @@ class SecondPhase:
     async def run(
         self, context: RecallContext, fused: Sequence[Fused]
     ) -> tuple[list[Fused], dict[LegName, LegOutcome]]:
-        """The order that the legs make of the fused one, and what became of each."""
+        """Return the fused order as reordered by the legs, and each leg's outcome."""
         order = list(fused)
         outcomes: dict[LegName, LegOutcome] = {}
         for name, preparing in self.legs.items():
@@ -158,10 +158,10 @@ class SecondPhase:
 def prepare_second_phase(
     context: RecallContext, legs: Mapping[LegName, SecondPhaseLeg]
 ) -> Iterator[SecondPhase]:
-    """While entered, the legs prepare beside the first phase. None outlives the block."""
+    """Let the legs prepare while the block runs the first phase. None outlives the block."""
 
     async def prepare(leg: SecondPhaseLeg) -> Leg | Declined:
-        # The first phase starts first: a model takes longer than what is looked up here.
+        # Let the first phase start first: its model takes longer than these lookups.
         await asyncio.sleep(0)
         return await leg.prepare(context)
 
@@ -172,7 +172,7 @@ def prepare_second_phase(
         if context.weights[name] <= 0.0:
             preparing[name] = None
         elif context.request.sort_by != "relevance":
-            # It judges relevance: sorted otherwise, what only it finds would be out of place.
+            # Its hits are ranked by relevance; in another order they would be out of place.
             note = f"the {name} leg runs only when sorted by relevance"
             preparing[name] = Declined("skipped", note, "other_order")
         else:
@@ -205,6 +205,6 @@ async def _run_second(
             found = leg if isinstance(leg, Declined) else await leg(context)
     except TimeoutError:
         return LegOutcome.late(seconds, weight, measure_ms(started))
-    except Exception as error:  # noqa: BLE001  # whatever it is, the first phase has answered
+    except Exception as error:  # noqa: BLE001  # whatever fails, the first phase has answered
         return LegOutcome.failed(error, weight, measure_ms(started))
     return LegOutcome.answered(found, weight, measure_ms(started))

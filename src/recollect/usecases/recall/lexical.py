@@ -1,4 +1,4 @@
-"""The leg that finds memories by their words."""
+"""The leg that finds memories by the query's words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 def lexical_leg(store: MemoryStore) -> Leg:
-    """The leg that matches words, on any store."""
-
     async def leg(context: RecallContext) -> Sequence[Candidate]:
         from recollect.core.recall.decisions import word_query
 

@@ -1,9 +1,9 @@
 """Find the memories most useful for a query: the hot path, run before every prompt.
 
-The legs of the first phase run side by side and their answers are fused; those of the second phase
-reorder what was found; then it is ranked, and texts are read for what is shown. All of it has one
-deadline. A leg that fails or is late is named in the answer and left out; only when no leg at all
-could answer does the recall itself fail.
+The legs of the first phase run concurrently and their answers are fused; those of the second phase
+reorder the result; then it is ranked, and the texts of the hits are read. All of it shares one
+deadline. A leg that fails or is late is reported in the answer and left out; the recall itself
+fails only if no leg could answer.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 async def recall(
     context: Context, owner: str, request: RecallRequest, *, updates_first: bool = True
 ) -> Recollection:
-    """Best first. `updates_first`: with updates before what they update, as the settings say."""
+    """Return the hits, best first. `updates_first` puts updates before what they update, if the
+    settings say so.
+    """
     started = perf_counter()
-    settings = context.default_settings  # until the store's are read
+    settings = context.default_settings  # until the stored ones are read
     clock = asyncio.get_running_loop().time
     begun = clock()
     store = context.store

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from recollect.ports.recall import RecallRecord
     from recollect.ports.stores import Clock
 
-_SECONDS: Final = 30.0
-# Above this no more are added: the store has not taken any for long.
+_WRITE_EVERY_SECONDS: Final = 30.0
+# Stop collecting above this: the store has been failing for a long time.
 _MAX_SHOWN: Final = 100_000
 
 
@@ -49,7 +49,7 @@ class RecallLog:
 
 @asynccontextmanager
 async def recall_log(record: RecallRecord, clock: Clock) -> AsyncIterator[RecallLog]:
-    """While entered, what is noted is written every half minute; the rest at the end."""
+    """Inside the block, write noted recalls every half minute; write the rest at the end."""
     log = RecallLog(record, clock)
-    async with repeating(log.write, _SECONDS):
+    async with repeating(log.write, _WRITE_EVERY_SECONDS):
         yield log

@@ -1,6 +1,5 @@
 """The second stage with a cross-encoder: a model reads the query together with each of the first
-hits, within a hard time limit. Past it, or when anything is wrong with the model, the fused order
-stands.
+hits, within a hard time limit. If it takes longer, or the model fails, the fused order is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NO_MODEL: Final = (
 
 
 async def rerank(context: RecallContext, reranker: Reranker | None, ranking: Ranking) -> Ranking:
-    """The ranking in the second stage's order, where that is on, and what became of it."""
+    """Rerank with the cross-encoder if that is the second stage, and add its report."""
     if second_stage(context) != "cross-encoder":
         return ranking
     depth = context.settings.rerank_depth
@@ -48,7 +47,7 @@ async def _rerank_first(
     order: Sequence[Ranked],
     memories: Mapping[UUID, Memory],
 ) -> tuple[Sequence[Ranked], RerankReport]:
-    """Sensitive memories are not shown to the model and keep their places."""
+    """Rerank the first hits. Sensitive memories are not sent to the model and keep their places."""
     request = context.request
     if reranker is None:
         return order, RerankReport("absent", note=_NO_MODEL)

@@ -1,8 +1,8 @@
-"""What a recall does before its legs and after them, however these are run.
+"""The steps of a recall before and after its legs, independent of how the legs are run.
 
-Texts are read from the store only for what is shown, unless a stage has to look at more of them.
-Links are followed after ranking, so they can put one memory in another's place and never move
-anything up. No event loop is imported here: a hook takes the same steps (docs/adr/0020).
+Texts are read from the store only for the hits that are shown, unless a stage needs more of them.
+Links are followed after ranking, so they can replace one memory by another but never move one up.
+This module must not import an event loop: a hook takes the same steps (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Now(NamedTuple):
-    """When a recall takes place, and until when it may take."""
+    """The moment of a recall, and its deadline."""
 
     moment: datetime
     deadline: Deadline
@@ -45,15 +45,16 @@ class Now(NamedTuple):
 async def begin(
     store: ProjectStore, owner: str, request: RecallRequest, settings: RecallSettings, now: Now
 ) -> RecallContext:
-    """The context of a recall: the only place that resolves a request."""
+    """Create the context of a recall. Requests are resolved only here."""
     scope = await resolve_scope(store, owner, request.scope)
     valid = replace(scope, valid_at=request.as_of or now.moment)
     return RecallContext.create(owner, request, valid, settings, now.deadline)
 
 
 class Ranking(NamedTuple):
-    """The whole order, best first, with the memories of at least as many as were asked for; one
-    that was forgotten since its leg ran has none. `rerank` is there if the second stage is on.
+    """The whole order, best first. `fetched` holds the memories of at least the requested number of
+    hits, except any that were forgotten since the legs ran. `rerank` is set if a second stage is
+    on.
     """
 
     order: Sequence[Ranked]
@@ -67,8 +68,8 @@ async def rank_fused(
     fused: Sequence[Fused],
     late: LateInteraction | None = None,
 ) -> Ranking:
-    """The order with the importance prior. `late` is the second stage that needs no texts, and so
-    runs before they are read.
+    """Rank with the importance prior. `late` is the second stage that needs no texts, and so runs
+    before they are read.
     """
     owner, request, settings = context.owner, context.request, context.settings
     stage = second_stage(context)
@@ -77,14 +78,14 @@ async def rank_fused(
     if late is not None and stage == "late":
         order, report = await late.rescore(context, order)
     reads_texts = stage == "cross-encoder"
-    wanted = max(request.limit, settings.rerank_depth) if reads_texts else request.limit
-    first = [ranked.id for ranked in order[:wanted]]
+    count = max(request.limit, settings.rerank_depth) if reads_texts else request.limit
+    first = [ranked.id for ranked in order[:count]]
     fetched = await store.fetch(owner, first, request.as_of)
     return Ranking(order, fetched, report)
 
 
 async def build_hits(context: RecallContext, store: RecallStore, ranking: Ranking) -> list[Hit]:
-    """The first hits of an order, as many as were asked for. Where several of them are one now,
+    """Build the requested number of hits from the ranking. Where links merge several into one,
     others move up.
     """
     owner, request = context.owner, context.request
@@ -105,8 +106,8 @@ async def follow_links(
     hits: Sequence[Hit],
     superseded: AbstractSet[UUID],
 ) -> list[Hit]:
-    """The hits with what their links lead to, and each text once. What is to be followed is known
-    from what is read anyway; only then one more question is asked.
+    """Resolve the hits' links, and keep each text once. The data at hand shows whether there is
+    anything to follow; only then is the store queried again.
     """
     old = [hit.memory.id for hit in hits if hit.memory.id in superseded]
     named = {target for hit in hits for target in targets(hit.memory.links)}
@@ -119,10 +120,10 @@ async def follow_links(
 async def show_hits(
     context: RecallContext, hits: Sequence[Hit], *, updates_first: bool = True
 ) -> tuple[Hit, ...]:
-    """Everything that is shown of the hits: of long ones the passage that matched, updates before
-    what they update, and on request how many words of the query each has.
+    """Prepare the hits for display: the matching passage of long ones, updates before what they
+    update, and on request how many of the query's words each contains.
     """
-    from recollect.usecases.tasks import analyze_text  # a hook has no event loop to import
+    from recollect.usecases.tasks import analyze_text  # imports an event loop, which a hook avoids
 
     request = context.request
 
@@ -139,8 +140,8 @@ async def show_hits(
 
 
 def _put_updates_first(context: RecallContext, hits: list[Hit]) -> list[Hit]:
-    """A hook that recalls by words goes without: the rules would take a tenth of its time to
-    import.
+    """Put updates before what they update. A hook that recalls by words skips this: importing the
+    rules would take a tenth of its time.
     """
     settings, request = context.settings, context.request
     if settings.newer_first == "off" or request.sort_by != "relevance" or not hits[1:]:
@@ -151,8 +152,8 @@ def _put_updates_first(context: RecallContext, hits: list[Hit]) -> list[Hit]:
 
 
 class BothAnswers(NamedTuple):
-    """What the server and the local store found, and what the server does not have as it is here.
-    `unsent` was read before the server was asked and again after: what was sent meanwhile would
+    """The hits of the server and of the local store, and the ids whose local state the server does
+    not have. `unsent` is read before and after the server is asked: a memory sent meanwhile would
     otherwise be in neither answer.
     """
 
@@ -164,11 +165,11 @@ class BothAnswers(NamedTuple):
 async def merge_answers(
     context: RecallContext, store: RecallStore, answers: BothAnswers
 ) -> list[Hit]:
-    """The server's hits, as far as they are still true here, and those it cannot know."""
+    """Merge the server's hits that still hold here with local ones that it cannot know."""
     request = context.request
     ids = [hit.memory.id for hit in answers.server]
     known = await store.fetch(context.owner, ids, request.as_of)
     merged = merge_hits(request, answers.server, answers.local, answers.unsent, known.memories)
-    # Links that the server has not heard of are followed here.
+    # Links that the server does not have yet are followed here.
     shown = await follow_links(context, store, merged, known.superseded)
     return show_passages(shown[: request.limit], request.query)

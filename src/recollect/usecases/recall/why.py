@@ -1,11 +1,11 @@
 """Explain why a recall finds a memory or does not, and what would bring it in.
 
-Each leg is asked up to three times: as the recall asks it; for this memory alone, which tells
-whether the leg finds it at all and with what score; and, when it does but not within the depth,
-much deeper for its rank. A leg of the second phase runs as in the recall, and further if it did not
-reach the memory. What is said to bring it in is tried first: how much depth or importance helps
-depends on how the scores are spread, which differs with each query. A person waits for the answer,
-so it may take longer than a recall.
+Each leg runs up to three times: as in the recall; for this memory alone, which shows whether the
+leg finds it at all and with what score; and, if it does but not within the depth, much deeper for
+its rank. A leg of the second phase runs as in the recall, and further if it did not reach the
+memory. A suggestion to bring the memory in is tried before it is made: how much depth or importance
+helps depends on the spread of the scores, which differs with each query. A person waits for the
+answer, so it may take longer than a recall.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def why(
     memory = await store.get(owner, await find.resolve(context, owner, reference, forgotten=True))
     if memory is None:
         raise find.not_found(reference)
-    memory, bars = await _as_known(store, asked, memory)
+    memory, bars = await _load_as_known(store, asked, memory)
     is_outside = any(bar.kind != "excluded" for bar in bars)
     question = WhyContext(
         context,
@@ -82,20 +82,20 @@ async def why(
     outcomes = await question.run_legs()
     facts, answers = await _place_in_legs(question, outcomes)
     ranking, later_outcomes = await question.rank(answers)
-    place, mine = _place(memory, ranking)
+    place, mine = _find_place(memory, ranking)
     for name, outcome in later_outcomes.items():
-        facts[name] = await _in_second_phase(question, name, outcome, answers, mine)
+        facts[name] = await _explain_second_phase(question, name, outcome, answers, mine)
     hits = () if bars else await show_hits(asked, await build_hits(asked, store, ranking))
     shown = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == memory.id), None)
     recalled = shown is not None
-    successor = None if recalled else await _successor(store, asked, memory)
-    # What would bring it in can be tried only where a recall would show it.
+    successor = None if recalled else await _find_successor(store, asked, memory)
+    # Suggestions can be tried only if a recall may show the memory at all.
     can_try = not is_outside and successor is None
-    legs = await _legs(question, facts, mine, can_try=can_try and not recalled)
-    low = _below_limit(question, ranking, place, mine, can_try=can_try)
+    legs = await _explain_legs(question, facts, mine, can_try=can_try and not recalled)
+    low = _explain_below_limit(question, ranking, place, mine, can_try=can_try)
     gone = [] if successor is None else [superseded_obstacle(successor)]
     same = [duplicate(hit.memory.id) for hit in hits if memory.id in hit.duplicates]
-    weak = _below_relevance(asked, memory, answers) if mine is None else []
+    weak = _explain_below_relevance(asked, memory, answers) if mine is None else []
     of_legs = [leg.obstacle for leg in legs.values() if leg.obstacle is not None]
     return WhyReport(
         memory=memory,
@@ -115,18 +115,20 @@ async def why(
     )
 
 
-def _below_relevance(asked: RecallContext, memory: Memory, answers: Answers) -> list[Obstacle]:
-    """Whether the floor of the recall keeps out what its legs have found."""
-    found = [_of(memory, answer[: asked.depth]) for answer in answers.values()]
+def _explain_below_relevance(
+    asked: RecallContext, memory: Memory, answers: Answers
+) -> list[Obstacle]:
+    """Report whether the relevance floor keeps out a memory that the legs have found."""
+    found = [_find_in(memory, answer[: asked.depth]) for answer in answers.values()]
     evidence = [candidate.evidence for candidate in found if candidate is not None]
-    least = asked.settings.min_relevance
-    return [below_relevance(max(evidence), least)] if evidence and max(evidence) < least else []
+    floor = asked.settings.min_relevance
+    return [below_relevance(max(evidence), floor)] if evidence and max(evidence) < floor else []
 
 
-async def _as_known(
+async def _load_as_known(
     store: MemoryStore, asked: RecallContext, memory: Memory
 ) -> tuple[Memory, list[Obstacle]]:
-    """The memory as it was at the moment asked about, and what keeps it from taking part at all."""
+    """Return the memory as it was at the request's `as_of`, and what bars it from the recall."""
     request = asked.request
     if request.as_of is None:
         return memory, find_bars(memory, asked)
@@ -137,15 +139,17 @@ async def _as_known(
     return then, find_bars(then, asked)
 
 
-async def _legs(
+async def _explain_legs(
     question: WhyContext,
     facts: Mapping[LegName, LegFacts],
     mine: Ranked | None,
     *,
     can_try: bool,
 ) -> dict[LegName, WhyLeg]:
-    """Each leg's part. `can_try`: whether depth would bring the memory in can be tried."""
-    # A leg that hangs is waited for once: a recall at another depth would be without it, too.
+    """Explain each leg's contribution. With `can_try`, find out whether depth would bring the
+    memory in.
+    """
+    # Wait for a hanging leg only once: a recall at another depth would be without it, too.
     late: dict[LegName, float] = {name: 0.0 for name, leg in facts.items() if leg.status == "late"}
     asked = question.recall
     prompt = replace(question, recall=replace(asked, weights={**asked.weights, **late}))
@@ -160,8 +164,8 @@ async def _legs(
     return legs
 
 
-async def _successor(store: MemoryStore, asked: RecallContext, memory: Memory) -> UUID | None:
-    """The memory that this recall shows in the place of another, if there is one."""
+async def _find_successor(store: MemoryStore, asked: RecallContext, memory: Memory) -> UUID | None:
+    """Find the memory that this recall shows instead, if there is one."""
     owner, as_of = asked.owner, asked.request.as_of
     if not (await store.fetch(owner, [memory.id], as_of)).superseded:
         return None
@@ -175,21 +179,21 @@ async def _successor(store: MemoryStore, asked: RecallContext, memory: Memory) -
 async def _place_in_legs(
     question: WhyContext, outcomes: Mapping[LegName, LegOutcome]
 ) -> tuple[dict[LegName, LegFacts], dict[LegName, Sequence[Candidate]]]:
-    """What each leg says of the memory, and the legs' answers with the memory in its place, also
-    where it is outside of what is asked: its place is then the one it would have.
+    """Return each leg's facts about the memory, and the legs' answers including it. A memory that
+    is out of scope is inserted where it would rank.
     """
     memory, depth, far = question.memory, question.recall.depth, question.without_limits
     answers = collect_answers(outcomes)
-    probes = await far.run_legs(tuple(answers), _alone(memory))
+    probes = await far.run_legs(tuple(answers), _narrowest_scope(memory))
     probed = collect_answers(probes)
     found = {
-        name: _of(memory, answer) or _of(memory, probed.get(name, ()))
+        name: _find_in(memory, answer) or _find_in(memory, probed.get(name, ()))
         for name, answer in answers.items()
     }
     missing = tuple(
         name
         for name, answer in answers.items()
-        if found.get(name) and not _of(memory, answer) and len(answer) >= depth
+        if found.get(name) and not _find_in(memory, answer) and len(answer) >= depth
     )
     deep = collect_answers(await far.run_legs(missing)) if missing else {}
 
@@ -197,8 +201,8 @@ async def _place_in_legs(
     for name, outcome in outcomes.items():
         candidate = found.get(name)
         searched = deep.get(name, answers.get(name, ()))
-        rank = _rank(question, candidate, searched)
-        # A leg that answered and then failed to answer about this memory has not missed it.
+        rank = _find_rank(question, candidate, searched)
+        # If a leg answered the recall but failed on the probe, it has not missed the memory.
         is_known = candidate is not None or name in probed or name not in answers
         report = outcome.report if is_known else probes[name].report
         facts[name] = _facts(
@@ -226,8 +230,8 @@ def _facts(
     )
 
 
-def _alone(memory: Memory) -> Scope:
-    """The narrowest scope that covers a memory: its own microsecond."""
+def _narrowest_scope(memory: Memory) -> Scope:
+    """Return the narrowest scope that covers a memory: its own microsecond."""
     return Scope(
         project=memory.project,
         sessions=() if memory.session is None else (memory.session,),
@@ -238,15 +242,15 @@ def _alone(memory: Memory) -> Scope:
     )
 
 
-def _of(memory: Memory, answer: Sequence[Candidate]) -> Candidate | None:
+def _find_in(memory: Memory, answer: Sequence[Candidate]) -> Candidate | None:
     return next((candidate for candidate in answer if candidate.id == memory.id), None)
 
 
-def _rank(
+def _find_rank(
     question: WhyContext, candidate: Candidate | None, searched: Sequence[Candidate]
 ) -> int | None:
-    """Its place in the leg's answer; or, if it is outside, the place it would have there. None
-    where the leg stopped looking before it came to the memory.
+    """Return the candidate's rank in the leg's answer; if it is out of scope, the rank it would
+    have. None if the search ended before it reached the memory.
     """
     if candidate is None:
         return None
@@ -260,28 +264,28 @@ def _rank(
     return None if better >= question.without_limits.recall.depth else better + 1
 
 
-def _place(memory: Memory, ranking: Ranking) -> tuple[int, Ranked] | tuple[None, None]:
+def _find_place(memory: Memory, ranking: Ranking) -> tuple[int, Ranked] | tuple[None, None]:
     for place, ranked in enumerate(ranking.order, start=1):
         if ranked.id == memory.id:
             return place, ranked
     return None, None
 
 
-async def _in_second_phase(
+async def _explain_second_phase(
     question: WhyContext,
     name: LegName,
     outcome: LegOutcome,
     answers: Answers,
     mine: Ranked | None,
 ) -> LegFacts:
-    """What a leg of the second phase says of the memory: within the depth its rank among those
-    that take part, as in a hit; beyond it, how far the leg has to go for it.
+    """Return what a leg of the second phase knows about the memory: its rank within the depth, as
+    in a hit; beyond it, how far the leg has to go to reach it.
     """
     memory, report = question.memory, outcome.report
     share = None if mine is None else mine.fused.legs.get(name)
     if share is not None and share.rank is not None:
         return _facts(question, report, share.score, share.rank, report.found)
-    # What the leg knows may be older than the memory's present state.
+    # The leg's data may be older than the memory's current state.
     may_be_reached = not memory.is_sensitive and memory.deleted_at is None
     if report.status != "ran" or not may_be_reached:
         return _facts(question, report, None, None, report.found)
@@ -296,7 +300,7 @@ async def _in_second_phase(
 
 
 async def _explain_parked(question: WhyContext, dense: LegFacts) -> str | None:
-    """Why a memory's text could not be embedded, if it failed too often."""
+    """Return why a memory's text could not be embedded, if it failed too often."""
     ask, memory = question.context.parked, question.memory
     if ask is None or dense.status != "ran" or dense.score is not None or memory.is_sensitive:
         return None
@@ -304,19 +308,19 @@ async def _explain_parked(question: WhyContext, dense: LegFacts) -> str | None:
 
 
 async def _place_deeper(question: WhyContext, facts: LegFacts) -> int | None:
-    """The place it would have if each leg were asked for as many as this one needs to find it;
-    none where it would have none, which an approximate leg can make so.
+    """Return the memory's place if every leg ran at the depth that this one needs to find it. None
+    if it has no place even then, which can happen with an approximate leg.
     """
     rank = facts.rank
     if rank is None or not facts.depth < rank <= MAX_DEPTH_SETTING:
         return None
     deep = question.at_depth(rank)
     ranking, _ = await deep.rank(collect_answers(await deep.run_legs()))
-    place, _ = _place(question.memory, ranking)
+    place, _ = _find_place(question.memory, ranking)
     return place
 
 
-def _below_limit(
+def _explain_below_limit(
     question: WhyContext,
     ranking: Ranking,
     place: int | None,
@@ -327,7 +331,7 @@ def _below_limit(
     request, settings = question.recall.request, question.recall.settings
     if place is None or mine is None or place <= request.limit:
         return []
-    # Where the second stage has decided, importance does not count.
+    # Importance does not count once the second stage has run.
     has_decided = ranking.rerank is not None and ranking.rerank.status == "ran"
     vital = None
     if can_try and not has_decided:

@@ -1,4 +1,4 @@
-"""One `why`: the recall it asks about, with more time, and the memory in question."""
+"""The context of one `why`: the recall in question, with more time, and the memory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from recollect.usecases.recall.steps import Ranking, rank_fused
 if TYPE_CHECKING:
     from recollect.usecases.context import Context
 
-# How deep a leg is searched for a memory's rank: beyond it the answer says so.
+# How deep a leg is searched for a memory's rank. If it is deeper, the answer says so.
 SEARCH_DEPTH: Final = 10_000
-# Each phase has all of the time: a person waits for the answer.
+# Each phase may take all of the time: a person waits for the answer.
 SHARES: Final = PhaseShares(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class WhyContext:
-    """`recall` is what is asked about. Its request does not exclude the memory: the question is
-    what would be without that. `is_outside`: the memory is forgotten or out of scope, so its place
-    can only be estimated. A leg is searched to the `search_depth` at most.
+    """`recall` is the recall in question. Its request does not exclude the memory, to show what
+    would happen without that. `is_outside` means that the memory is forgotten or out of scope, so
+    that its place can only be estimated. A leg is searched to the `search_depth` at most.
     """
 
     context: Context
@@ -43,18 +43,18 @@ class WhyContext:
 
     @property
     def without_limits(self) -> WhyContext:
-        """The same, as deep as a memory's rank is looked for."""
+        """The same context at the `search_depth`."""
         return self.at_depth(self.search_depth)
 
     async def run_legs(
         self, names: Sequence[LegName] = LEGS, scope: Scope | None = None
     ) -> dict[LegName, LegOutcome]:
-        """What the legs answer. Within another scope, nothing is excluded."""
+        """Run the legs. Within another scope, nothing is excluded."""
         legs = {name: leg for name, leg in self.context.legs.items() if name in names}
         return await run_legs(self.restart(scope), legs)
 
     async def rank(self, answers: Answers) -> tuple[Ranking, dict[LegName, LegOutcome]]:
-        """The final order, and what became of the legs of the second phase."""
+        """Return the final order, and the outcomes of the second phase's legs."""
         asked = self.restart()
         with prepare_second_phase(asked, self.context.second_phase) as second_phase:
             order, outcomes = await second_phase.run(asked, fuse_answers(asked, answers))
@@ -63,8 +63,8 @@ class WhyContext:
         return await rerank(asked, self.context.reranker, ranking), outcomes
 
     async def run_without_limits(self, name: LegName, answers: Answers) -> LegOutcome:
-        """How a leg of the second phase answers if it is not stopped at the depth, nor by the
-        scope: in the recall, both hold after it has come so far.
+        """Run a leg of the second phase limited neither by depth nor by scope: in a recall, both
+        apply only to what it reaches.
         """
         asked = self.without_limits.restart(EVERYWHERE)
         legs = {name: self.context.second_phase[name]}
@@ -73,7 +73,7 @@ class WhyContext:
         return outcomes[name]
 
     def restart(self, scope: Scope | None = None) -> RecallContext:
-        """The recall with all of its time left."""
+        """Return the recall with all of its time left."""
         asked = replace(self.recall, deadline=self.recall.deadline.restart())
         if scope is None:
             return asked

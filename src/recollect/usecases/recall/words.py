@@ -1,7 +1,7 @@
 """Recall by words alone, without an event loop: for a hook, which has no time to import one.
 
-Importing `asyncio` costs a fresh process as much as everything else that a recall needs
-(docs/adr/0020). So the coroutines of the recall use case run here on a store that never waits.
+Importing `asyncio` costs a new process as much as everything else a recall needs (docs/adr/0020).
+So the coroutines of the recall use case run here on a store that never suspends them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ T = TypeVar("T")
 async def recall_by_words(
     store: WordStore, owner: str, request: RecallRequest, now: Now
 ) -> list[Hit]:
-    """What the recall use case answers on a store that has no other leg and no second stage."""
+    """Recall like the recall use case on a store with no other leg and no second stage."""
     return await _find(await _begin(store, owner, request, now), store)
 
 
@@ -61,15 +61,15 @@ async def recall_offline_first(
     now: Now,
     ask_server: Callable[[RecallContext], list[Hit]],
 ) -> tuple[list[Hit], RecollectError | None]:
-    """What `OfflineFirstService` answers, one side after the other: the server's hits together with
-    those that only this store has, or this store's alone, with the server's error.
+    """Recall like `OfflineFirstService`, but one side after the other. Returns the server's hits
+    merged with those that only this store has, or this store's alone with the server's error.
     """
     asked = await _begin(store, owner, request, now)
     try:
         here = await _find(asked, store)
     except InvalidInput:  # the request excludes the only leg of this store
         here = []
-    # Read before the server is asked: what is sent while it searches would be missing.
+    # Read before asking the server: a memory sent while it searches would be missing.
     unsent = await store.unsent_ids(owner)
     try:
         there = ask_server(asked)
@@ -92,7 +92,7 @@ async def _find(asked: RecallContext, store: WordStore) -> list[Hit]:
 
 
 def run_directly(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never waits: it ends at its first step."""
+    """Return the result of a coroutine that never suspends: it ends at its first step."""
     try:
         coroutine.send(None)
     except StopIteration as end:

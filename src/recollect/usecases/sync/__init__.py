@@ -1,1 +1,1 @@
-"""Keep a local store and a server in step."""
+"""Keep a local store and a server in sync."""

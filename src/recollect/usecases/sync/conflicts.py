@@ -1,21 +1,21 @@
-"""List the conflicts of sync, and resolve them as a person decides."""
+"""List sync conflicts, and resolve them as a person decides."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
 
-from recollect.core.errors import AmbiguousId, Conflict, NotFound
+from recollect.core.errors import AmbiguousId, NotFound
 from recollect.core.memory.ids import IdPrefix
 from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
-from recollect.usecases.memory.change import forget, update
+from recollect.usecases.memory.change import forget, unforget, update
 from recollect.usecases.memory.remember import remember
 
 
 async def conflicts(context: Context, owner: str) -> list[ConflictReport]:
-    """Every unresolved revision, with the memory it lost against."""
+    """List every unresolved revision with the memory it conflicts with."""
     if context.revisions is None:
         return []
     kept = await context.revisions.revisions(owner)
@@ -23,8 +23,8 @@ async def conflicts(context: Context, owner: str) -> list[ConflictReport]:
 
 
 async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> ConflictReport:
-    """`current`: the memory stays as it is. `other`: it takes the values of the revision, which is
-    an ordinary change. Either way the conflict is over, on every side.
+    """Resolve a conflict, on all sides. `current` leaves the memory unchanged; `other` gives it the
+    values of the revision, as an ordinary change.
     """
     if context.revisions is None:
         raise _no_conflict(reference)
@@ -43,7 +43,7 @@ async def _report(context: Context, owner: str, revision: Revision) -> ConflictR
 async def _apply_revision(context: Context, owner: str, revision: Revision) -> None:
     reference = str(revision.memory_id)
     if revision.kind == "orphan":
-        await remember(context, owner, _draft(revision))
+        await remember(context, owner, _to_draft(revision))
         return
     current = await context.store.get(owner, revision.memory_id)
     if current is None:
@@ -51,32 +51,20 @@ async def _apply_revision(context: Context, owner: str, revision: Revision) -> N
     if revision.kind == "erase":
         await forget(context, owner, reference, forever=True)
         return
-    wanted = State(current).changed(revision.fields).memory
-    if wanted.deleted_at is not None and current.deleted_at is None:
+    target = State(current).changed(revision.fields).memory
+    if target.deleted_at is not None and current.deleted_at is None:
         await forget(context, owner, reference)
         return
     if current.deleted_at is not None:
-        now = context.clock.now()
-        back = replace(
-            current,
-            deleted_at=None,
-            version=current.version + 1,
-            updated_at=now,
-            changed_by=context.actor,
-        )
-        if not await context.store.replace(back, based_on=current.version):
-            raise Conflict(
-                "the memory was changed meanwhile",
-                remedy="Run `recollect conflicts show` again, then decide.",
-            )
+        await unforget(context, owner, reference)
     changes = {
-        name: getattr(wanted, name) for name in revision.fields if name in Changes.__annotations__
+        name: getattr(target, name) for name in revision.fields if name in Changes.__annotations__
     }
     if changes:
         await update(context, owner, reference, cast("Changes", changes))
 
 
-def _draft(revision: Revision) -> Draft:
+def _to_draft(revision: Revision) -> Draft:
     known: dict[str, Any] = {
         name: FIELDS[name].from_json(value)
         for name, value in revision.fields.items()
@@ -86,7 +74,7 @@ def _draft(revision: Revision) -> Draft:
 
 
 def find_revision(kept: list[Revision], reference: str) -> Revision:
-    """The one with this id, or of the memory with this id."""
+    """Find a revision by its own id or its memory's."""
     prefix = IdPrefix.parse(reference)
     found = [
         revision

@@ -1,8 +1,7 @@
-"""The sync engine of a local store: pushes when something was written, polls for changes, and
-retries with exponential backoff when the server is away.
+"""The sync engine of a local store: pushes after writes, polls for changes, and retries with
+exponential backoff when the server is unreachable.
 
-It never raises for what may happen to a network: errors are recorded for `recollect status`, and
-logged once.
+It does not raise network errors: they are recorded for `recollect status`, and logged once.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
 
-# How soon a write of another process is noticed; a poll costs some microseconds.
+# How soon another process's write is noticed; a poll costs a few microseconds.
 _POLL_SECONDS: Final = 1.0
 
 Warn = Callable[[RecollectError], None]
@@ -51,8 +50,8 @@ class Engine:
         self._written.set()
 
     async def run(self) -> None:
-        """Both directions beside each other. The first pull says whether it is our server and
-        whether the key is taken; until then, and after a refused key, nothing is sent.
+        """Run both directions concurrently. The first pull shows whether this is our server and
+        whether it accepts the key; until then, and after a refused key, nothing is sent.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_pulling())
@@ -65,7 +64,7 @@ class Engine:
             if await self._try(lambda: pull_all(self._local, self._server)):
                 if failures or not self._reached.is_set():
                     self._reached.set()
-                    self._written.set()  # what waits can be sent now
+                    self._written.set()  # send what is waiting
                 failures = 0
                 await asyncio.sleep(self._interval)
             else:
@@ -96,7 +95,7 @@ class Engine:
         await self._local.record_success(self._clock.now())
 
     async def _watch_file(self) -> None:
-        """Other processes write to the same file: commands, hooks, a second agent."""
+        """Notice writes of other processes to the same file: commands, hooks, a second agent."""
         seen: int | None = None
         while True:
             with suppress(RecollectError):
@@ -113,7 +112,7 @@ class Engine:
             if isinstance(error, NotAllowed):
                 self._reached.clear()
             is_new = False
-            with suppress(RecollectError):  # the disk may be what is at fault
+            with suppress(RecollectError):  # the local disk may be the fault
                 is_new = await record_error(self._local, error)
             if is_new:
                 self._warn(error)

@@ -1,9 +1,9 @@
-"""A local store with a server behind it: writes land here and answer at once, recall asks the
-server while it answers in time.
+"""A local store with a server behind it: writes go to the local store and return at once, recalls
+go to the server as long as it answers in time.
 
-The server does not know everything: what waits to be sent, and sensitive memories, are here alone.
-They take part in every recall by their words, and what was forgotten here is not shown because the
-server does not know that yet.
+The server does not have everything: unsent changes and sensitive memories exist only locally. They
+take part in every recall by their words, and a memory forgotten locally is not shown even if the
+server still has it.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 Side = Literal["local", "remote", "either"]
-_STAYS = "a sensitive query stays on this machine"
+_SENSITIVE_QUERY = "a sensitive query stays on this machine"
 
 
 def _ask(
     side: Side, operation: Callable[Concatenate[Service, P], Awaitable[T]], *, wakes: bool = False
 ) -> Callable[Concatenate[OfflineFirstService, P], Coroutine[Any, Any, T]]:
-    """An operation of the `Service` port, carried out on one side; on `either`, on the server if
-    the local store does not have the memory: it may not be pulled yet. `wakes`: the engine is
-    notified of a change.
+    """Return an operation of the `Service` port that runs on one side. `either` asks the server if
+    the local store does not have the memory, which may not be pulled yet. `wakes` notifies the
+    engine of a change.
     """
 
     @wraps(operation)
@@ -80,9 +80,9 @@ def _ask(
 
 @dataclass(frozen=True, slots=True)
 class OfflineFirstService:
-    """Implements the `Service` port. `wake` notifies the engine of a write. A server
-    that `is_here`, on this machine, may be asked sensitive queries, too. `offline` answers in the
-    place of a server that does not: the `local` store as well, if need be with a model of its own.
+    """Implements the `Service` port. `wake` notifies the engine of a write. The server may receive
+    sensitive queries if it `is_here`, on this machine. `offline` answers if the server does not: it
+    is the local store too, with a model of its own if needed.
     """
 
     local: Service
@@ -108,47 +108,47 @@ class OfflineFirstService:
         try:
             if self._must_stay(request):
                 return mark_local_answer(
-                    await self._offline(here, request), request, "skipped", _STAYS
+                    await self._ask_offline(here, request), request, "skipped", _SENSITIVE_QUERY
                 )
             settings = await self.local.settings()
             clock = asyncio.get_running_loop().time
             deadline = Deadline(clock(), settings.deadline_ms / 1000, clock)
             now = Now(self.clock.now(), deadline)
             asked = await begin(self.store, self.owner, request, settings, now)
-            # Read before the server is asked: what is sent while it searches would be missing.
+            # Read before asking the server: a memory sent while it searches would be missing.
             unsent = await self.sync.unsent_ids()
             try:
                 async with asyncio.timeout(deadline.seconds + self.timeouts.network):
                     there = await self.remote.recall(request)
             except TimeoutError:
-                return await self._alone(here, request, "late", _late())
+                return await self._answer_locally(here, request, "late", _late_error())
             except (StoreError, NotAllowed) as error:
-                return await self._alone(here, request, "failed", error)
-            return await self._together(asked, there, here, unsent)
+                return await self._answer_locally(here, request, "failed", error)
+            return await self._merge_both(asked, there, here, unsent)
         finally:
             cancel(here)
 
-    async def _alone(
+    async def _answer_locally(
         self,
         here: asyncio.Task[Recollection],
         request: RecallRequest,
         status: LegStatus,
         error: RecollectError,
     ) -> Recollection:
-        """The local store's answer in the place of the server's."""
+        """Answer from the local store because the server could not."""
         try:
-            answer = await self._offline(here, request)
-        except InvalidInput:  # only the server has a leg that was to be asked
+            answer = await self._ask_offline(here, request)
+        except InvalidInput:  # only the server has a leg that the request allows
             raise error from None
         return mark_local_answer(answer, request, status, str(error))
 
-    async def _offline(
+    async def _ask_offline(
         self, here: asyncio.Task[Recollection], request: RecallRequest
     ) -> Recollection:
         return await (here if self.offline is None else self.offline.recall(request))
 
     async def _resolve_project(self, request: RecallRequest) -> RecallRequest:
-        """Both sides are asked for the same project, also where only one of them knows it."""
+        """Make both sides use the same project, even if only one of them knows it."""
         name = request.scope.project
         project = None if name is None else await self.resolve_project(name)
         if project == name:
@@ -158,14 +158,14 @@ class OfflineFirstService:
     def _must_stay(self, request: RecallRequest) -> bool:
         return request.must_stay and not self.is_here
 
-    async def _together(
+    async def _merge_both(
         self,
         asked: RecallContext,
         there: Recollection,
         here: asyncio.Task[Recollection],
         unsent: Collection[UUID],
     ) -> Recollection:
-        """One answer from both."""
+        """Merge the server's answer with the local one."""
         found_here, note = await _read_local_answer(here)
         answers = BothAnswers(there.hits, found_here, {*unsent, *await self.sync.unsent_ids()})
         hits = await merge_answers(asked, self.store, answers)
@@ -177,7 +177,7 @@ class OfflineFirstService:
         prefix = IdPrefix.parse(reference)
         status: LegStatus = "failed"
         if self._must_stay(request):
-            status, because = "skipped", _STAYS
+            status, because = "skipped", _SENSITIVE_QUERY
         elif any(prefix.low <= id <= prefix.high for id in await self.sync.unsent_ids()):
             status, because = "absent", "the server does not have it as it is here"
         else:
@@ -185,7 +185,7 @@ class OfflineFirstService:
                 async with asyncio.timeout(self.timeouts.remote_why):
                     return await self.remote.why(reference, request)
             except TimeoutError:
-                status, because = "late", str(_late())
+                status, because = "late", str(_late_error())
             except NotFound:
                 status, because = "absent", "the server does not have it"
             except (StoreError, NotAllowed) as error:
@@ -200,7 +200,7 @@ class OfflineFirstService:
         return await self._follow(await self.remote.change_settings(changes))
 
     async def _follow(self, settings: RecallSettings) -> RecallSettings:
-        """The next recall obeys here, too. What cannot be kept now comes with the next sync."""
+        """Apply the settings locally. If that fails now, the next sync brings them."""
         with suppress(StoreError):
             await self.sync.follow_settings(settings.as_dict())
         return settings
@@ -219,7 +219,7 @@ class OfflineFirstService:
     curation_counts = _ask("local", Service.curation_counts)
 
     get = _ask("either", Service.get)
-    # As far as this store knows it: what others changed came with a sync, not each step.
+    # The history that this store knows: a sync brings other writers' result, not each step.
     history = _ask("either", Service.history)
     update = _ask("either", Service.update, wakes=True)
     link = _ask("either", Service.link, wakes=True)
@@ -237,8 +237,8 @@ class OfflineFirstService:
 
 
 async def _read_local_answer(here: asyncio.Task[Recollection]) -> tuple[Sequence[Hit], str | None]:
-    """What the local store found beside a server that has answered, and what to say of it. Where
-    none of the store's own legs is to be asked, that is nothing.
+    """Return the local hits to merge into a server's answer, and a note if they are missing. There
+    are none if the request allows no leg that this store has.
     """
     try:
         return (await here).hits, None
@@ -248,7 +248,7 @@ async def _read_local_answer(here: asyncio.Task[Recollection]) -> tuple[Sequence
         return (), f"without what only the local store has: {error}"
 
 
-def _late() -> StoreUnavailable:
+def _late_error() -> StoreUnavailable:
     return StoreUnavailable(
         "the server did not answer in time",
         remedy="Try again; if it stays slow, see `recollect doctor` on the server.",

@@ -1,5 +1,5 @@
-"""Run sync for a local store: to the end for a person, for a moment after a command, or as long as
-a process lives. One process at a time; what goes wrong is recorded for `recollect status`.
+"""Run sync for a local store: to completion on request, briefly after a command, or for the
+lifetime of a process. One process at a time; errors are recorded for `recollect status`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How soon the engine is started again when another process of this store runs it, or it failed.
+# How soon to try again when another process of this store runs the engine, or it failed.
 _RESTART_SECONDS: Final = 1.0
 
 
@@ -42,9 +42,9 @@ class SyncRun:
     async def run_to_end(
         self, *, retry: bool = False, relink: bool = False, on_step: OnStep = silent
     ) -> SyncStatus:
-        """Sync until both sides are equal. `retry`: also what the server refused. `relink`: send
-        everything to a server that this store does not belong to. StoreBusy while another process
-        syncs.
+        """Sync until both sides are equal. `retry` includes what the server refused. `relink` sends
+        everything to a server that this store does not belong to. Raises StoreBusy while another
+        process syncs.
         """
         if not self.lock.acquire():
             raise StoreBusy(
@@ -65,12 +65,12 @@ class SyncRun:
         return await self.local.status()
 
     async def push_briefly(self) -> RecollectError | None:
-        """Push what a command wrote, if that is soon done. What is left is sent by the next
-        command, `recollect sync` or a running agent. A refused key is returned the first time, to
-        be shown.
+        """Push what a command wrote, within a short timeout. The rest is sent by the next command,
+        `recollect sync` or a running agent. A refused key is returned the first time, so that it
+        can be shown.
         """
         if not self.lock.acquire():
-            return None  # that process has noticed the write
+            return None  # the process that holds the lock notices the write
         try:
             async with asyncio.timeout(self.timeouts.push_after_command):
                 await pull_page(self.local, self.server, silent)
@@ -87,7 +87,7 @@ class SyncRun:
 
     @asynccontextmanager
     async def running(self, engine: Engine) -> AsyncIterator[None]:
-        """While entered, the engine runs as soon as no other process of this store runs one."""
+        """Inside the block, run the engine as soon as no other process of this store runs one."""
         task = asyncio.create_task(self._keep_running(engine))
         try:
             yield

@@ -1,4 +1,4 @@
-"""The server's side of sync: take in what a client wrote, and give it what changed."""
+"""The server's side of sync: apply a client's writes, and return what changed."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ async def push(
     sensitive: bool,
     epoch: UUID | None = None,
 ) -> Pushed:
-    """Apply each write that is based on what is current, and answer every one with what is current
-    now. The text of a sensitive memory goes into an answer only when it may leave. What is based on
-    another epoch is not applied: after a restore a version may mean something else.
+    """Apply each write that is based on the current version, and answer each with the state that is
+    current now. The answer contains a sensitive memory's text only if that may leave. Writes based
+    on another epoch are not applied: after a restore a version may mean something else.
     """
     check_push_size(len(items), len(revisions))
     now = context.clock.now()
@@ -51,7 +51,7 @@ async def push(
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
 
-    removed = await context.store.find_removed(owner, {*filter(None, map(_text_of, items))})
+    removed = await context.store.find_removed(owner, {*filter(None, map(_placed_text, items))})
 
     def decide_here(item: Outgoing, current: Remote | None) -> Decision | None:
         decision = decide(owner, item, current, context.limits, now)
@@ -66,16 +66,17 @@ async def push(
         return decision
 
     answers = await changes.apply(owner, store, items, decide_here)
-    # One that cannot be kept here stays with the client that made it.
+    # A revision that cannot be stored here stays on the client that created it.
     storable = [revision for revision in revisions if can_be_kept(revision, context.limits)]
     kept = await changes.keep_revisions(owner, storable)
     visible = [
-        replace(answer, remote=may_leave(answer.remote, sensitive=sensitive)) for answer in answers
+        replace(answer, remote=hide_sensitive(answer.remote, sensitive=sensitive))
+        for answer in answers
     ]
     return Pushed(peer, tuple(visible), tuple(kept))
 
 
-def _text_of(item: Outgoing) -> PlacedText | None:
+def _placed_text(item: Outgoing) -> PlacedText | None:
     fields = item.fields or {}
     project, content = fields.get("project"), fields.get("content")
     if fields.get("category") == EPISODE or not isinstance(content, str):
@@ -93,14 +94,14 @@ def check_push_size(items: int, revisions: int) -> None:
         )
 
 
-def may_leave(remote: Remote | None, *, sensitive: bool) -> Remote | None:
-    """Of a sensitive memory that stays here, no more than that it exists."""
+def hide_sensitive(remote: Remote | None, *, sensitive: bool) -> Remote | None:
+    """Drop the state of a sensitive memory unless it may leave: the client learns only that it
+    exists.
+    """
     if remote is None or remote.state is None or sensitive:
         return remote
     return replace(remote, state=None) if remote.state.memory.is_sensitive else remote
 
-
-# Give a client what changed since its last pull: the server's side of it.
 
 MAX_PULL = 500
 
@@ -116,9 +117,9 @@ async def pull(
     sensitive: bool,
     count: bool,
 ) -> ChangePage:
-    """One page of changes behind a cursor. A client that has read a page has seen all changes
-    before it, also those whose transaction took long (docs/adr/0018). Each page carries how recall
-    ranks here, so that a client's own recall ranks the same.
+    """Return one page of changes after a cursor. A client that has read a page has seen all changes
+    before it, including those of long transactions (docs/adr/0018). Each page contains the recall
+    settings, so that a client's own recall ranks the same.
     """
     if not 1 <= limit <= MAX_PULL:
         raise InvalidInput(
@@ -127,7 +128,7 @@ async def pull(
             remedy=f"Ask for 1 to {MAX_PULL} changes at once.",
         )
     page = await changes.page(owner, store, cursor, limit, sensitive=sensitive, count=count)
-    memories = (may_leave(memory, sensitive=sensitive) for memory in page.memories)
+    memories = (hide_sensitive(memory, sensitive=sensitive) for memory in page.memories)
     return replace(
         page,
         memories=tuple(memory for memory in memories if memory is not None),

@@ -1,8 +1,8 @@
 """Bring the local store and the server to the same state.
 
-Two directions that do not wait for each other: `push_all` sends what waits here, `pull_all` reads
-what changed there. What the server says goes through `core/sync/merge.py`, so their order does not
-matter, and each can be interrupted anywhere and started again.
+The two directions do not wait for each other: `push_all` sends local changes, `pull_all` reads the
+server's. What the server returns goes through `core/sync/merge.py`, so their order does not matter,
+and each can be interrupted at any point and restarted.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
 
-# One request carries so many writes: large enough that a request is not what costs, small enough
-# that a page fits into memory many times.
+# Writes per request: enough that the request's own cost does not matter, few enough that a page
+# easily fits into memory.
 PAGE = 200
-# Merging may make new writes, which may meet other writers again; no one needs more rounds.
-_ROUNDS = 20
+# Merging may cause new writes, which may conflict with other writers again; more rounds than this
+# are never needed.
+_MAX_ROUNDS = 20
 
 OnStep = Callable[[str, int, int | None], None]
-"""Called after each step: what is done, how much of it just now, and how much is left, if known."""
+"""Called after each step with its name, how many were processed, and how many are left if known."""
 
 
 def silent(_what: str, _done: int, _left: int | None) -> None:
@@ -48,13 +49,13 @@ async def sync(
     on_step: OnStep = silent,
     page_size: int = PAGE,
 ) -> None:
-    """Both directions until nothing is left to send or to read. With a key that may not write,
-    what waits stays here, and the status says why.
+    """Sync both directions until nothing is left to send or to read. With a key that may not write,
+    local changes stay here, and the status says why.
     """
-    # Before anything is sent: is it our server?
+    # Check that it is our server before anything is sent.
     await pull_page(local, server, silent, page_size=page_size)
-    for _ in range(_ROUNDS):
-        sent = await _both(
+    for _ in range(_MAX_ROUNDS):
+        sent = await _run_both(
             _push_if_allowed(local, server, on_step, page_size),
             pull_all(local, server, on_step, page_size),
         )
@@ -80,10 +81,10 @@ async def _push_if_allowed(
         return error
 
 
-async def _both(
+async def _run_both(
     push: Coroutine[Any, Any, int | Forbidden], pull: Coroutine[Any, Any, None]
 ) -> int | Forbidden:
-    """Side by side; when one fails the other ends, too, and the error is the failing one's."""
+    """Run both concurrently; if one fails, the other is cancelled and the error is raised."""
     pushing, pulling = asyncio.create_task(push), asyncio.create_task(pull)
     try:
         await asyncio.gather(pushing, pulling)
@@ -95,7 +96,7 @@ async def _both(
 async def push_all(
     local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
 ) -> int:
-    """Send what waits, page by page; how much was sent."""
+    """Send local changes, page by page; return how many were sent."""
     store = await local.store_id()
     sent = repeats = 0
     former: Sequence[UUID] = ()
@@ -105,7 +106,7 @@ async def push_all(
             return sent
         ids = [*(item.id for item in items), *(revision.id for revision in revisions)]
         repeats = repeats + 1 if ids == former else 0
-        if repeats == _ROUNDS:
+        if repeats == _MAX_ROUNDS:
             raise StoreError(
                 "the server did not confirm every change that was sent",
                 remedy="Upgrade Recollect on the older side; what waits is kept.",
@@ -123,8 +124,8 @@ async def _push(
     items: Sequence[Outgoing],
     revisions: Sequence[Revision],
 ) -> None:
-    """One request; where the whole of it is refused, smaller ones, down to the write that is at
-    fault. That one is parked, or stays here if it is a revision, and the others go on.
+    """Push in one request. If the server refuses it, push the halves separately, down to the write
+    at fault: that one is parked, or stays here if it is a revision.
     """
     try:
         pushed = await server.push(store, items, revisions, await local.epoch())
@@ -152,7 +153,7 @@ async def _push(
 async def pull_all(
     local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
 ) -> None:
-    """Read changes to the last one, page by page; the first page also counts them."""
+    """Read all changes, page by page; the first page also counts them."""
     is_counted = on_step is not silent
     while await pull_page(local, server, on_step, count=is_counted, page_size=page_size):
         is_counted = False
@@ -166,7 +167,7 @@ async def pull_page(
     count: bool = False,
     page_size: int = PAGE,
 ) -> bool:
-    """Take in one page; whether there are more."""
+    """Read and apply one page; return whether there are more."""
     store, cursor = await local.store_id(), await local.cursor()
     page = await server.pull(store, cursor, page_size, count=count)
     is_same = await local.bind_to(page.peer)
@@ -181,6 +182,6 @@ async def pull_page(
 
 
 async def record_error(local: SyncStore, error: RecollectError) -> bool:
-    """Keep why sync does not get on; False when that was known already."""
+    """Record why sync fails; return False if that was already known."""
     refused = isinstance(error, NotAllowed)
     return await local.record_error(str(error), error.remedy, key_refused=refused)

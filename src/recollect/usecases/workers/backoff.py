@@ -1,7 +1,5 @@
-"""What workers do when something cannot work: back off.
-
-What cannot work, a model or a store, is left alone for a while, twice as long each time, so that it
-is neither hammered nor forgotten.
+"""Backoff for workers: after a failure, a model or store is left alone for a while, twice as long
+each time.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class BackoffEvent:
-    """Work of one kind stands still for `seconds`: that of a model, of a space, or of the store."""
+    """Work with a model, a space or the store is paused for `seconds`."""
 
     of: str
     error: RecollectError
@@ -27,7 +25,7 @@ class BackoffEvent:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A pause after an error: how long it is, when it ends, and how many there were in a row."""
+    """A pause after an error: its length, when it ends, and how many there were in a row."""
 
     error: RecollectError
     seconds: float
@@ -47,8 +45,8 @@ def backoff_after(error: RecollectError, before: Pause | None, now: float) -> Pa
 
 
 def is_transient(backoff: Pause) -> bool:
-    """Whether a caller who wants the work done should wait: for a model that works, but is busy or
-    slow, and not for long.
+    """Whether a caller should wait it out: the model works, but is busy or slow, and the pause is
+    short.
     """
     is_passing = isinstance(backoff.error, ModelBusy | ModelSlow)
     is_short = backoff.seconds <= WORKER_BACKOFF.longest and backoff.number <= MAX_BACKOFFS
@@ -56,7 +54,7 @@ def is_transient(backoff: Pause) -> bool:
 
 
 class Backoffs:
-    """What is backing off, each kind of work by its key. `report` is called for each new one."""
+    """The current pauses, by the key of the work. `report` is called for each new one."""
 
     def __init__(self, report: Callable[[BackoffEvent], None], now: Callable[[], float]) -> None:
         self._report = report
@@ -70,14 +68,14 @@ class Backoffs:
         return iter(self._by_key.values())
 
     def seconds_left(self) -> float:
-        """Until the first of them ends."""
+        """Return the time until the first pause ends."""
         return max(0.0, min(backoff.until for backoff in self) - self._now())
 
     async def attempt(
         self, key: Hashable, of: str, work: Callable[[], Awaitable[T | None]]
     ) -> T | None:
-        """Do the work, unless it is backing off; None as well when it fails, and then it backs off.
-        An error of the store is raised: no other work could be done either.
+        """Do the work; return None if it is backing off. If it fails, start a backoff and return
+        None. A store error is raised: no other work could be done either.
         """
         before = self._by_key.get(key)
         if before is not None and self._now() < before.until:

@@ -1,16 +1,16 @@
-"""Embed some of what has no vector yet, and see to it that nothing stands in the way of the rest.
+"""Embed a batch of the memories that have no vector yet, without letting a bad text block others.
 
-A text that its model cannot read is counted against that text alone, and parked when it failed too
-often. A model that cannot work at all is another matter: no text is blamed for it. What was claimed
-when anything struck is still in the queue: the queue is the data (docs/adr/0008).
+A text that its model cannot read counts as a failure of that text alone, and is parked after too
+many. If the model does not work at all, no text is blamed. After a crash, everything claimed is
+still in the queue: the queue is the data (docs/adr/0008).
 
-A text that was claimed may be changed, forgotten or made sensitive while others are embedded. So it
-is looked at again before each further request, and no text is held while waiting: a model
-that is busy or slow gets nothing more, and the caller of the batch decides when to retry.
+A claimed text may be changed, forgotten or made sensitive while others are embedded. So it is
+checked again before each further request, and no text is held while waiting: a model that is busy
+or slow ends the batch, and the caller decides when to retry.
 
 A long text is embedded passage by passage, and is done when all of its passages are
-(docs/adr/0047). Short texts go first, and what is done is stored before a long one is, so that a
-batch that is cut short loses little.
+(docs/adr/0047). Short texts go first, and results are stored before a long text begins, so that an
+interrupted batch loses little.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from recollect.core.errors import (
 )
 from recollect.core.privacy.redaction import safe_message
 from recollect.core.recall.late import EmbeddedText, TokenVectors
-from recollect.core.recall.passages import PassageVector, in_context, job_passages
+from recollect.core.recall.passages import PassageVector, job_passages, mix_with_first
 from recollect.core.recall.settings import RecallSettings
 from recollect.core.recall.space import EmbeddingJob, StoredSpace
 from recollect.core.text.passages import Span
@@ -47,21 +47,21 @@ from recollect.ports.embedding import (
 from recollect.ports.stores import SettingsStore
 from recollect.usecases.workers.backoff import BackoffEvent
 
-# A model that takes a second for a text must be done with a batch before its claim lapses.
+# A model that needs a second per text must finish a batch before its claim expires.
 BATCH: Final = 32
-# A text that every model can read: when it fails, the model is at fault and not the text.
+# A text that every model can read: if it fails, the model is at fault.
 _PROBE: Final = "recollect"
-# What is not begun so long after a claim is given back: a request may take 20 s
-# (core/retry.py), and the vectors must be kept before the claim lapses.
+# Texts not begun this long after the claim are given back: a request may take 20 s (core/retry.py),
+# and the vectors must be stored before the claim expires.
 BEGIN_SECONDS: Final = 25.0
-# The same for long texts: what is past so many passages is given back, except of the first text.
+# Texts beyond this number of passages are given back, too, except the first text.
 MAX_PASSAGES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingContext:
-    """What embedding needs. `default` names the model of the first space a database gets. Token
-    vectors are stored as long as the `settings` have a use for them.
+    """What embedding needs. `default` names the model of a database's first space. Token vectors
+    are stored only while the `settings` use them.
     """
 
     queue: EmbeddingQueue
@@ -73,8 +73,8 @@ class EmbeddingContext:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a batch may take: no text is begun after so many seconds, and none is claimed whose
-    content has more than `max_bytes`.
+    """The limits of a batch: no text is begun after `seconds`, and none is claimed whose content
+    has more than `max_bytes`.
     """
 
     seconds: float = BEGIN_SECONDS
@@ -86,7 +86,7 @@ WHOLE_BATCH: Final = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A batch was worked on: so many vectors were kept, and these memories failed."""
+    """The outcome of a batch: how many vectors were stored, and which memories failed."""
 
     space: StoredSpace
     kept: int
@@ -103,9 +103,10 @@ async def embed_batch(
     known_to_work: bool,
     budget: Budget = WHOLE_BATCH,
 ) -> Embedded | None:
-    """Embed some of what a space needs; None when there is nothing to do just now.
+    """Embed some of what a space lacks; return None if there is nothing to do now.
 
-    ModelUnavailable or InvalidInput when its model cannot work here: nothing is counted then.
+    Raise ModelUnavailable or InvalidInput if its model does not work here; no text is counted as
+    failed then.
     """
     embedder = await _ready_embedder(context, space, known_to_work=known_to_work)
     jobs = await context.queue.claim(space, BATCH, budget.max_bytes)
@@ -141,8 +142,8 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch on its way: what has its vectors, how much of that was kept, and what failed by
-    itself.
+    """A batch in progress: the texts that have vectors, how many were stored, and those that
+    failed on their own.
     """
 
     queue: EmbeddingQueue
@@ -154,15 +155,16 @@ class _Batch:
     tokens: dict[EmbeddingJob, list[bytes]] = field(default_factory=dict)
     failed: list[tuple[EmbeddingJob, str]] = field(default_factory=list)
     kept: int = 0
-    is_fresh: bool = True  # nothing was asked since the claim
-    _saved: int = 0  # of what is done
+    is_fresh: bool = True  # no request was made since the claim
+    _saved: int = 0  # of `done`
     _unsaved_pieces: int = 0
     _spans: dict[EmbeddingJob, list[Span]] = field(default_factory=dict)
-    _made: dict[EmbeddingJob, list[Sequence[float]]] = field(default_factory=dict)
+    _vectors: dict[EmbeddingJob, list[Sequence[float]]] = field(default_factory=dict)
 
     async def embed(self, jobs: Sequence[EmbeddingJob], seconds: float) -> None:
-        """Halve what fails until the texts at fault are alone; raise when it is the model. Ends
-        early when time is up, but never inside a text: it might need more time than any batch has.
+        """Halve a failing group until the texts at fault are alone; raise if the model is at fault.
+        Ends early when time is up, but never inside a text: it might need more time than any batch
+        has.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
@@ -174,9 +176,9 @@ class _Batch:
             try:
                 texts = [piece.text for piece in group]
                 embedded = await _embed(self.embedder, texts, with_tokens=self.codec is not None)
-            except Exception as error:  # whatever one text provokes, the others go on
+            except Exception as error:  # one bad text must not stop the others
                 if isinstance(error, ModelBusy) or (isinstance(error, ModelSlow) and group[1:]):
-                    raise  # later, or fewer at once, may do
+                    raise  # may succeed later, or with fewer texts at once
                 if clock() >= until:
                     return
                 await _probe(self.embedder)
@@ -186,9 +188,9 @@ class _Batch:
                     middle = len(group) // 2
                     waiting += [group[middle:], group[:middle]]
             else:
-                for piece, made in zip(group, embedded, strict=True):
-                    self._add_tokens(piece, made.tokens)
-                    self._add(piece.job, made.vector)
+                for piece, result in zip(group, embedded, strict=True):
+                    self._add_tokens(piece, result.tokens)
+                    self._add(piece.job, result.vector)
                 self._unsaved_pieces += len(group)
                 if self._unsaved_pieces >= BATCH:
                     await self._save()
@@ -204,17 +206,17 @@ class _Batch:
         return pieces
 
     def _add(self, job: EmbeddingJob, vector: Sequence[float]) -> None:
-        """The passages of a text come in order."""
-        spans, vectors = self._spans[job], self._made.setdefault(job, [])
+        """Add the vector of a job's next passage; passages come in order."""
+        spans, vectors = self._spans[job], self._vectors.setdefault(job, [])
         vectors.append(vector)
         if len(vectors) == len(spans):
             self.done.append((job, vectors[0]))
             if spans[1:]:
-                self.passages[job] = [*map(PassageVector, spans, in_context(vectors))]
-            del self._made[job]
+                self.passages[job] = [*map(PassageVector, spans, mix_with_first(vectors))]
+            del self._vectors[job]
 
     def _add_tokens(self, piece: _Piece, tokens: TokenVectors | None) -> None:
-        """Those of the memory's own words: what else was embedded with them is not shown."""
+        """Add the tokens of the memory's own words, without the context embedded with them."""
         if self.codec is None or tokens is None:
             return
         job, span = piece.job, self._spans[piece.job][piece.number]
@@ -224,7 +226,7 @@ class _Batch:
         self.tokens.setdefault(job, []).append(block)
 
     async def _next(self, waiting: list[list[_Piece]]) -> list[_Piece]:
-        """What goes into the next request, as it still is; the others wait on."""
+        """Return the unchanged pieces for the next request; put the others back."""
         group = waiting.pop()
         failed = {job for job, _ in self.failed}
         group = [piece for piece in group if piece.job not in failed]
@@ -233,13 +235,13 @@ class _Batch:
             unchanged = set(await self.queue.select_unchanged(self.space, jobs))
             group = [piece for piece in group if piece.job in unchanged]
         self.is_fresh = False
-        most = self.embedder.at_once([piece.text for piece in group])
-        if group[most:]:
-            waiting.append(group[most:])
-        return group[:most]
+        at_once = self.embedder.at_once([piece.text for piece in group])
+        if group[at_once:]:
+            waiting.append(group[at_once:])
+        return group[:at_once]
 
     async def end(self) -> None:
-        """Keep what is done, and count what failed."""
+        """Store what is done, and record what failed."""
         await self._save()
         for job, error in self.failed:
             await self.queue.fail(self.space, [job], error)
@@ -260,7 +262,7 @@ async def _finish(
     batch: _Batch,
     done: Sequence[tuple[EmbeddingJob, Sequence[float]]],
 ) -> int:
-    """Keep the vectors; one that the store refuses must not keep the others out."""
+    """Store the vectors; one that the store refuses must not block the others."""
     if not done:
         return 0
     try:
@@ -268,7 +270,7 @@ async def _finish(
         tokens = {job: batch.tokens[job] for job, _ in done if job in batch.tokens}
         return await queue.finish(space, done, passages, tokens)
     except StoreError as error:
-        if type(error) is not StoreError:  # unreachable, busy, full: no vector's fault
+        if type(error) is not StoreError:  # unreachable, busy or full: no vector is at fault
             raise
         if len(done) == 1:
             batch.failed.append((done[0][0], str(error)))
@@ -281,12 +283,12 @@ async def _finish(
 async def _ready_embedder(
     context: EmbeddingContext, space: StoredSpace, *, known_to_work: bool
 ) -> Embedder:
-    """The space's own model: one that has changed under its name writes another space."""
+    """Return the space's model; raise if the model of that name now writes another space."""
     try:
         embedder = await context.embedders.embedder(space.embedder)
         space.require(embedder.space)
         if not known_to_work and not embedder.is_hosted:
-            # Brings the model into memory, which may take long, before any text is claimed.
+            # Load the model into memory, which may take long, before claiming any text.
             await _probe(embedder)
     except RecollectError as error:
         await context.queue.give_back(space, [], str(error))
@@ -295,7 +297,7 @@ async def _ready_embedder(
 
 
 async def _read_codec(context: EmbeddingContext, embedder: Embedder) -> TokenCodec | None:
-    """What token vectors are stored with; None where they are not wanted, or the model has none."""
+    """Return the codec for token vectors; None if they are not used or the model has none."""
     if context.settings is None or not isinstance(embedder, TokenEmbedder):
         return None
     settings = RecallSettings().with_stored(await context.settings.read_settings())
@@ -303,7 +305,7 @@ async def _read_codec(context: EmbeddingContext, embedder: Embedder) -> TokenCod
 
 
 async def _probe(embedder: Embedder) -> None:
-    """ModelUnavailable when the model cannot embed even a plain word."""
+    """Raise ModelUnavailable if the model cannot embed even a plain word."""
     try:
         await _embed(embedder, [_PROBE])
     except RecollectError:
@@ -321,8 +323,8 @@ async def _embed(
     if with_tokens and isinstance(embedder, TokenEmbedder):
         embedded = await embedder.embed_documents_with_tokens(texts)
     else:
-        made = await embedder.embed_documents(texts)
-        embedded = [EmbeddedText(vector, None) for vector in made]
+        plain = await embedder.embed_documents(texts)
+        embedded = [EmbeddedText(vector, None) for vector in plain]
     vectors = [text.vector for text in embedded]
     dimensions = {len(vector) for vector in vectors}
     if len(vectors) != len(texts) or dimensions != {embedder.space.dimension}:

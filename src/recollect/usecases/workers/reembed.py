@@ -1,10 +1,10 @@
-"""Change the embedding model without a moment's downtime: fill a new space beside the old one, make
-it fast, then switch in one transaction.
+"""Change the embedding model without downtime: fill a new space next to the old one, build its
+indexes, then switch in one transaction.
 
-Every step can be killed and done again: what is filled stays filled. Until the switch recall asks
-the old space alone, so it is never worse than before; after it the old space is the former one,
-kept for the way back. Older ones than that are removed, and what a killed removal left is removed
-by the next change.
+Every step can be killed and repeated: what is filled stays filled. Until the switch, recall uses
+only the old space, so it is never worse than before; after it, the old space is the former one,
+kept for a rollback. Older spaces are removed, and what an interrupted removal left is removed by
+the next change.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from recollect.usecases.workers.embed import (
 from recollect.usecases.workers.worker import Sleep
 
 _PAUSE: Final = 1.0
-# After this many failures in a row of the whole model, which take about a minute with their pauses,
-# a person is told instead of being kept waiting. One that says how long it wants to be left alone
-# has not failed.
-_FAILURES: Final = 6
-_AGAIN: Final = "Then run the same command again: it goes on where it stopped."
+# After this many failures of the whole model in a row, which take about a minute with their pauses,
+# the command fails instead of keeping a person waiting. A busy model that asks for a delay has not
+# failed.
+_MAX_FAILURES: Final = 6
+_RESUME: Final = "Then run the same command again: it continues where it stopped."
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceStatus:
-    """One space and how far it is. `pending_indexes`: of large owners, still to be built."""
+    """A space and its progress. `pending_indexes` are those of large owners, not built yet."""
 
     space: StoredSpace
     progress: EmbeddingProgress
@@ -51,7 +51,7 @@ class SpaceStatus:
 
 
 async def status(context: EmbeddingContext) -> list[SpaceStatus]:
-    """Every space, oldest first."""
+    """List every space, oldest first."""
     return [
         SpaceStatus(
             space,
@@ -70,10 +70,9 @@ async def reembed(
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
-    """Make the model called `name` the one that recall asks. Returns when it is.
+    """Switch recall to the model called `name`; return once that is done.
 
-    `accept_parked`: switch even though the new model could not read some texts that the old one
-    could.
+    `accept_parked`: switch even if the new model could not read some texts that the old one could.
     """
     if name == NO_EMBEDDER:
         raise InvalidInput(
@@ -88,8 +87,8 @@ async def reembed(
 
 
 async def cancel(context: EmbeddingContext) -> StoredSpace:
-    """Drop the space that is being filled; the active one was never touched. The former one, when
-    it is filled to go back to it, is put back. What an earlier cancelling left is removed, too.
+    """Drop the space that is being filled; the active one was never touched. If that is the former
+    space, during a rollback, retire it instead. What an earlier cancellation left is removed, too.
     """
     spaces = await context.queue.spaces()
     filling = [space for space in spaces if space.state == "filling"]
@@ -115,7 +114,7 @@ async def rollback(
     accept_parked: bool = False,
     sleep: Sleep = asyncio.sleep,
 ) -> StoredSpace:
-    """Go back to the former space. What was stored since is embedded first."""
+    """Go back to the former space, after embedding what was stored since."""
     former = next((space for space in await context.queue.spaces() if space.is_former), None)
     if former is None:
         raise NotFound(
@@ -123,7 +122,7 @@ async def rollback(
             remedy="Run `recollect reembed --model NAME` with the model you want.",
         )
     await _check_alone(context, former.embedder)
-    # A retired space gets no new memories: from here on it is filled like a new one.
+    # A retired space gets no new memories, so it is now filled like a new one.
     space = await context.queue.open_space(former.embedder, former.space)
     return await _switch_to(context, space, on_event, accept_parked=accept_parked, sleep=sleep)
 
@@ -152,58 +151,58 @@ async def _switch_to(
     try:
         await context.queue.build_indexes(space)
     except StoreError:
-        await _current(context, space)  # cancelling a change also ends the build
+        await _require_current(context, space)  # cancelling the change also aborts the build
         raise
-    # Building takes long, and memories go on being stored.
+    # Building takes long, and memories are stored meanwhile.
     filled = await _fill(context, space, on_event, sleep)
-    while await _lacks_any(context, space, filled, accept_parked=accept_parked):
+    while await _is_incomplete(context, space, filled, accept_parked=accept_parked):
         await context.queue.wait_for_work(_PAUSE)
         filled = await _fill(context, space, on_event, sleep)
     await context.queue.activate(space)
     await _clean_up(context)
-    return await _current(context, space)
+    return await _require_current(context, space)
 
 
-async def _lacks_any(
+async def _is_incomplete(
     context: EmbeddingContext, space: StoredSpace, filled: EmbeddingProgress, *, accept_parked: bool
 ) -> bool:
-    """Whether a memory that the active space knows is still on its way to this one. Refuse to
-    switch when any failed, unless that is accepted.
+    """Whether this space still lacks a memory that the active one has. Raise if any failed, unless
+    that is accepted.
     """
     gap = await context.queue.gap(space)
     if gap.failed and not accept_parked:
         raise ModelUnavailable(
             f"the model could not embed {counted(gap.failed, 'memory')}; "
             f"the last error: {filled.last_error}",
-            remedy=f"Correct the cause. {_AGAIN} Or switch without them: --accept-parked.",
+            remedy=f"Correct the cause. {_RESUME} Or switch without them: --accept-parked.",
         )
     return gap.missing > gap.failed
 
 
 async def _clean_up(context: EmbeddingContext) -> None:
-    """Remove what was given up. Removing takes long: look again each time."""
+    """Remove spaces that were given up. Removing takes long: read the list again each time."""
     while given_up := [space for space in await context.queue.spaces() if space.is_given_up]:
-        with suppress(Conflict):  # another process has removed it, or uses it again
+        with suppress(Conflict):  # another process has removed it, or reuses it
             await context.queue.drop_space(given_up[0])
 
 
 async def _fill(
     context: EmbeddingContext, space: StoredSpace, on_event: OnEmbedding, sleep: Sleep
 ) -> EmbeddingProgress:
-    """Embed until nothing waits but what failed, in any process, and is not retried soon:
-    the queue tries it more often, but takes hours for it.
+    """Embed until all that is left, in any process, has failed and is not due soon: the queue
+    retries those for hours.
     """
     failures, works = 0, False
     while True:
-        await _current(context, space)
+        await _require_current(context, space)
         try:
             done = await embed_batch(context, space, known_to_work=works)
         except ModelUnavailable as error:
-            asked = error.seconds if isinstance(error, ModelBusy) else 0.0
-            failures, works = failures + (asked == 0.0), False
-            if failures == _FAILURES:
-                raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_AGAIN}") from error
-            seconds = max(_PAUSE * 2**failures, asked)
+            delay = error.seconds if isinstance(error, ModelBusy) else 0.0
+            failures, works = failures + (delay == 0.0), False
+            if failures == _MAX_FAILURES:
+                raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_RESUME}") from error
+            seconds = max(_PAUSE * 2**failures, delay)
             on_event(BackoffEvent(space.space.name, error, seconds))
             await sleep(seconds)
             continue
@@ -214,12 +213,11 @@ async def _fill(
         progress = await context.queue.progress(space)
         if progress.waiting <= progress.failing - progress.soon:
             return progress
-        await context.queue.wait_for_work(
-            _PAUSE
-        )  # another process has claimed the rest, or it is soon
+        # Another process has claimed the rest, or a retry is due soon.
+        await context.queue.wait_for_work(_PAUSE)
 
 
-async def _current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:
+async def _require_current(context: EmbeddingContext, space: StoredSpace) -> StoredSpace:
     for current in await context.queue.spaces():
         if current.id == space.id and current.state != "retired":
             return current

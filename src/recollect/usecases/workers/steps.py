@@ -1,4 +1,4 @@
-"""The worker's steps: what `Worker` runs until it is stopped, one for each kind of work."""
+"""The steps that `Worker` runs until it is stopped, one for each kind of work."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ OnAnalysis = Callable[[int | BackoffEvent], None]
 
 
 class Reanalyzing(Protocol):
-    """A store that keeps what memories are found by."""
+    """A store that keeps the results of text analysis."""
 
     async def reanalyze(self, limit: int) -> int:
-        """Analyze what an earlier version of the analyzer left, up to so many; how many it was."""
+        """Reanalyze up to `limit` memories of an earlier analyzer version; return how many."""
 
 
 class AnalysisStep:
-    """A batch at a time, so that no writer waits long for the rows."""
+    """Reanalyzes in batches, so that no writer waits long for the rows."""
 
     quiet_seconds = 0.0
 
@@ -53,7 +53,7 @@ class AnalysisStep:
         self._store = store
         self._on_event = on_event
 
-    async def work(self, backoffs: Backoffs) -> bool:  # noqa: ARG002  # nothing but the store fails
+    async def work(self, backoffs: Backoffs) -> bool:  # noqa: ARG002  # only the store can fail
         done = await self._store.reanalyze(_BATCH)
         if done:
             self._on_event(done)
@@ -69,14 +69,13 @@ class AnalysisStep:
         self._on_event(event)
 
 
-# The worker's step that examines changed memories and proposes what to do about them.
-
 OnCuration = Callable[[Examined | BackoffEvent], None]
 
 
 class CurationStep:
-    """A batch at a time. It yields to callers, and waits until a burst of stores is over. While the
-    language model backs off, the rules decide alone: no memory waits for it.
+    """Examines changed memories and proposes what to do about them, a batch at a time. It yields to
+    callers, and waits until a burst of writes is over. While the language model backs off, the
+    rules decide alone: no memory waits for it.
     """
 
     quiet_seconds = 0.2
@@ -104,14 +103,12 @@ class CurationStep:
         self._on_event(event)
 
 
-# The worker's step that fills the concept graph: reads what is new, compares new names.
-
 OnGraph = Callable[[Extracted | Compared | BackoffEvent], None]
 
 
 class GraphStep:
-    """Reads memories by rules, then with a language model, then compares names: the most urgent
-    first, one batch at a time, of which no memory is begun after so many `seconds`.
+    """Fills the concept graph: reads memories by rules, then with a language model, then compares
+    names. One batch at a time, the most urgent first; no memory is begun after `seconds`.
     """
 
     quiet_seconds = 0.2
@@ -150,15 +147,14 @@ class GraphStep:
         self._on_event(event)
 
 
-# The worker's step that builds indexes of vectors for owners whose memories have become many.
-
 CHECK_SECONDS: Final = 300.0
-"""Until its index is built, an owner's recall is complete, only slower."""
+"""How often to check: until an owner's index is built, recall is complete, only slower."""
 
 
 class IndexStep:
-    """Keeps the indexes of the active space up to date. A space that is being filled gets its own
-    before it is activated (`reembed`): one by one, vectors go into an index slowly.
+    """Builds vector indexes in the active space, for owners who now have many memories. A space
+    that is being filled gets its indexes before it is activated (`reembed`): inserting vectors into
+    an index one by one is slow.
     """
 
     quiet_seconds = 0.0
@@ -195,12 +191,9 @@ class IndexStep:
         self._on_backoff(event)
 
 
-# The worker's step that brings the engine of the search up to date with the store.
-
-
 class OutboxStep:
-    """Sends changes as long as there are any. While the engine cannot be reached, the worker backs
-    off: what waits is in the store.
+    """Sends the store's changes to the vector search engine. While that is unreachable, the worker
+    backs off; unsent changes stay in the store.
     """
 
     quiet_seconds = 0.0
@@ -224,12 +217,9 @@ class OutboxStep:
         self._on_backoff(event)
 
 
-# The worker's step that embeds, for every space that needs it.
-
-
 class EmbeddingStep:
-    """Embeds for every space that is active or filling. A space whose model cannot work backs off,
-    and the others go on.
+    """Embeds for every space that is active or filling. A space whose model does not work backs
+    off; the others continue.
     """
 
     quiet_seconds = 0.1
@@ -246,7 +236,7 @@ class EmbeddingStep:
         self._working: set[int] = set()  # spaces whose model is known to work
 
     async def work(self, backoffs: Backoffs) -> bool:
-        """One batch for each space, the active one first."""
+        """Embed one batch for each space, the active one first."""
         worked = False
         for space in await self._spaces(backoffs):
             embed = partial(self._embed, space)
@@ -286,14 +276,14 @@ class EmbeddingStep:
 
 
 async def retry_parked(context: EmbeddingContext) -> int:
-    """Give another chance to what is parked or waits after a failure, in every space in use."""
+    """Retry what is parked or waiting after a failure, in every space in use."""
     spaces = await _spaces_in_use(context)
     return sum([await context.queue.retry_parked(space) for space in spaces])
 
 
 async def open_first_space(context: EmbeddingContext) -> StoredSpace | None:
-    """The space of the configured model, for a database that has no active one; None when no
-    model is configured, or another process was faster.
+    """Open the space of the configured model in a database that has no active one; return None if
+    no model is configured or another process was faster.
     """
     if context.default == NO_EMBEDDER:
         return None
@@ -302,7 +292,7 @@ async def open_first_space(context: EmbeddingContext) -> StoredSpace | None:
     opened = await context.queue.open_space(context.default, embedder.space)
     if opened.state == "active":
         return opened
-    if opened.id not in before:  # no one asked for a second space
+    if opened.id not in before:  # a second space is not wanted
         await context.queue.drop_space(opened)
     return None
 

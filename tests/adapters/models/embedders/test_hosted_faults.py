@@ -1,4 +1,4 @@
-"""What a hosted embedder does when the service fails, stalls, lies or asks for patience."""
+"""What a hosted embedder does when the service fails, stalls, answers wrongly or asks to wait."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWICE = RetryPolicy(
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
-    """Any API will do where the engine alone is tested."""
+    """Where the engine alone is tested, any API will do."""
     with Loopback("openai") as started:
         yield started
 
@@ -41,7 +41,7 @@ def each_server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
 
 @dataclass
 class Waits:
-    """Stands in for sleeping, so that no test sleeps and every wait is seen."""
+    """Replaces sleeping, so that no test sleeps and every wait is recorded."""
 
     loop: AdvancingClock
     seconds: list[float] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Waits:
         await asyncio.sleep(0)
 
 
-def opened(server: Loopback, **options: Any) -> HostedEmbedder:
+def make_embedder(server: Loopback, **options: Any) -> HostedEmbedder:
     return HostedEmbedder(
         PROVIDERS[server.api],
         egress="local",
@@ -65,11 +65,11 @@ def opened(server: Loopback, **options: Any) -> HostedEmbedder:
 
 
 def embed(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> tuple[int, Waits]:
-    """Embed texts; the number of vectors and the waits between requests."""
+    """Embed texts and return the number of vectors and the waits between requests."""
 
     async def run(loop: AdvancingClock) -> tuple[int, Waits]:
         waits = Waits(loop)
-        async with opened(
+        async with make_embedder(
             server, document_retries=retries, sleep=waits, jitter=lambda: 1.0
         ) as embedder:
             return len(await embedder.embed_documents([TEXT] * texts)), waits
@@ -77,7 +77,9 @@ def embed(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> t
     return run_advancing(run)
 
 
-def refused(server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1) -> ModelUnavailable:
+def expect_refusal(
+    server: Loopback, retries: RetryPolicy = PATIENT, texts: int = 1
+) -> ModelUnavailable:
     with pytest.raises(ModelUnavailable) as caught:
         embed(server, retries, texts)
     return caught.value
@@ -87,7 +89,7 @@ PASSING: tuple[Fault, ...] = (Status(500), Status(503), Status(429), Status(408)
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=repr)
-def test_what_may_pass_is_tried_again_with_growing_waits(server: Loopback, fault: Fault) -> None:
+def test_temporary_failures_are_retried_with_backoff(server: Loopback, fault: Fault) -> None:
     server.misbehave(fault, fault, fault)
     count, waits = embed(server)
     assert count == 1
@@ -98,7 +100,7 @@ def test_what_may_pass_is_tried_again_with_growing_waits(server: Loopback, fault
 @pytest.mark.parametrize("fault", PASSING, ids=repr)
 def test_retries_are_bounded(server: Loopback, fault: Fault) -> None:
     server.misbehave(*[fault] * 10)
-    error = refused(server)
+    error = expect_refusal(server)
     assert "tried 4 times" in str(error)
     assert len(server.requests) == 4
 
@@ -107,9 +109,9 @@ def test_retries_are_bounded(server: Loopback, fault: Fault) -> None:
     ("status", "remedy"),
     [(400, "model"), (401, "key"), (403, "key"), (404, "address"), (422, "model")],
 )
-def test_what_will_not_pass_is_not_tried_again(server: Loopback, status: int, remedy: str) -> None:
+def test_permanent_failures_are_not_retried(server: Loopback, status: int, remedy: str) -> None:
     server.misbehave(Status(status))
-    error = refused(server)
+    error = expect_refusal(server)
     assert f"status {status}" in str(error)
     assert remedy in error.remedy
     assert len(server.requests) == 1
@@ -123,14 +125,14 @@ def test_retry_after_is_obeyed(server: Loopback) -> None:
 
 def test_a_wait_past_the_limit_is_not_begun(server: Loopback) -> None:
     server.misbehave(Status(429, (("Retry-After", "3600"),)))
-    assert "rate limit" in refused(server).remedy
+    assert "rate limit" in expect_refusal(server).remedy
     assert len(server.requests) == 1
 
 
 def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None:
     async def run(loop: AdvancingClock) -> None:
         server.misbehave(*[Stall(lambda: loop.advance(30))] * 2)
-        async with opened(server, document_retries=TWICE, sleep=Waits(loop)) as embedder:
+        async with make_embedder(server, document_retries=TWICE, sleep=Waits(loop)) as embedder:
             with pytest.raises(ModelUnavailable, match=r"did not answer within 30\.0 s"):
                 await embedder.embed_documents([TEXT])
 
@@ -141,7 +143,7 @@ def test_a_stalled_request_is_given_up_and_tried_again(server: Loopback) -> None
 def test_a_server_that_is_gone_is_named() -> None:
     with Loopback("openai") as server:
         pass
-    error = refused(server)
+    error = expect_refusal(server)
     assert "could not be reached" in str(error)
     assert server.base_url in str(error)
 
@@ -162,7 +164,7 @@ def test_a_server_that_is_gone_is_named() -> None:
 )
 def test_a_wrong_answer_is_refused_at_once(each_server: Loopback, fault: Fault, says: str) -> None:
     each_server.misbehave(fault)
-    assert says in str(refused(each_server, texts=2))
+    assert says in str(expect_refusal(each_server, texts=2))
     assert len(each_server.requests) == 1
 
 
@@ -170,7 +172,7 @@ def test_a_wrong_answer_is_refused_at_once(each_server: Loopback, fault: Fault, 
 def test_vectors_that_share_a_number_are_refused(api: Api) -> None:
     with Loopback(api) as server:
         server.misbehave(Spoiled(renumbered=True))
-        assert "which vector belongs" in str(refused(server, texts=2))
+        assert "which vector belongs" in str(expect_refusal(server, texts=2))
 
 
 @pytest.mark.parametrize(
@@ -181,13 +183,13 @@ def test_a_vector_without_direction_is_refused(each_server: Loopback, numbers: s
     data = f'"data": [{{"index": 0, "embedding": [{numbers}]}}]'
     body = f'{{{data}, "embeddings": {{"float": [[{numbers}]]}}}}'
     each_server.misbehave(Garbage(body.encode()))
-    assert "without a direction" in str(refused(each_server))
+    assert "without a direction" in str(expect_refusal(each_server))
 
 
 def test_a_redirect_is_not_followed(server: Loopback) -> None:
     with Loopback(server.api) as other:
         server.misbehave(Status(307, (("Location", other.base_url + "/embeddings"),)))
-        assert "redirects" in refused(server).remedy
+        assert "redirects" in expect_refusal(server).remedy
         assert other.received == b""
 
 
@@ -198,7 +200,7 @@ def test_a_query_is_given_up_sooner_than_documents(server: Loopback) -> None:
 
     async def run(loop: AdvancingClock) -> None:
         server.misbehave(Stall(lambda: loop.advance(20)))
-        async with opened(server, query_retries=once, document_retries=PATIENT) as embedder:
+        async with make_embedder(server, query_retries=once, document_retries=PATIENT) as embedder:
             with pytest.raises(ModelUnavailable, match="did not answer"):
                 await embedder.embed_query(TEXT)
             assert len(await embedder.embed_documents([TEXT])) == 1
@@ -214,7 +216,7 @@ def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loop
     async def run(loop: AdvancingClock) -> None:
         slow = Stall(lambda: loop.advance(DOCUMENT_RETRIES.request_seconds))
         server.misbehave(slow, slow)
-        async with opened(server) as embedder:
+        async with make_embedder(server) as embedder:
             for _ in range(2):
                 with pytest.raises(ModelSlow, match="did not answer"):
                     await embedder.embed_documents([TEXT] * 20)
@@ -222,7 +224,7 @@ def test_a_server_that_is_too_slow_is_sent_half_of_it_the_next_time(server: Loop
             assert len(await embedder.embed_documents([TEXT] * 20)) == 20
 
     run_advancing(run)
-    # Not one of them was sent twice without having been asked for twice; then it is quick again.
+    # No text was sent again without being requested again; then the sizes grow again.
     assert sizes(server)[:3] == [FIRST_TEXTS, FIRST_TEXTS // 2, FIRST_TEXTS // 4]
     assert sum(sizes(server)[2:]) == 20
 
@@ -231,12 +233,12 @@ def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server:
     async def run(loop: AdvancingClock) -> None:
         long = DOCUMENT_RETRIES.request_seconds * 0.3
 
-        def slowly(_: Request) -> Fault:
+        def answer_slowly(_: Request) -> Fault:
             loop.advance(long)
-            return Spoiled()  # by nothing
+            return Spoiled()  # in fact unspoiled: only slow
 
-        server.misbehave(*[slowly] * 3)
-        async with opened(server) as embedder:
+        server.misbehave(*[answer_slowly] * 3)
+        async with make_embedder(server) as embedder:
             await embedder.embed_documents([TEXT] * 3 * FIRST_TEXTS)
 
     run_advancing(run)
@@ -244,7 +246,7 @@ def test_an_answer_that_takes_long_does_not_make_the_next_request_larger(server:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, status: int) -> None:
+def test_a_requested_wait_holds_for_the_whole_account(server: Loopback, status: int) -> None:
     async def run(loop: AdvancingClock) -> None:
         async def pass_by(seconds: float) -> None:
             loop.advance(seconds)
@@ -252,8 +254,8 @@ def test_who_asks_for_silence_gets_it_from_all_of_an_account(server: Loopback, s
 
         retry_after = RetryAfter()
         async with (
-            opened(server, retry_after=retry_after) as one,
-            opened(server, retry_after=retry_after) as other,
+            make_embedder(server, retry_after=retry_after) as one,
+            make_embedder(server, retry_after=retry_after) as other,
         ):
             server.misbehave(Status(status, (("Retry-After", "600"),)))
             with pytest.raises(ModelBusy, match=f"status {status}") as caught:

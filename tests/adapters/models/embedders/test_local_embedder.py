@@ -43,7 +43,7 @@ SPACE = Space(model="test", revision="1", dimension=2, query_instruction="ask: "
 
 
 class Gate:
-    """A model whose documents wait at a gate and that remembers what it was given."""
+    """A model whose documents wait at a gate; it records the texts it was given."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -86,13 +86,13 @@ async def test_a_query_does_not_wait_behind_documents(gate: Gate) -> None:
     assert "ask: document" not in gate.texts
 
 
-async def test_a_loaded_model_begins_with_a_query_before_anybody_awaits_it(gate: Gate) -> None:
+async def test_a_loaded_model_begins_with_a_query_before_it_is_awaited(gate: Gate) -> None:
     gate.open.set()
 
     async with LocalEmbedder(SPACE, lambda _closing: gate, timeouts=UNHURRIED) as embedder:
         await embedder.load()
         query = embedder.embed_query("hello")
-        wait_until(lambda: gate.texts == ["ask: hello"])  # and the event loop has no turn
+        wait_until(lambda: gate.texts == ["ask: hello"])  # without a turn of the event loop
         assert await query == [1.0, 0.0]
 
 
@@ -186,7 +186,7 @@ async def test_a_model_that_failed_is_tried_again_after_a_minute_not_at_every_te
 
 
 async def test_query_fails_fast_while_the_model_loads(gate: Gate) -> None:
-    """Documents wait for it; the loading goes on whoever stops waiting, and happens once."""
+    """Documents wait for it. Loading continues when a caller stops waiting, and happens once."""
     clock = [0.0]
     may_end, loads = threading.Event(), []
 
@@ -224,12 +224,12 @@ async def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Pa
 
     def progress(_step: str, _share: float) -> None:
         under_way.set()
-        closing.wait()  # or it might be done before the closing begins
+        closing.wait()  # or it might be done before closing begins
 
     embedder = local_embedder(tmp_path / "m", model, progress, timeouts=UNHURRIED)
     documents = asyncio.ensure_future(embedder.embed_documents(["a"]))
     await asyncio.to_thread(under_way.wait)
-    asyncio.get_running_loop().call_soon(closing.set)  # when it has begun, and waits
+    asyncio.get_running_loop().call_soon(closing.set)  # runs once closing has begun and waits
     await embedder.close()
     with pytest.raises(ModelUnavailable, match="closed while"):
         await documents
@@ -237,7 +237,7 @@ async def test_closing_ends_a_fetch_that_is_under_way(index: Index, tmp_path: Pa
     assert [path.name for path in folder.parent.iterdir()] == ["lock"]
 
 
-async def test_a_large_model_is_not_fetched_behind_a_persons_back(
+async def test_a_large_model_is_not_fetched_without_being_asked_for(
     index: Index, tmp_path: Path
 ) -> None:
     source = index.source("tiny-model", tiny_files())
@@ -290,7 +290,7 @@ async def test_a_built_model_is_also_a_folder_that_can_be_named(
 def save_token_states(
     folder: Path, *inputs: str
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """A folder whose model gives each token's row of a table; the table."""
+    """Save a model that gives each token its row of a table; return the table."""
     table = random_weights(TINY_BERT, 5)["embeddings.word_embeddings.weight"]
     shape = ["batch", "sequence"]
     graph = helper.make_graph(
@@ -336,7 +336,7 @@ async def test_tokens_come_with_the_vector_in_one_pass(tmp_path: Path) -> None:
         assert [document.vector] == await embedder.embed_documents([text])
         assert await embedder.embed_query_with_tokens(text) == document
     assert document.tokens is not None
-    # The marker before the text is no token of it, and the fifth token is the last one read.
+    # The marker before the text is not one of its tokens, and the fifth token is the last one read.
     assert [text[a:b] for a, b in document.tokens.spans] == ["dog", "barks", "\ud800", "at"]
     rows = table[[WORDS.index(word) for word in ("dog", "barks", "[UNK]", "at")]]
     found = np.frombuffer(document.tokens.values, "<f4").reshape(4, document.tokens.dimension)

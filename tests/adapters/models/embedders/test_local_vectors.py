@@ -132,7 +132,7 @@ def test_padding_does_not_move_a_vector_of_the_int8_graph(models_folder: Path) -
         one = slice(row, row + 1)
         feed = {"input_ids": ids[one, :length], "attention_mask": mask[one, :length]}
         (alone,) = session.run(["sentence_embedding"], feed)
-        # What is left is the order of additions in the attention, not the scale of a neighbour.
+        # What remains is the order of additions in the attention, not the scale of a neighbour.
         assert cosine(together[row], alone[0]) >= 0.9999
 
 
@@ -163,7 +163,7 @@ def check_against(
     options.add_session_config_entry("session.x64quantprecision", "1")
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(3)
-    for length in (1, 2, 9, 40, 200):  # 200: every bucket of distances
+    for length in (1, 2, 9, 40, 200):  # 200 reaches every distance bucket
         ids = random.integers(0, tokens, (1, length))
         padded = np.pad(ids, ((0, 0), (0, 200 - length)))
         mask = np.pad(np.ones_like(ids), ((0, 0), (0, 200 - length)))
@@ -222,4 +222,4 @@ def test_the_sentence_encoder_agrees_with_the_reference_on_random_weights(
 def test_distances_fall_into_the_buckets_of_the_paper() -> None:
     expected = [bucket(distance) for distance in range(-383, 384)]
     assert distance_buckets(384, 32).tolist() == expected
-    assert len(set(expected)) == 31  # nothing is ahead by 0
+    assert len(set(expected)) == 31  # a distance of 0 is never ahead

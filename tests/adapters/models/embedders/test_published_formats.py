@@ -85,7 +85,7 @@ def piece(text: str, score: float) -> bytes:
 def sentencepiece_model(*, table: bytes) -> bytes:
     words = {"<unk>": 0.0, "<s>": 0.0, "</s>": 0.0, "▁": -5.0, "▁cat": -1.0, "s": -2.0, "▁c": -3.0}
     pieces = [(1, piece(text, score)) for text, score in words.items()]
-    counted = bytes([1 << 3]) + varint(200)  # a number of variable length, which nobody needs
+    counted = bytes([1 << 3]) + varint(200)  # a varint, which the reader skips
     return message(*pieces, (2, counted), (3, message((1, b"nfkc"), (2, table))))
 
 

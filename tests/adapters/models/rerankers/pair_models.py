@@ -1,4 +1,4 @@
-"""Small ONNX models with answers that can be worked out by hand, and one that takes its time."""
+"""Small ONNX models whose answers can be computed by hand, and a slow one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ PAIR = ["input_ids", "attention_mask", "token_type_ids"]
 
 
 def write_tokenizer(folder: Path) -> None:
-    """Words by their place in WORDS; the text and its end are of type 1, the rest of type 0."""
+    """Write a tokenizer that numbers words by their position in WORDS; the text and its end are of
+    type 1, the rest of type 0.
+    """
     tokenizer = Tokenizer(models.WordLevel(ID, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -39,8 +41,8 @@ def _model(
 
 
 def summing_model(inputs: Sequence[str] = tuple(PAIR), scores: int = 1) -> ModelProto:
-    """Scores a pair by the sum of its text's token ids (of all, without token types), times
-    1, 2, ... `scores`.
+    """Return a model that scores a pair by the sum of its text's token ids (of all tokens without
+    token types), times 1, 2, ... `scores`.
     """
     typed = "token_type_ids" in inputs
     nodes = [
@@ -59,7 +61,7 @@ def summing_model(inputs: Sequence[str] = tuple(PAIR), scores: int = 1) -> Model
 
 
 def slow_model(rounds: int) -> ModelProto:
-    """Multiplies matrices, round after round."""
+    """Return a model that multiplies matrices, round after round."""
     size = 64
     shape = [size, size]
     body = helper.make_graph(

@@ -1,4 +1,4 @@
-"""The reranker's thread: runs end when nobody waits, and a model is loaded once."""
+"""The reranker's thread: runs end when no caller waits, and a model is loaded once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Gated:
-    """A model that waits at a gate before each score, and notes what it was asked."""
+    """A model that waits at a gate before each score and records the texts it was given."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()

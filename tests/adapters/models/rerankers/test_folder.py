@@ -1,4 +1,4 @@
-"""Cross-encoders from a folder, with models whose answers can be worked out by hand."""
+"""Cross-encoders from a folder, with models whose answers can be computed by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_of_two_outputs_the_second_says_that_it_fits(tmp_path: Path) -> No
 
 async def test_the_longer_side_is_cut_to_the_models_length(tmp_path: Path) -> None:
     write_folder(tmp_path, summing_model())
-    # Of 8 tokens 3 mark the ends and 1 is the query: 4 are left for the text.
+    # Of 8 tokens 3 are markers and 1 is the query: 4 are left for the text.
     assert await scores(tmp_path, "deploy", ["friday " * 500], max_tokens=8) == [
         4 * ID["friday"] + SEP
     ]

@@ -1,6 +1,6 @@
-"""A hub's model through the real fastembed, from a cache laid out as a hub's download leaves it: no
-hub can be reached where these tests run, so the weights in it are our own, and add up. Where the
-model or fastembed is missing, recall learns what to do.
+"""A hub's model through the real fastembed, from a cache laid out as a hub's download leaves it. No
+hub can be reached where these tests run, so the weights are our own, and add up tokens. Where the
+model or fastembed is missing, recall reports what to do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = "Xenova/ms-marco-MiniLM-L-6-v2"
 
 @pytest.fixture
 def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of models in which fastembed finds the model, and asks no hub for it."""
+    """A models folder in which fastembed finds the model without asking a hub."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     repository = tmp_path / "models--Xenova--ms-marco-MiniLM-L-6-v2"
     snapshot = repository / "snapshots" / "0123abc"
@@ -48,7 +48,7 @@ async def test_a_hub_model_judges_each_text_by_itself(downloaded: Path) -> None:
         texts = ["tuesday", "staging database", "deploy"]
         scores = await reranker.scores("deploy friday", texts)
         assert await reranker.scores("deploy", ["staging database"]) == scores[1:2]
-    # The text's tokens and the separator behind it; nothing of the query.
+    # The text's tokens and the separator after it; nothing of the query.
     assert scores == [
         ID["tuesday"] + ID["[SEP]"],
         ID["staging"] + ID["database"] + ID["[SEP]"],
@@ -71,7 +71,7 @@ async def test_a_model_that_is_not_here_and_cannot_be_fetched_says_what_to_do(
 async def test_without_fastembed_the_remedy_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # None in this place is Python's own way to say that a module cannot be imported.
+    # None here is Python's own way to mark a module as not importable.
     for module in ("fastembed", "fastembed.rerank.cross_encoder"):
         monkeypatch.setitem(sys.modules, module, None)
 

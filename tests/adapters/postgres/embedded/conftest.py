@@ -1,4 +1,4 @@
-"""A home a test, and nothing left when it ends."""
+"""Each test gets a home of its own, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def home(open_folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def embed(home: Path, installation: Path) -> Iterator[Callable[..., EmbeddedPostgres]]:
-    """Make an EmbeddedPostgres; by default in the test's home, with the common installation."""
+    """Make an EmbeddedPostgres; by default in the test's home, with the shared installation."""
     made: list[EmbeddedPostgres] = []
 
     def make(where: Path = home, **options: Any) -> EmbeddedPostgres:
@@ -54,7 +54,7 @@ def embed(home: Path, installation: Path) -> Iterator[Callable[..., EmbeddedPost
 
 @pytest.fixture
 def spawn_user(home: Path, installation: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Start another process that says the URL and uses the home until its input is closed."""
+    """Start another process that prints the URL and uses the home until its input is closed."""
     running: list[subprocess.Popen[str]] = []
 
     def spawn() -> subprocess.Popen[str]:

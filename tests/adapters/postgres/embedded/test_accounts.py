@@ -1,4 +1,4 @@
-"""Root runs Postgres as somebody else; everybody else runs it himself."""
+"""Root runs Postgres under another account; any other user runs it under their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ as_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can switch accounts: run `sudo make test-all`"
 )
 
-# Becomes an ordinary user after Python is loaded: root's Python may be unreadable to that user.
+# Switches to an ordinary user after Python is loaded: root's Python may be unreadable to that user.
 ORDINARY = """
 import os, sys
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_home_closed_to_the_account_keeps_its_data_elsewhere(
         assert (embedded.folder / "home").read_text() == f"{tmp_path / 'home'}\n"
         with embedded as url, psycopg.connect(url) as connection:
             connection.execute("create table kept as select 42 as answer")
-        tmp_path.chmod(0o711)  # opened later: the data is not left behind
+        tmp_path.chmod(0o711)  # opened later: the data is not abandoned
         with embed(tmp_path / "home") as url, psycopg.connect(url) as connection:
             assert connection.execute("select answer from kept").fetchone() == (42,)
     finally:
@@ -134,7 +134,7 @@ def test_an_ordinary_user_installs_and_runs_it_himself(home: Path) -> None:
 
 
 def test_a_home_that_is_closed_to_this_user_is_named_so(home: Path) -> None:
-    """As when somebody else's server has it."""
+    """As when another user's server owns it."""
     home.mkdir(mode=0)
     run = subprocess.run(
         [sys.executable, "-c", STRANGER, str(home)], capture_output=True, text=True, check=False

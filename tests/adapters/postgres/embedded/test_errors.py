@@ -1,4 +1,4 @@
-"""What goes wrong says what to do, and leaves no server behind."""
+"""Every failure says what to do, and leaves no server behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recollect.adapters.postgres.embedded.errors import (
     HomeUnusable,
     PlatformUnsupported,
     SocketUnusable,
-    explaining_os_errors,
+    explain_os_errors,
 )
 from recollect.adapters.postgres.embedded.locations import alone, find_postmaster, socket_folder
 
@@ -53,20 +53,20 @@ def test_a_path_that_a_shell_would_change(embed: Embed, home: Path, name: str) -
 
 
 def test_a_full_disk() -> None:
-    with pytest.raises(DiskFull), explaining_os_errors(Path("/dev/full")):
+    with pytest.raises(DiskFull), explain_os_errors(Path("/dev/full")):
         Path("/dev/full").write_text("x")
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("output", "kind"),
     [
         ("initdb: could not write: No space left on device", DiskFull),
         ("error while loading shared libraries: liblz4.so.1", PlatformUnsupported),
         ("something else", ClusterNotCreated),
     ],
 )
-def test_known_causes_get_their_own_name(said: str, kind: type[EmbeddedPostgresError]) -> None:
-    error = failure(ClusterNotCreated, "initdb failed:", said, where=Path("/x"), remedy="look")
+def test_known_causes_get_their_own_name(output: str, kind: type[EmbeddedPostgresError]) -> None:
+    error = failure(ClusterNotCreated, "initdb failed:", output, where=Path("/x"), remedy="look")
     assert type(error) is kind
     assert isinstance(error, EmbeddedPostgresError)
     assert error.remedy
@@ -224,7 +224,7 @@ def test_giving_lost_data_up_begins_an_empty_server(embed: Embed) -> None:
 
 @pytest.mark.slow
 def test_passwords_that_were_not_settled_yet_are_found(embed: Embed) -> None:
-    """As when the first start was killed after the data was in its place."""
+    """As when the first start was killed after the data was in place."""
     embedded = embed()
     with embedded:
         pass

@@ -1,4 +1,4 @@
-"""Who starts, who joins, who stops: the last one out turns it off."""
+"""Who starts the server, who joins it, who stops it: the last user stops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A build of pgvector that crashes on this processor costs the dense leg, not the start."""
+"""A build of pgvector that crashes on this processor disables the dense leg, not the start."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Embed = Callable[..., EmbeddedPostgres]
 
 
 def crash(url: str) -> None:
-    """What an instruction this processor lacks does to a backend."""
+    """Crash the backend, as an instruction that this processor lacks would."""
     with psycopg.connect(url) as connection:
         os.kill(connection.info.backend_pid, signal.SIGILL)
         connection.execute("select pg_sleep(60)")
 
 
-def never_asked(url: str) -> None:
+def fail_if_asked(url: str) -> None:
     raise AssertionError("the verdict is known")
 
 
@@ -48,7 +48,7 @@ def test_a_crashing_build_starts_without_the_extension(
     assert not embedded.verdict.available
     assert "signal 4: Illegal instruction" in embedded.verdict.reason
 
-    assert not embed(installation=own, probe=never_asked).verdict.available
+    assert not embed(installation=own, probe=fail_if_asked).verdict.available
     kept = json.loads((own / "probe.json").read_text())
     (own / "probe.json").write_text(json.dumps({**kept, "processor": "another one"}))
     with embed(installation=own) as url, psycopg.connect(url) as connection:
@@ -68,7 +68,7 @@ def test_a_damaged_verdict_is_asked_for_again(
 
 
 def copy_of(installation: Path, own: Path) -> None:
-    """The same binaries (by symbolic link), and no verdict yet."""
+    """Copy the installation (by symbolic links to its binaries) without its verdict."""
     own.mkdir(parents=True)
     own.chmod(0o711)
     own.parent.chmod(0o711)

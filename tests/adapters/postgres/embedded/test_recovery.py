@@ -98,7 +98,7 @@ def test_the_pid_of_this_very_process_is_ignored(embed: Embed) -> None:
 
 
 def leave_pid_file(data: Path, pid: int) -> None:
-    """The lock files of data folder and socket, as Postgres 18 writes them."""
+    """Write the lock files of data folder and socket as Postgres 18 does."""
     sockets = data.parent / "run"
     lines = [str(pid), str(data), "1700000000", "5432", str(sockets), "", "", "ready"]
     for file in (data / "postmaster.pid", sockets / ".s.PGSQL.5432.lock"):
@@ -115,7 +115,7 @@ def test_a_first_start_killed_half_way_is_finished_by_the_next(
     stage: str,
 ) -> None:
     with embed(home.with_name("other")):
-        pass  # so that the installation is there, and the home below comes to its stages at once
+        pass  # so that the installation exists, and the home below reaches its stages at once
     killed = spawn_user()
     wait_until(lambda: (home / "postgres" / stage).exists() or killed.poll() is not None)
     killed.kill()
@@ -159,5 +159,5 @@ def _command_lines() -> Iterator[str]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             yield os.fsdecode((process / "cmdline").read_bytes())
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended meanwhile
             continue

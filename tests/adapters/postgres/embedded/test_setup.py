@@ -1,4 +1,4 @@
-"""What a new cluster looks like: private, durable, silent about what is stored in it."""
+"""What a new cluster looks like: private, durable, and logging nothing of what is stored in it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_files_are_private(embed: Embed) -> None:
 def test_a_folder_is_there_with_its_mode_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may look at it at any moment, and whether its account can enter."""
+    """Another process may look at it at any moment, and check whether its account can enter."""
     new, really = tmp_path / "new", Path.chmod
 
     def chmod(path: Path, mode: int) -> None:
@@ -130,22 +130,22 @@ def test_text_search_knows_punctuation_and_capitals_beyond_ascii(
 
 def test_passwords_are_random_and_in_no_command_line(embed: Embed, home: Path) -> None:
     with embed(), embed(home / "other"):
-        made = [
+        passwords = [
             Passwords.read(folder).of(role)
             for folder in (home / "postgres", home / "other" / "postgres")
             for role in (ROLE, SUPERUSER)
         ]
         shown = b"".join(_command_lines())
-    assert len(set(made)) == 4
+    assert len(set(passwords)) == 4
     assert b"log_directory" in shown  # the server's command line was among them
-    assert not [password for password in made if password.encode() in shown]
+    assert not [password for password in passwords if password.encode() in shown]
 
 
 def _command_lines() -> Iterator[bytes]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             yield (process / "cmdline").read_bytes()
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended meanwhile
             continue
 
 

@@ -1,4 +1,4 @@
-"""Sensitive memories are not in the graph: Postgres says so, not only our code."""
+"""Sensitive memories are not in the graph: Postgres enforces it, not only our code."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_mark_of_what_may_leave_cannot_be_forged(emptied_database_url: str, 
 
 
 async def test_postgres_refuses_to_leave_a_mention_behind(emptied_database_url: str) -> None:
-    """With the trigger off, which removes it in time, the change itself is impossible."""
+    """With the trigger off, which removes it in time, the change itself fails."""
     async with PostgresStore(emptied_database_url) as store:
         await store.add(memory(1, f"about {CANARY}"))
         await read_all(store)
@@ -116,10 +116,10 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
     async with PostgresStore(emptied_database_url) as store:
         first = memory(1, f"Ada knows {CANARY}")
         await fill(store, first, memory(2, "Ada knows Bob"))
-        said = stated(("Ada", "knows", CANARY))
+        extraction = stated(("Ada", "knows", CANARY))
         if "unsaid" in way:
-            said = replace(said, facts=())
-        await read_as(store, {1: said, 2: stated(("Ada", "knows", "Bob"))})
+            extraction = replace(extraction, facts=())
+        await read_as(store, {1: extraction, 2: stated(("Ada", "knows", "Bob"))})
         assert await _holds_canary(store)
         version = 1
         if "mended" in way:
@@ -128,7 +128,7 @@ async def test_what_becomes_sensitive_or_is_erased_leaves_nothing(
             version += 1
             await store.replace(replace(first, content="other", version=2), based_on=1)
             assert "concept_edges" not in await _holds_canary(store)
-            assert await _holds_canary(store)  # what was once said is kept, until it is erased
+            assert await _holds_canary(store)  # former text is retained until it is erased
         before = await store.graph.version(OWNER)
         if "erase" in way:
             await store.erase(OWNER, first.id)
@@ -160,7 +160,9 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
             await store.replace(replace(first, is_sensitive=True, version=2), based_on=1)
             context = GraphContext(store.graph, "llm", reader=reader, calls=10)
             await Worker(GraphStep(context)).work_off()
-            assert [one.relation for one in (await around(store, "Ada")).relationships] == ["knows"]
+            assert [edge.relation for edge in (await around(store, "Ada")).relationships] == [
+                "knows"
+            ]
             progress = await store.graph.progress(1_000)
             assert (progress.extracted, progress.calls_today, progress.tokens_today) == (1, 1, 123)
     assert len(server.requests) == 1
@@ -195,7 +197,7 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     emptied_database_url: str,
 ) -> None:
     def forgetful(sent: Sent) -> str:
-        answered = [one for one in sent if "odd" not in one["text"]]
+        answered = [message for message in sent if "odd" not in message["text"]]
         return model(says(("Ada", "knows", "Bob")))(answered)
 
     with ChatLoopback(forgetful) as server:
@@ -209,7 +211,7 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
             ).work_off()
             progress = await store.graph.progress(1_000)
     assert (progress.extracted, progress.waiting) == (1, 1)
-    assert progress.last_error == "the language model said nothing usable of it"
+    assert progress.last_error == "the language model returned nothing usable for this text"
 
 
 async def test_an_import_passes_a_sensitive_memory_by(emptied_database_url: str) -> None:
@@ -217,5 +219,5 @@ async def test_an_import_passes_a_sensitive_memory_by(emptied_database_url: str)
         await fill(store, memory(1, is_sensitive=True))
         line = f'{{"memory": "{UUID(int=1)}", "triples": [["Ada", "knows", "{CANARY}"]]}}'
         done = await import_facts(store.graph, OWNER, [line])
-        assert (done.memories, [one.line for one in done.errors]) == (0, [1])
+        assert (done.memories, [error.line for error in done.errors]) == (0, [1])
         assert await _holds_canary(store) == []

@@ -1,4 +1,4 @@
-"""Several workers on one concept graph: none of them fails because of another."""
+"""Several workers on one concept graph do not make each other fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_keep_vectors_skips_a_concept_that_is_being_merged_away(
             PendingConcept(id, OWNER, name, "name")
             for id, name in ((stays, "Mont Blanc"), (goes, "Mount Blanc"))
         )
-        await store.graph.keep_vectors(space, [(kept, NORTH)])  # makes the index
+        await store.graph.keep_vectors(space, [(kept, NORTH)])  # creates the index
 
         with (
             psycopg.connect(emptied_database_url) as holder,

@@ -1,4 +1,4 @@
-"""Which rows a lexical query looks at: tables for the arithmetic, properties for the promises."""
+"""Which rows a lexical query looks at: tables for the arithmetic, properties for the guarantees."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ any_lexeme = st.text(st.characters(exclude_characters="\0") | st.sampled_from("'
 lexemes = st.lists(any_lexeme, min_size=1, max_size=8, unique=True)
 
 
-def asked(*frequencies: int) -> list[Word]:
+def make_words(*frequencies: int) -> list[Word]:
     return [Word((f"w{place}",), (frequency,)) for place, frequency in enumerate(frequencies)]
 
 
@@ -47,24 +47,24 @@ def one_form_each(names: Sequence[str]) -> list[Word]:
     return [Word((name,), (1,)) for name in names]
 
 
-def planned(rows: int, *frequencies: int, scope_rows: int | None = None) -> Plan:
+def make_plan(rows: int, *frequencies: int, scope_rows: int | None = None) -> Plan:
     scope = rows if scope_rows is None else scope_rows
-    return plan(asked(*frequencies), Statistics(rows, LENGTHS), scope)
+    return plan(make_words(*frequencies), Statistics(rows, LENGTHS), scope)
 
 
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[int, int, tuple[int, ...]]:
-    """A store's size, a scope too large to be read whole, and the words' frequencies."""
+    """Draw a store's size, a scope too large to be read completely, and the words' frequencies."""
     rows = draw(st.integers(SMALL_SCOPE + 1, 20_000_000))
     scope = draw(st.integers(SMALL_SCOPE + 1, rows))
-    # As shares of the store in steps of a factor, since most words of a text are rare ones.
+    # As shares of the store in exponential steps, since most words of a text are rare.
     steps = draw(st.lists(st.floats(0, 1), min_size=1, max_size=MAX_DRAWN))
     return rows, scope, tuple(sorted(round(rows ** (step**0.5)) for step in steps))
 
 
 # Eight words, each in 42 of 100 rows: so common that fewer would be cheaper to look up.
 ALL_COMMON = (300_000, 300_000, (126_000,) * 8)
-# Two words, each in 1.3 of 100 rows: a rare sight together, but long lists to read.
+# Two words, each in 1.3 of 100 rows: rarely together, but long lists to read.
 LONG_LISTS = (10_000_000, 10_000_000, (130_000,) * 2)
 
 
@@ -88,9 +88,9 @@ def test_any_of_holds_where_any_form_of_any_word_is(names: list[str]) -> None:
 
 
 def test_a_word_is_as_common_as_its_commonest_form_and_each_form_has_its_weight() -> None:
-    """The stem stands in 9,000 rows, the word as it is written in 3."""
+    """The stem is in 9,000 rows, the word as written in 3."""
     word = Word(("deploys", "deploy"), (3, 9_000))
-    found = plan([word, *asked(9_000, 9_000)], Statistics(300_000, LENGTHS), 300_000)
+    found = plan([word, *make_words(9_000, 9_000)], Statistics(300_000, LENGTHS), 300_000)
     assert [each.forms for each in found.words] == [("deploys", "deploy"), ("w0",), ("w1",)]
     assert found.weights[0] == (idf(300_000, 3), idf(300_000, 9_000))
     either = "('deploys' | 'deploy')"
@@ -105,28 +105,28 @@ def test_a_word_is_as_common_as_its_commonest_form_and_each_form_has_its_weight(
         (10, 10, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # in every row, and still above 0
         (300_000, 3, log(1 + (300_000 - 3 + 0.5) / (3 + 0.5))),
         (10, 0, log(1 + (10 - 1 + 0.5) / (1 + 0.5))),  # unknown: as if in one row
-        (10, 99, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # old figures: as if in every row
+        (10, 99, log(1 + (10 - 10 + 0.5) / (10 + 0.5))),  # outdated figures: as if in every row
     ],
 )
 def test_the_weight_is_the_idf_of_bm25(rows: int, frequency: int, expected: float) -> None:
-    ((weight,),) = planned(rows, frequency, scope_rows=rows).weights
+    ((weight,),) = make_plan(rows, frequency, scope_rows=rows).weights
     assert isclose(weight, expected)
 
 
 @pytest.mark.parametrize("scope_rows", [1, 10, 1_000])
 def test_weights_do_not_depend_on_the_estimated_size_of_the_scope(scope_rows: int) -> None:
-    """The estimate is made from the rows of all owners, and scores show the weights."""
-    ((weight,),) = plan(asked(5), Statistics(10), scope_rows).weights
+    """The estimate is computed from the rows of all owners, and scores reveal the weights."""
+    ((weight,),) = plan(make_words(5), Statistics(10), scope_rows).weights
     assert isclose(weight, log(1 + (10 - 5 + 0.5) / (5 + 0.5)))
 
 
 def test_nothing_is_known_of_a_new_store() -> None:
-    ((weight,),) = plan(asked(0), Statistics(0), 0).weights
+    ((weight,),) = plan(make_words(0), Statistics(0), 0).weights
     assert isclose(weight, log(1 + (1 - 1 + 0.5) / (1 + 0.5)))
 
 
 def test_rarer_words_weigh_more() -> None:
-    weights = planned(300_000, 300_000, 40_000, 700, 2).weights
+    weights = make_plan(300_000, 300_000, 40_000, 700, 2).weights
     assert all(rarer > commoner > 0 for (rarer,), (commoner,) in pairwise(weights))
 
 
@@ -135,7 +135,7 @@ def test_rarer_words_weigh_more() -> None:
     [(0, True), (1, True), (SMALL_SCOPE, True), (SMALL_SCOPE + 1, False), (300_000, False)],
 )
 def test_a_small_scope_is_read_whole(scope_rows: int, scope_first: bool) -> None:
-    found = planned(300_000, 200_000, 5, 100_000, scope_rows=scope_rows)
+    found = make_plan(300_000, 200_000, 5, 100_000, scope_rows=scope_rows)
     assert found.scope_first == scope_first
     if scope_first:
         assert found.arms == (Arm("'w1' | 'w2' | 'w0'"),)
@@ -144,7 +144,7 @@ def test_a_small_scope_is_read_whole(scope_rows: int, scope_first: bool) -> None
 @pytest.mark.parametrize(
     ("rows", "frequencies", "match"),
     [
-        # Rare words bring their rows alone: 3 + 40 + 57 = SOLO_ROWS.
+        # Rare words retrieve rows on their own: 3 + 40 + 57 = SOLO_ROWS.
         (300_000, (3, 40, 57), "'w0' | 'w1' | 'w2'"),
         # One row more, and the commonest of them is weighed; alone it still fits the budget.
         (300_000, (3, 40, 58), "('w0' | 'w1' | 'w2')"),
@@ -160,29 +160,29 @@ def test_a_small_scope_is_read_whole(scope_rows: int, scope_first: bool) -> None
 def test_words_bring_rows_alone_or_together(
     rows: int, frequencies: tuple[int, ...], match: str
 ) -> None:
-    assert planned(rows, *frequencies).arms == (Arm(match),)
+    assert make_plan(rows, *frequencies).arms == (Arm(match),)
 
 
 def test_where_every_word_is_too_common_the_short_rows_are_taken() -> None:
     """100 % of the rows hold the word: the shortest 5 of 100 are 5,000 of them, over the budget."""
-    assert planned(100_000, 100_000).arms == (Arm("'w0'", max_length=LENGTHS[0]),)
-    solo, common = planned(100_000, 7, 90_000, 90_000).arms
+    assert make_plan(100_000, 100_000).arms == (Arm("'w0'", max_length=LENGTHS[0]),)
+    solo, common = make_plan(100_000, 7, 90_000, 90_000).arms
     assert solo == Arm("'w0'")
     assert common.match == "('w1' & 'w2')"
     assert common.max_length in LENGTHS
 
 
 def test_words_that_are_too_common_even_together_all_drive() -> None:
-    """Together they are in 9,000 rows. Without the commonest the index would be quicker, and
+    """Together they are in 9,000 rows. Without the commonest the index scan would be quicker, but
     30,000 rows would have to be read.
     """
-    (arm,) = planned(1_000_000, 150_000, 200_000, 300_000).arms
+    (arm,) = make_plan(1_000_000, 150_000, 200_000, 300_000).arms
     assert arm.match == "('w0' & 'w1' & 'w2')"
     assert arm.max_length in LENGTHS
 
 
 def test_where_lengths_are_unknown_so_is_the_limit() -> None:
-    assert plan(asked(90_000), Statistics(100_000), 100_000).arms == (Arm("'w0'"),)
+    assert plan(make_words(90_000), Statistics(100_000), 100_000).arms == (Arm("'w0'"),)
 
 
 @given(questions())
@@ -191,19 +191,19 @@ def test_where_lengths_are_unknown_so_is_the_limit() -> None:
 def test_rows_that_weigh_enough_are_candidates_and_no_others(
     question: tuple[int, int, tuple[int, ...]],
 ) -> None:
-    """The expression is a threshold on the weights, the lowest one that keeps to the budget."""
+    """The expression is a threshold on the weights, the lowest one that stays within the budget."""
     rows, scope, frequencies = question
-    found = planned(rows, *frequencies, scope_rows=scope)
+    found = make_plan(rows, *frequencies, scope_rows=scope)
     solo = _solo_words(rows, scope, frequencies)
     names = [f"w{place}" for place in range(len(frequencies))]
     columns = columns_of(names)
-    table = _joined(found, columns)
+    table = _join_arms(found, columns)
     alone = truth_table(any_of(one_form_each(names[:solo])), columns) if solo else 0
     driving = range(1, min(DRIVING_WORDS, len(names) - solo) + 1)
     allowed = [
         alone | _weigh_enough(rows, budget / scope, frequencies[solo : solo + count], solo, names)
         for count in driving
-        for budget in (BUDGET * (1 - 1e-9), BUDGET * (1 + 1e-9))  # a tie may fall either way
+        for budget in (BUDGET * (1 - 1e-9), BUDGET * (1 + 1e-9))  # a tie may go either way
     ] or [alone]
     assert table in allowed
 
@@ -215,10 +215,10 @@ def test_a_row_with_every_word_is_a_candidate_and_the_budget_is_kept(
     question: tuple[int, int, tuple[int, ...]],
 ) -> None:
     rows, scope, frequencies = question
-    found = planned(rows, *frequencies, scope_rows=scope)
+    found = make_plan(rows, *frequencies, scope_rows=scope)
     columns = columns_of([f"w{place}" for place in range(len(frequencies))])
     every_word = 1 << (2 ** len(frequencies) - 1)
-    table = _joined(found, columns)
+    table = _join_arms(found, columns)
     assert table & every_word, "only a bound on the length may drop such a row"
     shares = [min(max(each, 1), rows) / rows for each in frequencies]
     solo = _solo_words(rows, scope, frequencies)
@@ -230,12 +230,12 @@ def test_a_row_with_every_word_is_a_candidate_and_the_budget_is_kept(
         together *= share
     if not driving or together <= BUDGET * (1 - 1e-9):
         assert [arm.max_length for arm in found.arms] == [None]
-        assert _expected(table, shares) * scope <= (BUDGET + SOLO_ROWS) * (1 + 1e-6)
+        assert _estimate_share(table, shares) * scope <= (BUDGET + SOLO_ROWS) * (1 + 1e-6)
 
 
 @given(st.lists(st.integers(0, 50), max_size=150), st.randoms(use_true_random=False))
 def test_bounded_keeps_the_rarest(frequencies: list[int], random: Random) -> None:
-    given_words = asked(*frequencies)
+    given_words = make_words(*frequencies)
     shuffled = list(given_words)
     random.shuffle(shuffled)
     kept = limit_words(shuffled)
@@ -251,12 +251,12 @@ def test_bounded_keeps_the_rarest(frequencies: list[int], random: Random) -> Non
 
 
 def test_a_page_of_unknown_words_does_not_crowd_out_the_known_ones() -> None:
-    kept = limit_words(asked(*[0] * 100, *range(1, 101)))
+    kept = limit_words(make_words(*[0] * 100, *range(1, 101)))
     assert [each.frequency for each in kept] == [0] * 32 + list(range(1, 33))
-    assert len(planned(300_000, *range(1, 200)).words) == MAX_WORDS
+    assert len(make_plan(300_000, *range(1, 200)).words) == MAX_WORDS
 
 
-def _joined(found: Plan, columns: dict[str, int]) -> int:
+def _join_arms(found: Plan, columns: dict[str, int]) -> int:
     table = 0
     for arm in found.arms:
         table |= truth_table(arm.match, columns)
@@ -264,7 +264,7 @@ def _joined(found: Plan, columns: dict[str, int]) -> int:
 
 
 def _solo_words(rows: int, scope: int, frequencies: Sequence[int]) -> int:
-    """How many of the rarest words together bring at most SOLO_ROWS rows."""
+    """Return how many of the rarest words together retrieve at most SOLO_ROWS rows."""
     brought = 0.0
     for count, frequency in enumerate(frequencies):
         brought += min(max(frequency, 1), rows) * (scope / rows)
@@ -276,7 +276,7 @@ def _solo_words(rows: int, scope: int, frequencies: Sequence[int]) -> int:
 def _weigh_enough(
     rows: int, wanted: float, frequencies: Sequence[int], first: int, names: Sequence[str]
 ) -> int:
-    """The table of the rows whose driving words weigh enough, by trying every set of words."""
+    """Return the table of the rows whose driving words weigh enough, by trying all word sets."""
     raw = [idf(rows, frequency) for frequency in frequencies]
     binned = [max(1, round(weight / sum(raw) * BINS)) for weight in raw]
     shares = [frequency / rows for frequency in frequencies]
@@ -298,8 +298,8 @@ def _weigh_enough(
     return sum(1 << row for row in range(2 ** len(names)) if weights[row >> first & mask] >= enough)
 
 
-def _expected(table: int, shares: Sequence[float]) -> float:
-    """How often a row is a candidate, were words independent."""
+def _estimate_share(table: int, shares: Sequence[float]) -> float:
+    """Return the share of rows that are candidates, assuming independent words."""
     total = 0.0
     for row in range(2 ** len(shares)):
         if table >> row & 1:

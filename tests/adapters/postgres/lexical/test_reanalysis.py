@@ -1,4 +1,4 @@
-"""After the analyzer has changed, memories are analyzed again, unseen by sync."""
+"""After the analyzer has changed, memories are analyzed again without a change visible to sync."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def store(database_url: str) -> AsyncIterator[PostgresStore]:
 
 
 def outdate(url: str) -> None:
-    """As an earlier version left it, which found nothing in these."""
+    """Leave the rows as an earlier version did, which found no terms in them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("select set_config('recollect.analyzing', 'on', false)")
         connection.execute("update memories set search_vector = '', languages = '', analyzer = 0")
@@ -55,7 +55,7 @@ async def test_the_worker_analyzes_what_is_outdated(
     assert await search(store, "緑茶") == ids(2)
     assert await search(store, "Straßen") == ids(1)
     then = WordQuery("Haus", as_of=first.updated_at)
-    assert [one.id for one in await store.search_words(OWNER, EVERYWHERE, then)] == ids(1)
+    assert [hit.id for hit in await store.search_words(OWNER, EVERYWHERE, then)] == ids(1)
     assert positions(database_url) == before, "no client has to pull them again"
     with psycopg.connect(database_url) as connection:
         kept = connection.execute("select distinct analyzer from memories").fetchall()

@@ -1,7 +1,7 @@
-"""Reads `tsquery` text as Postgres does, so that the plan's expressions can be judged without it.
+"""Reads `tsquery` text as Postgres does, so that the plan's expressions can be tested without it.
 
-What an expression says of every possible row at once is its truth table: bit n of the number is
-its value for the row that holds exactly the words whose bits are set in n.
+The value of an expression for every possible row is its truth table: bit n of the number is its
+value for the row that holds exactly the words whose bits are set in n.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 
 
 def tokens(text: str) -> Iterator[str]:
-    """Operators as they are, words as in the text with their quotes."""
+    """Return operators as they are, and words with their quotes."""
     position = 0
     while position < len(text):
         found = _TOKEN.match(text, position)
@@ -24,11 +24,11 @@ def tokens(text: str) -> Iterator[str]:
 
 
 def words(text: str) -> list[str]:
-    return [_unquoted(token) for token in tokens(text) if token.startswith("'")]
+    return [_unquote(token) for token in tokens(text) if token.startswith("'")]
 
 
 def truth_table(text: str, columns: Mapping[str, int]) -> int:
-    """The expression's value for every row; `columns` are the tables of the single words."""
+    """Return the expression's value for every row; `columns` are the tables of the single words."""
     left = list(tokens(text))
 
     def either() -> int:
@@ -48,7 +48,7 @@ def truth_table(text: str, columns: Mapping[str, int]) -> int:
     def one() -> int:
         token = left.pop(0)
         if token != "(":
-            return columns[_unquoted(token)]
+            return columns[_unquote(token)]
         value = either()
         assert left.pop(0) == ")"
         return value
@@ -59,12 +59,12 @@ def truth_table(text: str, columns: Mapping[str, int]) -> int:
 
 
 def columns_of(names: Sequence[str]) -> dict[str, int]:
-    """For each word the table of the rows that hold it."""
+    """Return for each word the table of the rows that hold it."""
     rows = range(2 ** len(names))
     return {
         name: sum(1 << row for row in rows if row >> place & 1) for place, name in enumerate(names)
     }
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     return _ESCAPED.sub(lambda found: found[1] or "'", token[1:-1])

@@ -1,4 +1,4 @@
-"""Turns embedded with those before them: whose words a vector holds, and that they go in time."""
+"""Turns embedded with those before them: whose words a vector holds, and when it is removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from tests.conformance.places import NORTH, embed_all, rows
 from tests.conformance.samples import OWNER, ids
-from tests.conformance.vectors.test_context import CHANGES, claimed, talking, turn
+from tests.conformance.vectors.test_context import CHANGES, claim_by_number, store_turns, turn
 from tests.strategies import new_id
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -34,7 +34,7 @@ async def test_postgres_itself_refuses_to_leave_such_a_vector_behind(
 ) -> None:
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         await embed_all(vectors, space)
-        # As the owner of the tables, and past the trigger.
+        # As the owner of the tables, bypassing the trigger.
         with psycopg.connect(emptied_database_url, autocommit=True) as plain:
             plain.execute("alter table memories disable trigger embeddings_context_changed")
             try:
@@ -50,7 +50,7 @@ async def test_postgres_itself_refuses_to_leave_such_a_vector_behind(
                 )
 
     turns = [turn(1, "which port?"), turn(2, "7443"), turn(3, "hidden", is_sensitive=True)]
-    await talking(emptied_database_url, turns, then)
+    await store_turns(emptied_database_url, turns, then)
 
 
 async def test_claim_does_not_wait_for_a_turn_that_is_being_changed(
@@ -59,12 +59,12 @@ async def test_claim_does_not_wait_for_a_turn_that_is_being_changed(
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
         with psycopg.connect(emptied_database_url) as editor:
             editor.execute(CHANGES["edited"], ids(1))
-            jobs = await claimed(vectors, space)
+            jobs = await claim_by_number(vectors, space)
             assert jobs[2].text == "7443", "what is being changed is left out"
             editor.commit()
         assert await vectors.finish(space, [(jobs[2], NORTH)]) == 1
 
-    await talking(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
+    await store_turns(emptied_database_url, [turn(1, "which port?"), turn(2, "7443")], then)
 
 
 async def test_a_push_and_an_edit_do_not_deadlock(emptied_database_url: str) -> None:
@@ -104,7 +104,7 @@ async def test_a_push_and_an_edit_do_not_deadlock(emptied_database_url: str) -> 
         assert len(await rows(store, _EMBEDDED)) == 8 + 16
 
     turns = [turn(n, f"turn {n}", session="one" if n % 2 else "two") for n in range(1, 9)]
-    await talking(emptied_database_url, turns, then)
+    await store_turns(emptied_database_url, turns, then)
 
 
 async def test_erase_owner_waits_for_edits_only(
@@ -125,4 +125,4 @@ async def test_erase_owner_waits_for_edits_only(
         assert await rows(store, _HELD) == []
 
     turns = [turn(n, f"turn {n}", session=f"chat {n // 3}") for n in range(1, 301)]
-    await talking(emptied_database_url, turns, then)
+    await store_turns(emptied_database_url, turns, then)

@@ -1,4 +1,4 @@
-"""Two projects may have a session of one name: no turn of the one is in a vector of the other."""
+"""Two projects may have a session of the same name: no vector holds turns of both."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from tests.conformance.places import embed_all
 from tests.conformance.samples import OWNER, ids
-from tests.conformance.vectors.test_context import claimed, talking, turn
-from tests.conformance.vectors.test_context_projects import said
+from tests.conformance.vectors.test_context import claim_by_number, store_turns, turn
+from tests.conformance.vectors.test_context_projects import get_texts
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.store import PostgresStore
@@ -32,7 +32,7 @@ _SHORT = "x" * 300
 async def test_moving_turns_and_editing_the_next_one_do_not_deadlock(
     emptied_database_url: str,
 ) -> None:
-    """Each vector is written once only: for the second time Postgres would look at its memory."""
+    """Each vector is written only once: for a second write Postgres would look at its memory."""
     turns = [turn(1, "a"), turn(2, "b"), turn(3, "c", project="red")]
 
     async def then(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace) -> None:
@@ -48,6 +48,10 @@ async def test_moving_turns_and_editing_the_next_one_do_not_deadlock(
             mover.execute(_MOVE, ("red", ids(2)[0]))
             mover.commit()
             assert await editing
-        assert said(await claimed(vectors, space)) == {1: "a", 2: "b\na", 3: "edited\na\nb"}
+        assert get_texts(await claim_by_number(vectors, space)) == {
+            1: "a",
+            2: "b\na",
+            3: "edited\na\nb",
+        }
 
-    await talking(emptied_database_url, turns, then)
+    await store_turns(emptied_database_url, turns, then)

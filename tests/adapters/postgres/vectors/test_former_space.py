@@ -1,4 +1,4 @@
-"""The former space in Postgres: processes killed in between, and removal beside other work."""
+"""The former space in Postgres: processes killed in between, and removal during other work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_drop_space_refuses_a_space_that_was_opened_again(
         await store.add(memory(1))
         await embed_all(vectors, a)
         await vectors.give_up(b)
-        (seen,) = [one for one in await vectors.spaces() if one.is_given_up]
+        (seen,) = [space for space in await vectors.spaces() if space.is_given_up]
         (b,) = await open_all(vectors, B)
         await embed_all(vectors, b)
         if state == "former":
@@ -67,7 +67,7 @@ async def test_drop_space_refuses_a_space_that_was_opened_again(
             await vectors.drop_space(seen)
         assert await states(vectors) == {"a": "active", "b": state}
         assert await nearest(vectors, b) == ids(1)
-        if state == "filling":  # whoever has seen that it is filled can still cancel it
+        if state == "filling":  # who has seen that it is filled can still cancel it
             await vectors.drop_space(b)
             assert await states(vectors) == {"a": "active"}
 
@@ -91,14 +91,14 @@ async def test_a_gap_is_what_the_active_space_knows_and_the_other_does_not(
         assert await vectors.gap(b) == Gap(missing=0, failed=0), "neither knows anything"
         await embed(vectors, a, 1, 2, 3, 4)
         assert await vectors.gap(b) == Gap(missing=4, failed=0)
-        await embed(vectors, b, 1, 5)  # what only the new one knows makes up for nothing
+        await embed(vectors, b, 1, 5)  # vectors that only the new one has do not compensate
         assert await vectors.gap(b) == Gap(missing=3, failed=0)
         jobs = {job.memory_id: job for job in await vectors.claim(b, 10)}
         _, two, three, _, _, six = (jobs.get(id) for id in ids(1, 2, 3, 4, 5, 6))
         assert two is not None
         assert three is not None
         assert six is not None
-        await vectors.fail(b, [two, six], "ValueError")  # the old one does not know the last
+        await vectors.fail(b, [two, six], "ValueError")  # the old one does not have the last
         assert await vectors.gap(b) == Gap(missing=3, failed=1)
         await park(store, b, 3)
         assert await vectors.gap(b) == Gap(missing=3, failed=2)
@@ -124,7 +124,7 @@ async def park(store: PostgresStore, space: StoredSpace, number: int) -> None:
 
 
 async def test_drop_space_does_not_wait_for_edits(emptied_database_url: str) -> None:
-    """With a row in hand it would wait for an editor who has the next one and wants that."""
+    """Holding one row, it would wait for an editor who has the next one and waits for the first."""
     async with (
         asyncio.timeout(120),
         opened(emptied_database_url) as (store, vectors),
@@ -139,17 +139,17 @@ async def test_drop_space_does_not_wait_for_edits(emptied_database_url: str) -> 
         await editor.execute(edit, (ids(3)[0],))
         # It holds that turn's rows and those of the next, whose vectors have its words.
         removing = asyncio.create_task(vectors.drop_space(b))
-        while await left_of(store, b) != ids(3, 4):  # noqa: ASYNC110  # Postgres tells nobody
+        while await list_remaining(store, b) != ids(3, 4):  # noqa: ASYNC110  # no notification
             await asyncio.sleep(0.01)
         await editor.execute(edit, (ids(1)[0],))
         assert not removing.done()
         await editor.commit()
         await removing
         assert await vectors.spaces() == [a]
-        assert await left_of(store, b) == []
+        assert await list_remaining(store, b) == []
 
 
-async def left_of(store: PostgresStore, space: StoredSpace) -> Sequence[object]:
+async def list_remaining(store: PostgresStore, space: StoredSpace) -> Sequence[object]:
     found = await rows(
         store, "select memory_id from embeddings where space_id = %s order by 1", space.id
     )

@@ -1,4 +1,4 @@
-"""Indexes of vectors: for large owners only, a limited number, never at the cost of a row."""
+"""Vector indexes: for large owners only, a limited number, and no row is ever missed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.core.recall.space import Space, StoredSpace
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = Limits(exact_rows=-1, index_rows=4, most_indexes=2)
+LIMITS = Limits(exact_rows=-1, index_rows=4, max_indexes=2)
 _INDEXES = """
 select c.relname as name from pg_class c join pg_am a on a.oid = c.relam
 where a.amname = 'hnsw' and starts_with(c.relname, 'embeddings') order by 1
@@ -38,7 +38,7 @@ async def add(store: PostgresStore, owner: str, count: int, first: int = 1) -> N
     await store.add_many([memory(n, owner=owner) for n in range(first, first + count)])
 
 
-async def indexed(store: PostgresStore) -> list[str]:
+async def list_indexes(store: PostgresStore) -> list[str]:
     return [row["name"] for row in await rows(store, _INDEXES)]
 
 
@@ -47,7 +47,7 @@ def names(space: StoredSpace, *owners: str) -> list[str]:
 
 
 async def remove(store: PostgresStore, owner: str, count: int) -> None:
-    for id in [one.id for one in await store.page(owner, EVERYWHERE, None, count)]:
+    for id in [each.id for each in await store.page(owner, EVERYWHERE, None, count)]:
         await store.erase(owner, id)
 
 
@@ -63,7 +63,7 @@ async def test_only_large_owners_get_an_index(emptied_database_url: str) -> None
         assert not (await vectors.survey("large", EVERYWHERE)).use_index
         await vectors.build_indexes(space)
         assert await vectors.pending_indexes(space) == 0
-        assert await indexed(store) == names(space, "large")
+        assert await list_indexes(store) == names(space, "large")
         assert (await vectors.survey("large", EVERYWHERE)).use_index
         assert not (await vectors.survey("small", EVERYWHERE)).use_index
 
@@ -90,7 +90,7 @@ async def test_a_search_walks_the_index_of_its_owner(emptied_database_url: str) 
         assert scans == {index_name(space.id, "one"): 1, index_name(space.id, "other"): 0}
 
 
-async def test_many_small_owners_beside_large_ones_get_complete_answers(
+async def test_small_owners_among_large_ones_get_complete_answers(
     emptied_database_url: str,
 ) -> None:
     draw = random.Random(7)
@@ -105,10 +105,10 @@ async def test_many_small_owners_beside_large_ones_get_complete_answers(
                 wanted[memory(number).id] = [draw.gauss() for _ in range(3)]
             first += count
         await embed_as(vectors, space, wanted)
-        assert await indexed(store) == names(space, "large", "larger")
+        assert await list_indexes(store) == names(space, "large", "larger")
         for owner, count in owners.items():
             found = await nearest(vectors, space, NORTH3, owner=owner, depth=10)
-            mine = [one.id for one in await store.page(owner, EVERYWHERE, None, count)]
+            mine = [memory.id for memory in await store.page(owner, EVERYWHERE, None, count)]
             best = sorted((-_cosine(wanted[id]), id) for id in mine)
             assert found == [id for _, id in best[:10]], owner
             assert len(await nearest(vectors, space, NORTH3, owner=owner, depth=count)) == count
@@ -124,13 +124,13 @@ async def test_the_largest_owners_have_the_indexes(emptied_database_url: str) ->
         for owner, count in (("a", 6), ("b", 8), ("c", 7)):
             await add(store, owner, count)
         await embed_all(vectors, space)
-        assert await indexed(store) == names(space, "b", "c")
+        assert await list_indexes(store) == names(space, "b", "c")
         await add(store, "a", 4, first=50)
         await embed_all(vectors, space)
-        assert await indexed(store) == names(space, "b", "c"), "not for a few more"
+        assert await list_indexes(store) == names(space, "b", "c"), "not for a few more"
         await add(store, "a", 20, first=100)
         await embed_all(vectors, space)
-        assert await indexed(store) == names(space, "a", "b")
+        assert await list_indexes(store) == names(space, "a", "b")
 
 
 async def test_an_index_is_dropped_when_its_owner_has_half_as_many(
@@ -142,10 +142,10 @@ async def test_an_index_is_dropped_when_its_owner_has_half_as_many(
         await embed_all(vectors, space)
         await remove(store, OWNER, 2)
         await vectors.build_indexes(space)
-        assert await indexed(store) == names(space, OWNER)
+        assert await list_indexes(store) == names(space, OWNER)
         await remove(store, OWNER, 1)
         await vectors.build_indexes(space)
-        assert await indexed(store) == []
+        assert await list_indexes(store) == []
 
 
 async def test_erasing_an_owner_drops_its_indexes(emptied_database_url: str) -> None:
@@ -155,7 +155,7 @@ async def test_erasing_an_owner_drops_its_indexes(emptied_database_url: str) -> 
         await add(store, "stays", 5)
         await embed_all(vectors, space)
         await store.light_eraser.erase_owner("gone")
-        assert await indexed(store) == names(space, "stays")
+        assert await list_indexes(store) == names(space, "stays")
 
 
 async def test_two_servers_build_each_index_once(emptied_database_url: str) -> None:
@@ -169,7 +169,7 @@ async def test_two_servers_build_each_index_once(emptied_database_url: str) -> N
         jobs = await one.claim(space, 100)
         await one.finish(space, [(job, NORTH) for job in jobs])
         await asyncio.gather(*(each.build_indexes(space) for each in (one, other) * 2))
-        assert await indexed(store) == names(space, "a", "b")
+        assert await list_indexes(store) == names(space, "a", "b")
         assert await invalid(store) == []
 
 
@@ -191,7 +191,7 @@ async def test_a_leftover_of_an_owner_that_needs_no_index_is_dropped(
         assert len(await invalid(store)) == 1
         await remove(store, OWNER, 5)
         await vectors.build_indexes(space)
-        assert await indexed(store) == []
+        assert await list_indexes(store) == []
 
 
 async def test_a_cancelled_build_ends_at_once_and_is_done_later(emptied_database_url: str) -> None:
@@ -207,7 +207,7 @@ async def test_a_cancelled_build_ends_at_once_and_is_done_later(emptied_database
         await vectors.finish(space, [(job, NORTH) for job in jobs])
         await writer.execute("lock table embeddings in row exclusive mode")
         building = asyncio.create_task(vectors.build_indexes(space))
-        while not await invalid(store):  # noqa: ASYNC110  # Postgres tells nobody
+        while not await invalid(store):  # noqa: ASYNC110  # no notification
             await asyncio.sleep(0.01)
         building.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -216,7 +216,7 @@ async def test_a_cancelled_build_ends_at_once_and_is_done_later(emptied_database
         assert await vectors.pending_indexes(space) == 1
         assert len(await nearest(vectors, space, depth=5)) == 5
         await vectors.build_indexes(space)
-        assert await indexed(store) == names(space, OWNER)
+        assert await list_indexes(store) == names(space, OWNER)
         assert await invalid(store) == []
 
 
@@ -226,11 +226,11 @@ async def test_owners_may_have_any_name(emptied_database_url: str, owner: str) -
         space = await vectors.open_space("compass", SPACE)
         await add(store, owner, 9)
         await embed_all(vectors, space)
-        assert await indexed(store) == names(space, owner)
+        assert await list_indexes(store) == names(space, owner)
         assert len(await nearest(vectors, space, owner=owner, depth=3)) == 3
         await rows(store, "select pg_stat_force_next_flush()")
         assert [row["scans"] for row in await rows(store, _SCANS)] == [1]
         await vectors.drop_indexes(space)
-        assert await indexed(store) == []
+        assert await list_indexes(store) == []
         await vectors.build_indexes(space)
-        assert await indexed(store) == names(space, owner)
+        assert await list_indexes(store) == names(space, owner)

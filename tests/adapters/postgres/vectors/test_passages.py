@@ -1,4 +1,4 @@
-"""Passages in the HNSW indexes, and beside transactions that change their memory."""
+"""Passages in the HNSW indexes, and during transactions that change their memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_survey_reports_owners_without_long_texts(emptied_database_url: st
 
 
 async def test_finish_skips_a_memory_that_is_being_changed(emptied_database_url: str) -> None:
-    """The change holds the memory and will want its vectors: waiting for it would be a deadlock."""
+    """The change holds the memory and will need its vectors: waiting for it would be a deadlock."""
     async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add_many([memory(1), memory(2)])

@@ -1,4 +1,4 @@
-"""Sensitive memories have no vector: Postgres says so, not only our code."""
+"""Sensitive memories have no vector: Postgres enforces it, not only our code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_postgres_refuses_a_vector_of_a_sensitive_memory(emptied_database_
 
 
 async def test_postgres_refuses_to_leave_a_vector_behind(emptied_database_url: str) -> None:
-    """With the trigger off, which removes it in time, the change itself is impossible."""
+    """With the trigger off, which removes it in time, the change itself fails."""
     async with opened(emptied_database_url) as (store, vectors):
         space = await vectors.open_space("compass", SPACE)
         await store.add(memory(1))

@@ -1,4 +1,4 @@
-"""The queue is the data: what is claimed, kept, failed, given back, parked and swept."""
+"""The queue is the data: what is claimed, stored, failed, given back, parked and swept."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ async def test_the_delay_grows(emptied_database_url: str) -> None:
             await claim_once(vectors, space, "no")
             delays += [row["seconds"] for row in await rows(store, seconds)]
             await rows(store, _DUE)
-        # Some seconds of each are over when it is looked at; how many is the machine's affair.
+        # Some seconds of each have passed when it is read; how many depends on the machine.
         assert all(
             most - 60 < delay <= most
             for most, delay in zip((5, 20, 80, 320, 1280, 3600, 3600), delays, strict=True)
         )
 
 
-async def test_the_ear_is_opened_again_after_its_connection_broke(
+async def test_the_listener_reconnects_after_its_connection_broke(
     emptied_database_url: str,
 ) -> None:
     async with opened(emptied_database_url) as (store, vectors):
@@ -132,7 +132,7 @@ async def test_the_ear_is_opened_again_after_its_connection_broke(
         cut = "select pg_terminate_backend(pid) from pg_stat_activity"
         assert await rows(store, cut + " where query ilike 'listen %'")
         async with asyncio.timeout(120):
-            await vectors.wait_for_work(600)  # told of the loss
+            await vectors.wait_for_work(600)  # notices the loss
             await vectors.wait_for_work(600)  # listens again
             waiting = asyncio.create_task(vectors.wait_for_work(600))
             await store.add(memory(1))

@@ -1,5 +1,6 @@
-"""Recall asked over and over while the model is changed, on the real store: every answer is wholly
-the old space's or wholly the new one's, whatever the change is doing, and there is no way back.
+"""Recall asked over and over while the model is changed, on the real store: every answer is
+entirely from the old space or entirely from the new one, whatever the change is doing, and never
+goes back.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ ASKED = RecallRequest("0", limit=COUNT)
 
 @dataclass
 class Circle:
-    """Numbers lie on an arc, in their order or in the reverse of it, opposite to all other texts.
-    Documents that are numbers wait at the `gate`, one by one.
+    """Numbers lie on an arc, in their order or reversed, opposite to all other texts. Documents
+    that are numbers wait at the `gate`, one by one.
     """
 
     name: str
@@ -113,7 +114,7 @@ async def test_recall_is_the_old_space_s_until_it_is_the_new_one_s(
         seen.append(_order(await recollect.recall(ASKED)))
     switch = seen.index(of_new)
     assert seen == [of_old] * switch + [of_new] * (len(seen) - switch)
-    assert switch >= COUNT  # it was asked while the new space was filling, too
+    assert switch >= COUNT  # recall also ran while the new space was filling
 
 
 async def _at_once(_seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Spaces: opened once whoever asks, indexed, switched in one step, dropped."""
+"""Spaces: opened once however many callers, indexed, switched in one step, dropped."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ async def test_switching_and_dropping(emptied_database_url: str) -> None:
         await store.add_many([memory(1), memory(2)])
         await embed_all(vectors, first)
         second = await vectors.open_space("sphere", Space("sphere", "1", 3))
-        with pytest.raises(Conflict, match="recall asks"):
+        with pytest.raises(Conflict, match="recall uses"):
             await vectors.drop_space(first)
         await embed_all(vectors, second, [0.0, 0.0, 1.0])
         await vectors.activate(second)
         serving = await active(vectors)
         assert serving == replace(second, state="active")
         assert await nearest(vectors, serving, [0.0, 0.0, 1.0]) == ids(1, 2)
-        assert await nearest(vectors, first) == ids(1, 2), "kept for the way back"
+        assert await nearest(vectors, first) == ids(1, 2), "retained for the rollback"
         await vectors.drop_space(first)
         assert await vectors.spaces() == [serving]
         assert await rows(store, _INDEXES, True) == [index_of(second)]
@@ -114,7 +114,7 @@ async def test_a_retired_space_is_opened_again_and_its_gaps_filled_before_a_swit
         back = await vectors.open_space("compass", SPACE)
         assert await embed_all(vectors, back, NORTH) == 1
         await vectors.activate(back)
-        assert [one.state for one in await vectors.spaces()] == ["active", "retired"]
+        assert [space.state for space in await vectors.spaces()] == ["active", "retired"]
 
 
 async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url: str) -> None:
@@ -124,7 +124,7 @@ async def test_a_leftover_of_a_killed_build_is_built_again(emptied_database_url:
         await store.add(memory(1))
         jobs = await vectors.claim(space, 1)
         await vectors.finish(space, [(job, NORTH) for job in jobs])
-        # A vector of another length: the build fails half way, as one does that is killed.
+        # A vector of another length makes the build fail half way, like one that is killed.
         await rows(store, "update embeddings set vector = '[1,2,3]' where space_id = %s", space.id)
         with pytest.raises(Exception, match="refused"):
             await vectors.build_indexes(space)
@@ -203,7 +203,7 @@ async def test_remove_some_leaves_a_space_that_was_opened_again(
 
 
 async def appears(store: PostgresStore, statement: LiteralString) -> None:
-    while not await rows(store, statement):  # noqa: ASYNC110  # Postgres tells nobody
+    while not await rows(store, statement):  # noqa: ASYNC110  # no notification
         await asyncio.sleep(0.01)
 
 

@@ -1,4 +1,4 @@
-"""The dense leg: order, scope, staleness, and every row that exists."""
+"""The dense leg: order, scope, outdated vectors, and every row that exists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(params=["exact", "hnsw"])
 def limits(request: pytest.FixtureRequest) -> Limits:
-    """For each of the two plans, whatever the size of the scope."""
+    """Selects each of the two plans, whatever the size of the scope."""
     return Limits() if request.param == "exact" else Limits(exact_rows=-1, index_rows=0)
 
 
@@ -149,7 +149,9 @@ async def test_store_works_without_pgvector_and_explains_it(
 async def test_comparing_passages_looks_up_the_nearest_memories_only(
     emptied_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the planner sees it: not every memory of the owner, compared with each of the nearest."""
+    """In the planner's view: it does not compare all memories of the owner with each of the
+    nearest.
+    """
     plans: list[str] = []
 
     async def with_plan(

@@ -1,4 +1,4 @@
-"""From a model's published files, in whichever format, to the two files that the runtime reads."""
+"""Convert a model's published files, whatever their format, to the two files the runtime reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recollect.adapters.models.embedders.weight_formats import (
 
 
 def build_files(model: LocalModel, published: Path, target: Path, tokenizer: Path) -> None:
-    """Write the graph to `target` and the tokenizer beside it."""
+    """Write the graph to `target` and the tokenizer next to it."""
     if model.architecture is None:
         arrays = read_use_weights(published / model.weights.name)
         build_use_encoder(arrays, precision=model.precision, target=target)

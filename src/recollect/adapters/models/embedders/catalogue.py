@@ -1,4 +1,4 @@
-"""Embedding models by name: the one place that knows how each kind of name becomes an embedder.
+"""Embedding models by name: creates the embedder for each kind of name.
 
     minilm, granite-30m, …           built on this machine from a package
     folder:/path/to/model            a folder with model.onnx and tokenizer.json
@@ -6,9 +6,9 @@
     voyage/voyage-3.5                hosted; openai/…, cohere/… likewise
     compatible/NAME@768              any OpenAI-compatible server
 
-A name is kept with the space it wrote, and every process on that database makes its model by it. So
-whatever decides about the vectors is in the name, the dimension too (`@768`), and what differs
-between machines (keys, addresses, folders of models) is not.
+The name is stored with the space, and every process on that database creates its model from it. So
+the name contains everything that determines the vectors, including the dimension (`@768`), and
+nothing that differs between machines (keys, addresses, model folders).
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ FOLDER: Final = "folder:"
 HUB: Final = "hub:"
 HOSTED: Final = ("voyage", "openai", "cohere", "compatible")
 _DIMENSION: Final = re.compile(r"(?P<model>.+)@(?P<dimension>[1-9][0-9]{0,4})")
-# A model that failed is not tried again at every recall.
+# A model that failed is not retried at every recall.
 _RETRY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How to reach a hosted provider; an empty `url` is the provider's own."""
+    """How to reach a hosted provider; an empty `url` means the provider's own."""
 
     key: str | None = field(default=None, repr=False)
     url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _Creation:
     """An embedder that is ready, being created, or failed at `ended`."""
 
     task: asyncio.Task[Embedder]
@@ -79,9 +79,9 @@ class Catalogue:
         self._timeouts = timeouts
         self._may_fetch = may_fetch
         self._now = now
-        self._makings: dict[str, _Making] = {}
+        self._makings: dict[str, _Creation] = {}
         self._opened = AsyncExitStack()
-        # When an account is asked to wait, that applies to all of its models.
+        # When a provider asks an account to wait, that applies to all of its models.
         self._retry_after: dict[str, RetryAfter] = {}
 
     async def __aenter__(self) -> Self:
@@ -91,7 +91,7 @@ class Catalogue:
         await self.close()
 
     async def close(self) -> None:
-        """Cancel what is being created and close every embedder."""
+        """Cancel creations in progress and close every embedder."""
         for making in self._makings.values():
             making.task.cancel()
         await asyncio.gather(
@@ -101,8 +101,8 @@ class Catalogue:
         await self._opened.aclose()
 
     async def embedder(self, name: str) -> Embedder:
-        """The model of this name. InvalidInput if the name or the settings forbid it,
-        ModelUnavailable if it does not work; it is then not tried again for a minute.
+        """Return the embedder of this name. Raises InvalidInput if the name or the settings forbid
+        it, ModelUnavailable if it does not work; it is then not retried for a minute.
         """
         making = self._makings.get(name)
         if making is None or (making.ended and self._now() - making.ended[0] >= _RETRY_SECONDS):
@@ -110,8 +110,8 @@ class Catalogue:
         # A recall that times out does not cancel the creation: the next one needs it.
         return await asyncio.shield(making.task)
 
-    def _begin(self, name: str) -> _Making:
-        making = _Making(asyncio.create_task(self._make(name), name=f"make {name}"))
+    def _begin(self, name: str) -> _Creation:
+        making = _Creation(asyncio.create_task(self._make(name), name=f"make {name}"))
 
         def ended(task: asyncio.Task[Embedder]) -> None:
             if not task.cancelled() and task.exception() is not None:
@@ -135,13 +135,13 @@ class Catalogue:
         if name.startswith((FOLDER, HUB)):
             return await self._opened.enter_async_context(
                 await asyncio.to_thread(
-                    _from_files, name, self._models, self._yield, self._timeouts
+                    _load_from_files, name, self._models, self._yield, self._timeouts
                 )
             )
         provider, separator, model = name.partition("/")
         if separator and provider in HOSTED:
             return await self._make_hosted(provider, model)
-        raise _unknown(name)
+        raise _unknown_model_error(name)
 
     async def _make_hosted(self, provider: str, name: str) -> Embedder:
         from recollect.adapters.models.embedders.hosted import PROVIDERS, HostedEmbedder
@@ -162,10 +162,10 @@ class Catalogue:
         return await self._opened.enter_async_context(embedder)
 
 
-def _from_files(
+def _load_from_files(
     name: str, models: Path, yield_to_callers: Yield, timeouts: Timeouts
 ) -> LocalEmbedder:
-    """Loads or looks up the model, which takes long enough for a thread."""
+    """Load or look up the model. This takes long: call it in a thread."""
     if name.startswith(HUB):
         from recollect.adapters.models.embedders.hub import hub_embedder
 
@@ -191,8 +191,8 @@ def _from_files(
 
 
 def _check_known(provider: str, model: str, dimension: int | None, account: Account) -> None:
-    """Report which variable or part of the name is missing, before the adapter reports it in
-    general.
+    """Check that nothing is missing, with an error that names the variable or the part of the name;
+    the adapter's own errors are more general.
     """
     from recollect.adapters.models.embedders.hosted import PROVIDERS
 
@@ -220,7 +220,7 @@ def _check_known(provider: str, model: str, dimension: int | None, account: Acco
         )
 
 
-def _unknown(name: str) -> RecollectError:
+def _unknown_model_error(name: str) -> RecollectError:
     return InvalidInput(
         f"unknown embedding model {name!r}",
         field="model",

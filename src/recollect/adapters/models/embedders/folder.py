@@ -1,7 +1,7 @@
 """Any folder with `model.onnx` and `tokenizer.json`, as ONNX exporters write it.
 
-The model's own notes beside it (how many tokens, how to pool) are respected. The space's revision
-is a hash of the files: a folder whose files change is another space.
+The model's own settings next to it (number of tokens, pooling) are respected. The space's revision
+is a hash of the files: a folder whose files change is a new space.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def folder_embedder(
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
-    """The embedder of the model in `folder`. Loads the model, since only its first vector shows its
+    """Return the embedder of the model in `folder`. Loads the model, since only a vector shows its
     dimension: call it in a thread.
     """
     for required in ("model.onnx", "tokenizer.json"):
@@ -61,26 +61,26 @@ def folder_embedder(
 
 def _revision(folder: Path, reading: Reading) -> str:
     digest = hashlib.sha256(f"{reading.max_tokens} {reading.pooling}".encode())
-    # Large models keep their weights in files beside model.onnx, named after it.
+    # Large models store their weights in files next to model.onnx, named after it.
     for path in sorted([*folder.glob("model.onnx*"), folder / "tokenizer.json"]):
         digest.update(f"{path.name} {sha256_of(path)}".encode())
     return digest.hexdigest()[:12]
 
 
 def _max_tokens(folder: Path) -> int:
-    notes = _notes(folder / "sentence_bert_config.json").get("max_seq_length")
+    notes = _read_settings(folder / "sentence_bert_config.json").get("max_seq_length")
     if not isinstance(notes, int):
-        truncation = _notes(folder / "tokenizer.json").get("truncation")
+        truncation = _read_settings(folder / "tokenizer.json").get("truncation")
         notes = truncation.get("max_length") if isinstance(truncation, dict) else None
     return notes if isinstance(notes, int) and notes > 0 else _DEFAULT_TOKENS
 
 
 def _pooling(folder: Path) -> Pooling:
-    notes = _notes(folder / "1_Pooling" / "config.json")
+    notes = _read_settings(folder / "1_Pooling" / "config.json")
     return "cls" if notes.get("pooling_mode_cls_token") is True else "mean"
 
 
-def _notes(path: Path) -> dict[str, object]:
+def _read_settings(path: Path) -> dict[str, object]:
     try:
         notes = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -1,9 +1,9 @@
 """Embeddings from another server: one engine for every provider.
 
-What the providers have in common is everything that can go wrong, so it is handled once: the size
-of requests and the order and size of answers here, the transport in hosted/api.py. How many texts a
-server can handle in time is unknown: a small machine may take a second for each. So requests start
-small, grow while they are answered quickly, and are halved when one times out.
+The same things can go wrong with every provider, so they are handled once: the size of requests and
+the order and size of responses here, the transport in hosted_api.py. How many texts a server can
+handle in time is unknown: a small machine may take a second for each. So requests start small, grow
+while they are answered quickly, and are halved when one times out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from recollect.core.retry import (
     RetryPolicy,
 )
 
-# Check a hosted API's answer: vectors that can be stored, or the reason there are none. Every
-# number is checked, because a vector of the wrong text or size would silently spoil recall.
+# Checks of a response: vectors that can be stored, or the reason why there are none. Every number
+# is checked, because a vector of the wrong text or size would silently degrade recall.
 
 _CHECK_SERVER: Final = "Check that the address is an embedding API of this kind."
 
@@ -38,7 +38,7 @@ _CHECK_SERVER: Final = "Check that the address is an embedding API of this kind.
 def read_vectors(
     provider: Provider, body: bytes, *, count: int, dimension: int
 ) -> list[list[float]] | Failure:
-    """The vectors in the order of the texts, each of length 1."""
+    """Return the vectors in the order of the texts, each of length 1."""
     try:
         numbered = provider.parse(json.loads(body))
         by_place = dict(numbered)
@@ -48,12 +48,12 @@ def read_vectors(
         return Failure(f"sent {len(numbered)} vectors for {count} texts", _CHECK_SERVER)
     if set(by_place) != set(range(count)):
         return Failure("did not say which vector belongs to which text", _CHECK_SERVER)
-    vectors = [_unit(by_place[place], dimension) for place in range(count)]
+    vectors = [_to_unit(by_place[place], dimension) for place in range(count)]
     failed = [vector for vector in vectors if isinstance(vector, Failure)]
     return failed[0] if failed else [vector for vector in vectors if isinstance(vector, list)]
 
 
-def _unit(vector: object, dimension: int) -> list[float] | Failure:
+def _to_unit(vector: object, dimension: int) -> list[float] | Failure:
     if not isinstance(vector, Sequence) or isinstance(vector, str):
         return Failure("sent something that is not a vector", _CHECK_SERVER)
     if len(vector) != dimension:
@@ -71,10 +71,9 @@ def _unit(vector: object, dimension: int) -> list[float] | Failure:
     return [number / norm for number in vector]
 
 
-# How each hosted embedding API is spoken to: one small description a provider. A provider differs
-# from another in its address, its field names and its limits, and in nothing else: what goes
-# together, retries and checks are the engine's (`hosted.py`). Field names and limits are those of
-# the providers' API references: docs.voyageai.com/reference/embeddings-api,
+# One small description per provider. Providers differ only in their address, field names and
+# limits; batching, retries and checks are the same for all. Field names and limits are from the
+# providers' API references: docs.voyageai.com/reference/embeddings-api,
 # developers.openai.com/api/reference/resources/embeddings, docs.cohere.com/reference/embed.
 
 Purpose = Literal["document", "query"]
@@ -84,7 +83,7 @@ Numbered = list[tuple[object, object]]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model with a known dimension; `adjustable` if a request may ask for another."""
+    """A model with a known dimension; `adjustable` if a request may choose another one."""
 
     dimension: int
     adjustable: bool = True
@@ -92,7 +91,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request. `dimension` is None if the API must not get one."""
+    """One request. `dimension` is None if it must not be sent to the API."""
 
     model: str
     dimension: int | None
@@ -103,7 +102,7 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Provider:
     """What the engine needs to know about an API. `parse` may raise KeyError, TypeError or
-    IndexError: the engine treats each as an answer in the wrong format.
+    IndexError: the engine treats each as a response in the wrong format.
     """
 
     name: str
@@ -126,7 +125,7 @@ def _voyage_payload(ask: Ask) -> dict[str, object]:
         "model": ask.model,
         "input_type": ask.purpose,
         "truncation": True,
-    } | _unless_none("output_dimension", ask.dimension)
+    } | _optional_field("output_dimension", ask.dimension)
 
 
 def _openai_payload(ask: Ask) -> dict[str, object]:
@@ -134,7 +133,7 @@ def _openai_payload(ask: Ask) -> dict[str, object]:
         "input": list(ask.texts),
         "model": ask.model,
         "encoding_format": "float",
-    } | _unless_none("dimensions", ask.dimension)
+    } | _optional_field("dimensions", ask.dimension)
 
 
 def _compatible_payload(ask: Ask) -> dict[str, object]:
@@ -148,25 +147,25 @@ def _cohere_payload(ask: Ask) -> dict[str, object]:
         "input_type": f"search_{ask.purpose}",
         "embedding_types": ["float"],
         "truncate": "END",
-    } | _unless_none("output_dimension", ask.dimension)
+    } | _optional_field("output_dimension", ask.dimension)
 
 
-def _unless_none(name: str, value: int | None) -> dict[str, object]:
+def _optional_field(name: str, value: int | None) -> dict[str, object]:
     return {} if value is None else {name: value}
 
 
 def _parse_data(answer: dict[str, Any]) -> Numbered:
-    """The answer of OpenAI, Voyage and compatible servers: each vector numbered."""
+    """Parse a response of OpenAI, Voyage or a compatible server: vectors with their positions."""
     return [(item["index"], item["embedding"]) for item in answer["data"]]
 
 
 def _parse_cohere(answer: dict[str, Any]) -> Numbered:
-    """Cohere answers in the order of the texts, without numbers."""
+    """Parse a response of Cohere: vectors in the order of the texts, without positions."""
     return list(enumerate(answer["embeddings"]["float"]))
 
 
-# Each limit on texts is below the API's (Voyage 1,000, OpenAI 2,048, Cohere 96): an answer of 64
-# vectors is already about a megabyte of JSON, and parsing it holds up everything else.
+# The limits on texts are below the APIs' (Voyage 1,000, OpenAI 2,048, Cohere 96): a response with
+# 64 vectors is already about a megabyte of JSON, and parsing it blocks everything else.
 VOYAGE: Final = Provider(
     name="voyage",
     base_url="https://api.voyageai.com/v1",
@@ -191,7 +190,7 @@ OPENAI: Final = Provider(
     parse=_parse_data,
     max_texts=64,
     max_tokens=300_000,
-    max_text_tokens=8_192,  # the one API here that refuses a longer text instead of cutting it
+    max_text_tokens=8_192,  # only this API refuses longer texts instead of truncating them
     default_model="text-embedding-3-small",
     models={
         "text-embedding-3-small": Model(1536),
@@ -206,7 +205,7 @@ COHERE: Final = Provider(
     payload=_cohere_payload,
     parse=_parse_cohere,
     max_texts=64,
-    max_tokens=128_000,  # the reference names none for a request; this is one text's context
+    max_tokens=128_000,  # the reference gives no limit per request; this is the context of one text
     default_model="embed-v4.0",
     models={
         "embed-v4.0": Model(1536),
@@ -216,8 +215,8 @@ COHERE: Final = Provider(
         "embed-multilingual-light-v3.0": Model(384, adjustable=False),
     },
 )
-# llama.cpp, Ollama, vLLM and their like: the base URL ends in /v1. No dimension is asked for: vLLM
-# refuses the field, even with the right value, for a model that is not made for it.
+# llama.cpp, Ollama, vLLM and others: the base URL ends in /v1. No dimension is sent: vLLM refuses
+# the field, even with the right value, for models that do not support it.
 COMPATIBLE: Final = Provider(
     name="compatible",
     path="/embeddings",
@@ -233,11 +232,11 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 }
 
 
-# Tokenizers give 2.5 to 4.5 bytes of ordinary writing to a token; reckoning with fewer keeps a
-# request below a provider's limit without knowing its tokenizer.
+# In ordinary text a token has 2.5 to 4.5 bytes; assuming fewer keeps a request below a provider's
+# limit without knowing its tokenizer.
 BYTES_PER_TOKEN: Final = 2
 FIRST_TEXTS: Final = 8
-# Twice the texts must stay well below the time limit.
+# A request with twice the texts must stay well below the time limit.
 _QUICK_SHARE: Final = 0.25
 
 
@@ -310,7 +309,7 @@ class HostedEmbedder:
         await self._api.__aexit__()
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector of length 1 for each text; ModelUnavailable if any is missing."""
+        """Return a vector of length 1 for each text; raise ModelUnavailable if any is missing."""
         vectors: list[list[float]] = []
         while len(vectors) < len(texts):
             vectors += await self._embed_first(texts[len(vectors) :])
@@ -320,7 +319,7 @@ class HostedEmbedder:
         return len(self._first_request(texts))
 
     async def embed_query(self, text: str) -> list[float]:
-        """The query's vector of length 1; ModelUnavailable if it does not arrive in time."""
+        """Return the query's vector of length 1; raise ModelUnavailable without one in time."""
         request = self._first_request([self._space.query_instruction + text])
         (vector,) = await self._embed("query", request)
         return vector
@@ -329,7 +328,7 @@ class HostedEmbedder:
         return first_request(texts, self._provider, self._most_texts)
 
     async def _embed_first(self, texts: Sequence[str]) -> list[list[float]]:
-        """As many of the first texts as fit in one request, and how many the next may take."""
+        """Embed as many of the first texts as fit in one request; adapt the size of the next."""
         request = self._first_request(texts)
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -357,13 +356,13 @@ class HostedEmbedder:
 
 
 def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[str]:
-    """The first of the texts, as many as the provider accepts in one request and at most `most`; a
-    text that is too long goes alone.
+    """Return the first texts, as many as the provider accepts in one request and at most `most`. A
+    text that is too long is sent alone.
     """
     request: list[str] = []
     room = provider.max_tokens
     for text in texts[:most]:
-        cut, tokens = _sendable(text, provider.max_text_tokens)
+        cut, tokens = _to_sendable(text, provider.max_text_tokens)
         if request and tokens > room:
             break
         request.append(cut)
@@ -371,12 +370,12 @@ def first_request(texts: Sequence[str], provider: Provider, most: int) -> list[s
     return request
 
 
-def _sendable(text: str, max_tokens: int | None) -> tuple[str, int]:
-    """The text in a form that JSON and the API accept, and its approximate tokens."""
+def _to_sendable(text: str, max_tokens: int | None) -> tuple[str, int]:
+    """Return the text in a form that JSON and the API accept, and its approximate tokens."""
     encoded = text.encode("utf-8", "replace")
     if max_tokens is not None:
         encoded = encoded[: max_tokens * BYTES_PER_TOKEN]
-    # Every API rejects an empty text; any text may be a query, and a space means as little.
+    # Every API rejects an empty text, but any text may be a query; a space is as meaningless.
     return encoded.decode("utf-8", "ignore") or " ", len(encoded) // BYTES_PER_TOKEN + 1
 
 

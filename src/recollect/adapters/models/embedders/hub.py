@@ -19,7 +19,7 @@ from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.space import Space
 from recollect.usecases.priority import Yield, no_yield
 
-# From the model's card: short queries need a prefix to differ from passages.
+# From the model card: short queries need a prefix to distinguish them from passages.
 BGE_QUERY_INSTRUCTION = "Represent this sentence for searching relevant passages: "
 
 _BGE_ENGLISH = ("BAAI/bge-small-en", "BAAI/bge-base-en", "BAAI/bge-large-en")
@@ -33,7 +33,7 @@ def hub_embedder(
     yield_to_callers: Yield = no_yield,
     timeouts: Timeouts = TIMEOUTS,
 ) -> LocalEmbedder:
-    """The embedder of a hub model; without an instruction, the model's own is used."""
+    """Return the embedder of a hub model, by default with the model's own instruction."""
     fastembed = _import_fastembed(name)
     listed = {entry["model"]: entry for entry in fastembed.TextEmbedding.list_supported_models()}
     if name not in listed:
@@ -65,7 +65,7 @@ class _HubEncoder:
     def __init__(self, fastembed: Any, name: str, cache: Path) -> None:  # noqa: ANN401  # no types
         try:
             self._model = fastembed.TextEmbedding(model_name=name, cache_dir=str(cache), threads=1)
-        except Exception as error:  # it raises whatever its downloaders raise
+        except Exception as error:  # it passes on whatever its downloaders raise
             raise ModelUnavailable(
                 f"{name} could not be loaded ({str(error)[:200]})",
                 remedy="Check that this machine can reach a model hub, or export the model "

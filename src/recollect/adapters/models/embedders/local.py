@@ -1,9 +1,9 @@
-"""Embedding on this machine: a model that loads when first needed, off the event loop.
+"""Embedding on this machine: a model that is loaded when first needed, off the event loop.
 
-Recall is the hot path, so a query has its own thread and never waits behind documents; these take
-turns on at most half of the processors, one text at a time, and yield to callers that wait for an
-answer. Nor does a query wait for a model that takes long to load, for example because it must first
-be downloaded and built: it fails with that reason.
+Recall is the hot path, so queries have their own thread and never wait for documents. Documents run
+on at most half of the processors, one text at a time, and yield to callers that wait for an answer.
+Nor does a query wait for a model that takes long to load, for example because it must first be
+downloaded and built: it fails with that reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from recollect.core.recall.space import Space
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.priority import Yield, no_yield
 
-# A model that failed to load is not tried again at every recall.
+# A model that failed to load is not retried at every recall.
 _RETRY_SECONDS = 60.0
 _NICENESS = 10
 _TEXTS_A_THREAD = 4
@@ -49,9 +49,9 @@ class TextEncoder(Protocol):
 
 class LocalEmbedder:
     """An embedder around a model that `load` loads with the first text. The event passed to `load`
-    is set when the embedder closes: then no one waits for it. `doing` says what takes so long while
-    it loads; `yield_to_callers` is awaited before each document. `codec` loads what token vectors
-    are stored with, where the model has it.
+    is set when the embedder closes: then nothing waits for the model. `doing` describes the current
+    step while it loads; `yield_to_callers` is awaited before each document. `codec` loads the codec
+    of token vectors, if the model has one.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class LocalEmbedder:
         await self.close()
 
     async def close(self) -> None:
-        """Let running texts finish, drop waiting ones, and free the model."""
+        """Let running texts finish, drop waiting ones, and release the model."""
         self._closing.set()
         for pool in (self._loads, self._queries, self._documents):
             await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
@@ -114,8 +114,8 @@ class LocalEmbedder:
         await self._load_encoder()
 
     def embed_query(self, text: str) -> Awaitable[list[float]]:
-        """A loaded model starts at once, not when awaited: the caller has other things to start in
-        the meantime. Errors are raised when awaited.
+        """Embed a query. A loaded model starts immediately, not when awaited, because the caller
+        starts other work in the meantime. Errors are raised when awaited.
         """
         return self._begin_query(text, self._encode)
 
@@ -123,7 +123,7 @@ class LocalEmbedder:
         return self._begin_query(text, self._encode_query_with_tokens)
 
     def at_once(self, texts: Sequence[str]) -> int:
-        """A few per thread: even a model that takes a second per text finishes them soon."""
+        """Return a few texts per thread: even at a second per text they are finished soon."""
         return min(len(texts), _TEXTS_A_THREAD * self._side_by_side)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -138,15 +138,15 @@ class LocalEmbedder:
         encoder = await self._load_encoder()
         turns = asyncio.Semaphore(self._side_by_side)
 
-        async def embedded(text: str) -> Result:
+        async def embed(text: str) -> Result:
             async with turns:
                 await self._give_way()
                 return await self._embed(self._documents, encode, encoder, text)
 
-        tasks = [asyncio.create_task(embedded(text)) for text in texts]
+        tasks = [asyncio.create_task(embed(text)) for text in texts]
         try:
             return await asyncio.gather(*tasks)
-        finally:  # if one fails, no one waits for the others
+        finally:  # if one fails, the others are not needed
             for task in tasks:
                 task.cancel()
 
@@ -206,7 +206,7 @@ class LocalEmbedder:
             )
             waiting = asyncio.wrap_future(loading)
             waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-            # A caller that stops waiting does not stop the loading: others may wait for it, too.
+            # A caller that stops waiting does not stop the loading: others may wait for it as well.
             await asyncio.wait([waiting], timeout=left)
         if not loading.done():
             raise ModelUnavailable(
@@ -216,7 +216,7 @@ class LocalEmbedder:
         return loading.result()
 
     def _begin(self) -> Future[TextEncoder]:
-        """Start loading the model with the first text; a failure is kept for a minute."""
+        """Start loading the model with the first text; a failure is remembered for a minute."""
         with self._lock:
             now, loading = self._now(), self._loading
             if loading is None or (
@@ -245,13 +245,13 @@ def local_embedder(
     *,
     may_fetch: bool = True,
 ) -> LocalEmbedder:
-    """The embedder of a model that is built on this machine, in the folder `models`. Unless it
-    `may_fetch`, a model that is not there is an error.
+    """Return the embedder of a model that is built on this machine, in the folder `models`. If not
+    `may_fetch`, a missing model is an error.
     """
     doing = "it is loading"
 
     def load(closing: threading.Event) -> TextEncoder:
-        def go_on(step: str, share: float) -> None:
+        def report(step: str, share: float) -> None:
             nonlocal doing
             doing = f"{step}, {share:.0%}"
             if closing.is_set():
@@ -262,7 +262,7 @@ def local_embedder(
             progress(step, share)
 
         if may_fetch and model.at_first_use:
-            built = fetch(model, models, go_on)
+            built = fetch(model, models, report)
         else:
             built = require_built(model, models)
         return Encoder(built, Reading(model.max_tokens))
@@ -284,8 +284,8 @@ def _load_codec(model: LocalModel) -> TokenCodec | None:
 
 
 def _yield_to_others() -> None:
-    """Documents can wait; concurrent stores and recalls should not. Linux has a niceness per
-    thread, other systems only per process.
+    """Lower the priority of this thread: documents can wait, concurrent stores and recalls should
+    not. Linux has a niceness per thread, other systems only per process.
     """
     if sys.platform == "linux":
         with suppress(OSError):

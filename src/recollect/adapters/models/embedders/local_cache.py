@@ -1,9 +1,9 @@
 """The folder of built models: each is built once, completely or not at all.
 
-A model lives in `<models folder>/<sha256 of its weights>/<recipe>/` beside a manifest with the size
-and hash of each file. It is built in a sibling folder that takes its place by one rename, under a
-lock that the kernel releases when its holder dies: two processes build once, and one that was
-killed leaves only scratch files for the next builder to remove.
+A model is in `<models folder>/<sha256 of its weights>/<recipe>/`, with a manifest of the size and
+hash of each file. It is built in a sibling folder and moved into place by one rename, under a lock
+that the kernel releases when its holder dies: two processes build it once, and one that was killed
+leaves only scratch files, which the next builder removes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect.adapters.models.embedders.weights import Progress, copy_weights, 
 from recollect.core.errors import ModelUnavailable
 
 MODEL, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
-# Changes whenever the built files do and their vectors don't: the files are then built again.
+# Incremented when the built files change but not their vectors: the files are then rebuilt.
 BUILD = 2
 
 _SCRATCH = ".building-"
@@ -35,19 +35,19 @@ _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def model_folder(model: LocalModel, models: Path) -> Path:
-    """Where the built model is, or will be."""
+    """Return where the built model is, or will be."""
     return models / model.weights.sha256 / model.recipe
 
 
 def is_present(model: LocalModel, models: Path) -> bool:
-    """Whether the model was built, by its manifest alone; whether it is still whole is checked when
-    it is loaded.
+    """Return whether the model was built, by its manifest alone; whether it is complete is checked
+    when it is loaded.
     """
     return (model_folder(model, models) / MANIFEST).exists()
 
 
 def is_built(model: LocalModel, models: Path) -> bool:
-    """Whether a complete model is in place. Reads every byte: call it once, not for each text."""
+    """Return whether a complete model is in place. Reads every byte: do not call it per text."""
     return _is_whole(model_folder(model, models))
 
 
@@ -57,16 +57,16 @@ def fetch(
     progress: Progress = lambda _step, _share: None,
     origin: Path | None = None,
 ) -> Path:
-    """The folder of the built model. If it is missing or damaged, it is built from a download, or
-    from the files in `origin`. `progress` is called often; an exception from it ends the work and
-    leaves nothing behind.
+    """Return the folder of the built model. If it is missing or damaged, it is built from a
+    download, or from the files in `origin`. `progress` is called often; an exception from it aborts
+    the work and leaves nothing behind.
     """
     folder = model_folder(model, models)
     if _is_whole(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(folder.parent / "lock", progress):
+        with _lock(folder.parent / "lock", progress):
             if not _is_whole(folder):  # another process may have built it in the meantime
                 _build(model, folder, progress, origin)
     except OSError as error:
@@ -75,7 +75,7 @@ def fetch(
 
 
 def require_built(model: LocalModel, models: Path) -> Path:
-    """The folder of a model that is only downloaded on request."""
+    """Return the folder of a model that is only downloaded on request."""
     if is_built(model, models):
         return model_folder(model, models)
     exists = model_folder(model, models).exists()
@@ -110,8 +110,9 @@ def _build(model: LocalModel, folder: Path, progress: Progress, origin: Path | N
 
 
 def _clear_scratch(parent: Path) -> None:
-    """Remove our scratch folder and those of builders that died: the lock proves it. A dead
-    builder's pip may still write into one, so what cannot be removed waits for the next builder.
+    """Remove our scratch folder and those of builders that died; the lock proves that they did. A
+    dead builder's pip may still write into one, so what cannot be removed is left to the next
+    builder.
     """
     for left in parent.glob(f"{_SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -119,7 +120,7 @@ def _clear_scratch(parent: Path) -> None:
 
 def build(model: LocalModel, published: Path, target: Path) -> None:
     """Build a complete model folder from the published files."""
-    # `onnx` is needed here alone, and takes a quarter of a second to import.
+    # `onnx` is only needed here, and takes a quarter of a second to import.
     from recollect.adapters.models.embedders.building import build_files
 
     target.mkdir()
@@ -150,7 +151,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 @contextmanager
-def _alone(path: Path, progress: Progress) -> Iterator[None]:
+def _lock(path: Path, progress: Progress) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         while not _try_lock(descriptor):

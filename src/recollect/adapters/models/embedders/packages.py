@@ -1,7 +1,7 @@
 """Download a package with pip or npm from the registry that the user has configured for them.
 
-They find the registry, the proxy and the certificates, download one file and install nothing. Its
-hash is pinned.
+pip and npm know the registry, the proxy and the certificates. They download one file, whose hash is
+pinned, and install nothing.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class SourceFailed(Exception):
 
 
 class RegistrySilent(SourceFailed):
-    """The registry does not answer: no other source on it will."""
+    """The registry does not answer, so no other source on it will work."""
 
 
 def download(
     package: Package, work: Path, show: Callable[[int], None], *, max_silence: float
 ) -> Path:
-    """The downloaded package, in `work`. `show` is called with the number of bytes so far."""
+    """Download the package to `work`. `show` is called with the number of bytes so far."""
     target, scratch = work / "packages", work / "scratch"
     target.mkdir(exist_ok=True)
     scratch.mkdir(exist_ok=True)
     if package.registry == "npm":
         command = _npm_command(package, target)
-        # The cache would keep another copy in the user's home, and hide the progress.
+        # The cache would store another copy in the user's home, and hide the progress.
         settings = {"npm_config_cache": str(scratch), "npm_config_update_notifier": "false"}
     else:
         command = _pip_command(package, target, work / "requirements.txt")
-        # Scratch files belong beside ours: removed with them, and watched to show progress.
+        # Scratch files go next to ours: removed with them, and watched to show the progress.
         settings = {"TMPDIR": str(scratch), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     before = set(target.iterdir())
     output = work / "output.log"
@@ -120,7 +120,7 @@ def _wait(
 
 
 def _size(folder: Path) -> int:
-    """Of all files below; files and folders that are moved or removed concurrently are skipped."""
+    """Return the size of all files below; those that are moved or removed meanwhile are skipped."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -130,7 +130,7 @@ def _size(folder: Path) -> int:
 
 
 def _reason(package: Package, output: str) -> str:
-    """What the last output means, in short. A full disk ends the search for another source."""
+    """Return what the output means, in short. A full disk ends the search for another source."""
     if any(full in output for full in ("No space left on device", "Disk quota", "ENOSPC")):
         raise OSError(28, "No space left on device")
     if "DO NOT MATCH THE HASHES" in output:
@@ -138,7 +138,7 @@ def _reason(package: Package, output: str) -> str:
     if "No matching distribution" in output:
         return "pip found no such wheel on its index, or could not reach the index"
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    if package.registry == "npm":  # its last lines name a log file that is removed with the rest
+    if package.registry == "npm":  # its last lines name a log file, which is removed with the rest
         lines = [line for line in lines if line.startswith("npm error")][:1]
-    said = lines[-1][:200] if lines else "nothing"
-    return f"{package.registry} said: {said}"
+    last_line = lines[-1][:200] if lines else "nothing"
+    return f"{package.registry} said: {last_line}"

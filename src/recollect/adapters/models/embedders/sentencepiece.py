@@ -1,7 +1,7 @@
-"""Turning a SentencePiece unigram model into the `tokenizer.json` that the runtime reads.
+"""Convert a SentencePiece unigram model to the `tokenizer.json` that the runtime reads.
 
-Of the file's protobuf message only the pieces, their scores and the normalization table are needed,
-so the few rules of the wire format are applied here.
+Only the pieces, their scores and the normalization table are needed from the file's protobuf
+message, so the few rules of the wire format are implemented here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _PIECES, _NORMALIZER = 1, 3
 _TEXT, _SCORE = 1, 2
 _TABLE = 2
-_UNKNOWN, _START, _END = 0, 1, 2  # the ids that the trainer gives them
+_UNKNOWN, _START, _END = 0, 1, 2  # the ids that the trainer assigns
 
 
 def tokenizer_from_sentencepiece(data: bytes) -> bytes:
-    """The same tokenizer as JSON, with a marker before and after each text."""
+    """Return the same tokenizer as JSON, with a marker before and after each text."""
     vocabulary: list[tuple[str, float]] = []
     table = b""
     for field, value in _fields(data):
@@ -50,16 +50,16 @@ def tokenizer_from_sentencepiece(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The number and the bytes of each field; numbers of variable length are skipped."""
+    """Yield the number and the bytes of each field; varint fields are skipped."""
     at = 0
     while at < len(data):
-        tag, at = _number(data, at)
+        tag, at = _read_varint(data, at)
         kind = tag & 7
         if kind == _VARINT:
-            _, at = _number(data, at)
+            _, at = _read_varint(data, at)
             continue
         if kind == _BYTES:
-            size, at = _number(data, at)
+            size, at = _read_varint(data, at)
         elif kind in {_FIXED32, _FIXED64}:
             size = 4 if kind == _FIXED32 else 8
         else:
@@ -70,8 +70,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += size
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number of variable length that begins here, and where it ends."""
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Read the varint that begins here. Returns it and where it ends."""
     value = shift = 0
     while True:
         byte = data[at]

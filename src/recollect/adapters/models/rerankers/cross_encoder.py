@@ -1,8 +1,8 @@
 """The second stage of recall: a model that reads query and text together, off the event loop.
 
-It is slow, so recall gives it a hard time limit and drops it after that. A run that no one waits
-for must not keep using the processor: it stops at the next pair, and if the runtime can be
-interrupted, inside one.
+It is slow, so recall gives it a hard time limit and goes on without it after that. A run whose
+caller has given up must not keep using the processor: it stops before the next pair or, if the
+runtime can be interrupted, within a pair.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from recollect.adapters.models.onnx_files import import_package, open_session, open_tokenizer
 from recollect.core.errors import ModelUnavailable
 
-# A model that failed to load is not tried again at every recall.
+# A model that failed to load is not retried at every recall.
 _RETRY_SECONDS = 60.0
 
 
@@ -43,7 +44,7 @@ class Stop:
                 interrupt()
 
     def then(self, interrupt: Callable[[], None]) -> None:
-        """Call `interrupt` when the run is asked to stop, or at once if it already was."""
+        """Call `interrupt` when the run is asked to stop, or immediately if it already was."""
         with self._lock:
             self._then.append(interrupt)
             if self._requested:
@@ -51,8 +52,8 @@ class Stop:
 
 
 class PairModel(Protocol):
-    """A loaded model. Pairs are read one at a time: on a processor a batch with its padding saves
-    nothing, and a score must not depend on its neighbours.
+    """A loaded model. Pairs are scored one at a time: on a CPU a batch with its padding saves
+    nothing, and a score must not depend on the other pairs.
     """
 
     def score(self, query: str, text: str, stop: Stop) -> float: ...
@@ -88,8 +89,8 @@ class CrossEncoder:
         return False
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query; only the order of the numbers has a meaning.
-        Cancelling it also stops the work. ModelUnavailable if there is no usable model.
+        """Score how well each text answers the query; only the order of the scores has a meaning.
+        Cancelling it also stops the work. Raises ModelUnavailable without a usable model.
         """
         stop = Stop()
         loop = asyncio.get_running_loop()
@@ -97,7 +98,7 @@ class CrossEncoder:
         try:
             return await loop.run_in_executor(self._pool, self._run, query, tuple(texts), stop)
         finally:
-            # Without effect on a run that is over.
+            # Has no effect on a run that has ended.
             stop.request()
             self._running.discard(stop)
 
@@ -108,7 +109,7 @@ class CrossEncoder:
         found: list[float] = []
         for text in texts:
             if stop.requested:
-                # Only seen by a caller that still waits when the reranker is closed.
+                # Only raised to a caller that still waits when the reranker is closed.
                 raise ModelUnavailable("The reranker was closed", remedy="Ask again.")
             found.append(model.score(query, text, stop))
         return found
@@ -130,14 +131,14 @@ class CrossEncoder:
 # A cross-encoder from any folder with `model.onnx` and `tokenizer.json`.
 
 _DEFAULT_TOKENS = 512  # what most cross-encoders were trained with
-# A token is 3 to 6 characters long. What is past this many a token the model would not read, and
-# the tokenizer takes a second to cut two long texts back to the model's length.
+# A token is 3 to 6 characters long. Text beyond this many characters per token would not be read by
+# the model, and the tokenizer takes a second to truncate two long texts.
 _CHARACTERS_A_TOKEN = 8
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def folder_reranker(folder: Path, *, max_tokens: int = _DEFAULT_TOKENS) -> CrossEncoder:
-    """The reranker of the model in `folder`, which is loaded when first needed."""
+    """Return the reranker of the model in `folder`, which is loaded when first needed."""
     return CrossEncoder(lambda: OnnxPairModel(folder, max_tokens))
 
 
@@ -145,11 +146,15 @@ class OnnxPairModel:
     """A loaded model."""
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
-        self._np = _import("numpy")
-        self._runtime = _import("onnxruntime")
+        self._np = import_package("numpy")
+        self._runtime = import_package("onnxruntime")
         self._max_characters = max_tokens * _CHARACTERS_A_TOKEN
-        self._tokenizer = _tokenizer(_file(folder, "tokenizer.json"), max_tokens)
-        self._session = _session(self._runtime, _file(folder, "model.onnx"))
+        self._tokenizer = open_tokenizer(_file(folder, "tokenizer.json"), max_tokens)
+        # Half of the processors: the rest of the recall, and other work, run at the same time.
+        threads = max(1, (os.cpu_count() or 1) // 2)
+        self._session = open_session(
+            _file(folder, "model.onnx"), threads=threads, reuses_memory=True
+        )
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         if "input_ids" not in self._inputs or not set(self._inputs) <= set(_INPUTS):
             raise ModelUnavailable(
@@ -158,7 +163,7 @@ class OnnxPairModel:
             )
 
     def score(self, query: str, text: str, stop: Stop) -> float:
-        encoding = self._tokenizer.encode(self._sound(query), self._sound(text))
+        encoding = self._tokenizer.encode(self._clean(query), self._clean(text))
         values = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
@@ -176,13 +181,13 @@ class OnnxPairModel:
             ) from error
         return _single_score(outputs[0])
 
-    def _sound(self, text: str) -> str:
+    def _clean(self, text: str) -> str:
         # Half a surrogate pair is legal in a Python string and nowhere else.
         return text[: self._max_characters].encode("utf-8", "replace").decode()
 
 
 def _single_score(output: Any) -> float:  # noqa: ANN401  # numpy is imported late
-    """One number: the only one, or how far "fits" is ahead of "does not fit"."""
+    """Return one score: the only output, or how far "relevant" is ahead of "not relevant"."""
     numbers = output.reshape(-1).tolist()
     score = numbers[1] - numbers[0] if len(numbers) == 2 else sum(numbers)
     if len(numbers) not in (1, 2) or not math.isfinite(score):
@@ -203,57 +208,13 @@ def _file(folder: Path, name: str) -> Path:
     return path
 
 
-def _tokenizer(path: Path, max_tokens: int) -> Any:  # noqa: ANN401  # tokenizers' own types
-    tokenizers = _import("tokenizers")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise _unreadable(path) from error
-    # The longer of the two is cut: a long query must not push the text out, nor the other way.
-    tokenizer.enable_truncation(max_tokens, strategy="longest_first")
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _session(runtime: Any, path: Path) -> Any:  # noqa: ANN401  # onnxruntime has no types
-    options = runtime.SessionOptions()
-    # Half of the processors: the rest of a recall, and others, run at the same time.
-    options.intra_op_num_threads = max(1, (os.cpu_count() or 1) // 2)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    # Threads that wait for the next pair by spinning would burn a processor each.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # a dozen unrelated classes, one meaning
-        raise _unreadable(path) from error
-
-
-def _import(name: str) -> Any:  # noqa: ANN401  # modules without types, imported when needed
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ModelUnavailable(
-            f"The Python package {name} could not be imported",
-            remedy=f"Install it (`pip install {name}`), or turn reranking off.",
-        ) from error
-
-
-def _unreadable(path: Path) -> ModelUnavailable:
-    return ModelUnavailable(
-        f"{path} could not be read",
-        remedy="The file is damaged, or needs a newer onnxruntime or tokenizers: download or "
-        "export the model again, or update those packages.",
-    )
-
-
-# A cross-encoder by its name on a model hub, downloaded by fastembed. Downloading brings files in;
-# no text goes out.
+# A cross-encoder by its name on a model hub, downloaded by fastembed. Only files are downloaded; no
+# text is sent.
 
 
 def hub_reranker(name: str, *, cache: Path) -> CrossEncoder:
-    """The reranker of a model such as BAAI/bge-reranker-v2-m3 or Xenova/ms-marco-MiniLM-L-6-v2. The
-    files are searched in `cache`, then on the hub, when first needed.
+    """Return the reranker of a model such as BAAI/bge-reranker-v2-m3 or
+    Xenova/ms-marco-MiniLM-L-6-v2. When first needed, its files are taken from `cache` or the hub.
     """
     return CrossEncoder(lambda: HubPairModel(name, cache))
 
@@ -264,7 +225,7 @@ class HubPairModel:
     def __init__(self, name: str, cache: Path) -> None:
         try:
             fastembed = importlib.import_module("fastembed.rerank.cross_encoder")
-            # It writes its retries to stderr, which belongs to the shells; the error below says it.
+            # It logs retries to stderr, which belongs to the shells; the error below reports them.
             importlib.import_module("loguru").logger.disable("fastembed")
         except ImportError as error:
             raise ModelUnavailable(

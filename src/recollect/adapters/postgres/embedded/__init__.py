@@ -3,9 +3,9 @@
     with EmbeddedPostgres(home) as url:
         ...
 
-Read `embedded.py` for the life of the server, `cluster.py` for how it is set up, `places.py` for
-what lies where. Windows has neither flock nor Unix accounts: import this package only when the
-embedded server is asked for.
+See `embedded.py` for the life of the server, `cluster.py` for its configuration, `locations.py` for
+where its files are. Windows has neither flock nor Unix accounts: import this package only when the
+embedded server is requested.
 """
 
 import sys

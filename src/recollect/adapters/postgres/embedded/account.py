@@ -1,8 +1,9 @@
-"""Who runs Postgres, because Postgres refuses to run as root.
+"""The account that runs Postgres, because Postgres refuses to run as root.
 
-An ordinary user runs it himself. Root (most containers) runs it as an unprivileged account. Files
-that root must trust (locks, the password) stay root's, in folders of root's; the account owns only
-the folders Postgres writes, so a process of that account cannot trick root with a symbolic link.
+An ordinary user runs it as itself. Root (most containers) runs it as an unprivileged account. Files
+that root must trust (locks, the password) belong to root, in folders of root; the account owns only
+the folders that Postgres writes, so a process of that account cannot trick root with a symbolic
+link.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Account:
 
     @property
     def passage(self) -> int:
-        """Mode of a folder of ours that the account may have to pass through but not list."""
+        """Mode of our folders, which the account may have to pass through but not list."""
         return 0o711 if self.is_switched else 0o700
 
     def own_folder(self, path: Path, mode: int = 0o700) -> None:
@@ -43,9 +44,9 @@ class Account:
         path.chmod(mode)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether the account may pass through `folder` and all above it.
+        """Return whether the account may pass through `folder` and all its parents.
 
-        Asked of the kernel rather than computed from mode bits: access lists count too.
+        The kernel decides, rather than the mode bits: access lists count, too.
         """
         if not self.is_switched:
             return True
@@ -59,10 +60,10 @@ class Account:
         umask: int = PRIVATE,
         output: IO[bytes] | int = subprocess.DEVNULL,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run `command` as the account, cut off from our terminal, folder and environment.
+        """Run `command` as the account, isolated from our terminal, folder and environment.
 
-        `output` is never a pipe: a server left behind by the command would keep it open and hang
-        whoever reads it to the end.
+        `output` is never a pipe: a server left behind by the command would keep it open, and
+        reading it to the end would hang.
         """
         identity: dict[str, Any] = (
             {"user": self.uid, "group": self.gid, "extra_groups": []} if self.is_switched else {}
@@ -77,7 +78,7 @@ class Account:
                 cwd="/",  # ours may be closed to the account
                 env={"PATH": os.defpath, "LC_ALL": "C", **env},
                 umask=umask,
-                start_new_session=True,  # Ctrl-C in the terminal is not meant for the database
+                start_new_session=True,  # Ctrl-C in the terminal must not stop the database
                 **identity,
             )
         except PermissionError as error:
@@ -95,7 +96,7 @@ class Account:
 
 
 def account_for(name: str) -> Account:
-    """The present user; or, when that is root, the account called `name`."""
+    """Return the current user or, if that is root, the account called `name`."""
     if os.geteuid() != 0:
         return Account(str(os.geteuid()), os.geteuid(), os.getegid(), is_switched=False)
     remedy = (

@@ -1,6 +1,6 @@
-"""One Postgres cluster: made, started and stopped by us, with settings fit for data people keep.
+"""One Postgres cluster, which we create, start and stop, with settings that are safe for user data.
 
-pg0's own start turns fsync off and asks for passwords in clear; so only its binaries are used here.
+pg0's own start turns fsync off and requests passwords in clear text, so only its binaries are used.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from recollect.adapters.postgres.embedded.locations import (
     until,
 )
 
-# How the server is set up, and why. `TUNABLE` are only defaults, written into postgresql.conf where
-# a person may change them. What must hold whatever stands there is given on the command line: data
-# is flushed, nobody connects from the network, and no text of a memory reaches a log.
+# How the server is configured, and why. `TUNABLE` are only defaults, written to postgresql.conf,
+# where the user may change them. What must always hold is set on the command line: data is flushed,
+# there are no connections from the network, and no text of a memory reaches a log.
 
-PORT = "5432"  # only a part of the socket's name
+PORT = "5432"  # only used in the name of the socket
 
 TUNABLE = {
     "shared_buffers": "128MB",
     "maintenance_work_mem": "256MB",
     "max_connections": "50",
     "jit": "off",
-    # Not the zone initdb finds here: the data may move to where no time zone files are.
+    # Not the zone that initdb detects: the data may be moved to a system without time zone files.
     "timezone": "GMT",
     "log_timezone": "GMT",
 }
@@ -70,10 +70,10 @@ ENFORCED = {
     "log_rotation_age": "1d",
     "log_rotation_size": "0",
     "log_checkpoints": "off",
-    # A recycled segment keeps the bytes it held, erased texts among them, for as long as it waits.
+    # A recycled segment keeps its old bytes, including erased texts, until it is reused.
     "wal_recycle": "off",
-    # Error texts, their details ("Failing row contains …") and a crash report quote the memory
-    # that was being written: they go to the client, which knows what it sent, and not to the log.
+    # Error messages, their details ("Failing row contains …") and crash reports quote the memory
+    # that was being written: they go to the client, which sent it anyway, and not to the log.
     "log_min_messages": "log",
     "log_error_verbosity": "terse",
     "log_min_error_statement": "panic",
@@ -82,8 +82,8 @@ ENFORCED = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# What tells letters from punctuation in a text search comes from the C library; "C" is the last
-# resort because it takes every non-ASCII character, curly quotes too, for a letter.
+# Text search uses the C library to distinguish letters from punctuation. "C" is the last resort,
+# because there every non-ASCII character, even a curly quote, is a letter.
 CHARACTER_CLASSES = ("C.UTF-8", "en_US.UTF-8", "C")
 
 _SHARED_MEMORY_NEEDED = 512 * 2**20
@@ -102,7 +102,7 @@ def server_options(sockets: Path, logs: Path) -> list[str]:
         "unix_socket_directories": '"{}"'.format(str(sockets).replace('"', '""')),
         "log_directory": str(logs),
     }
-    # Containers get 64 MB, and building an HNSW index in parallel takes maintenance_work_mem.
+    # Containers get 64 MB, and building an HNSW index in parallel needs maintenance_work_mem.
     memory = {} if _has_room_in_dev_shm() else {"dynamic_shared_memory_type": "mmap"}
     zone = time_zone()
     zones = {"timezone": zone, "log_timezone": zone}
@@ -110,7 +110,7 @@ def server_options(sockets: Path, logs: Path) -> list[str]:
 
 
 def time_zone() -> str:
-    """UTC, under the only name Postgres knows where a slim container has no time zone files."""
+    """Return UTC, by the only name Postgres knows in slim containers without time zone files."""
     return "UTC" if Path("/usr/share/zoneinfo/UTC").exists() else "GMT"
 
 
@@ -125,7 +125,7 @@ def _has_room_in_dev_shm() -> bool:
         return True  # not Linux: Postgres keeps its own default
 
 
-# What the Postgres programs said, made fit for an error message.
+# The output of the Postgres programs, prepared for an error message.
 
 _TAIL_LINES = 12
 _TAIL_BYTES = 16_384
@@ -134,7 +134,7 @@ _TAIL_BYTES = 16_384
 def failure(
     kind: type[EmbeddedPostgresError], what: str, output: str, *, where: Path, remedy: str
 ) -> EmbeddedPostgresError:
-    """The error for a program that failed; some causes have a better name and remedy than most."""
+    """Return the error for a program that failed; known causes have their own type and remedy."""
     if "No space left on device" in output or "Disk quota exceeded" in output:
         return disk_full(where)
     if "error while loading shared libraries" in output:
@@ -148,19 +148,19 @@ def failure(
 
 
 def newest_log(folder: Path) -> str:
-    """The end of what the server of this log folder wrote last."""
+    """Return the end of the newest log in this folder."""
     files = sorted(folder.glob("*.log"), key=lambda path: path.lstat().st_mtime)
     return "".join(_end_of(path) for path in files[-2:])
 
 
 def crash_in(log: str) -> str | None:
-    """The signal that ended a server process, as Postgres words it."""
+    """Return the signal that ended a server process, in the words of Postgres."""
     found = re.search(r"terminated by signal (\d+: .+)", log)
     return found.group(1) if found else None
 
 
 def _end_of(path: Path) -> str:
-    # The account could put a link here; root must not read through it.
+    # The account could place a link here; root must not follow it.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
@@ -186,7 +186,7 @@ class Binaries:
 
 
 def ping_server(sockets: Path) -> pq.Ping:
-    """Whether the server that listens in this folder accepts connections."""
+    """Return whether the server that listens in this folder accepts connections."""
     where = make_conninfo(host=str(sockets), port=PORT, connect_timeout=5)
     return pq.Ping(pq.PGconn.ping(where.encode()))
 
@@ -217,13 +217,13 @@ class Cluster:
         return find_postmaster(self.data) is not None
 
     def url(self, role: str, database: str) -> str:
-        """A libpq URL; it holds the password and is not for logs."""
+        """Return a libpq URL. It contains the password: do not log it."""
         password = Passwords.read(self.folder).of(role)
         where = urlencode({"host": str(self.sockets), "port": PORT}, quote_via=quote)
         return f"postgresql://{role}:{quote(password)}@/{database}?{where}"
 
     def create(self) -> None:
-        """Make the data folder if there is none; all of it or nothing."""
+        """Create the data folder if there is none; all of it or nothing."""
         if (self.data / "PG_VERSION").exists():
             self._check_version()
             Passwords.settle(self.folder)
@@ -249,7 +249,7 @@ class Cluster:
         _flush_folder(self.folder)
 
     def start(self, timeout: float) -> None:
-        """Return when the server answers: one that runs already, or a new one."""
+        """Start the server unless it runs already. Returns when it answers."""
         self.account.own_folder(self.logs)
         launched: int | None = None
         for _ in until(timeout):
@@ -257,7 +257,7 @@ class Cluster:
             if answer == pq.Ping.OK:
                 return
             if answer == pq.Ping.REJECT or find_postmaster(self.data) is not None:
-                continue  # it starts, recovers from a crash, or is about to end
+                continue  # it is starting, recovering from a crash, or about to end
             if launched is not None and is_alive(launched):
                 continue
             if launched is not None and not self._predecessor_lingers():
@@ -266,15 +266,15 @@ class Cluster:
         raise self._start_failure(f"Postgres did not answer within {timeout:.0f} seconds.")
 
     def stop(self, timeout: float) -> None:
-        """End the server; clients are cut off, transactions in flight are rolled back."""
+        """Stop the server; clients are disconnected, active transactions are rolled back."""
         pid = find_postmaster(self.data)
         if pid is None:
             return
-        # One still busy after that long writes a checkpoint to a slow disk. Ending without it is as
-        # safe as a power cut: the next start replays the log. One that still starts, or recovers
-        # from a crash, has no more to lose; and Postgres 18.1, asked to end in good order at that
-        # moment, can wait for ever for a process that is gone. It is looked at twice, because a
-        # connection that a crash cuts off counts as answered.
+        # A server that is still busy after the timeout is writing a checkpoint to a slow disk.
+        # Ending it without one is as safe as a power cut: the next start replays the log. A server
+        # that is still starting, or recovering from a crash, has nothing more to lose; and Postgres
+        # 18.1, if shut down cleanly at that moment, can wait forever for a process that has ended.
+        # It is pinged twice, because a connection that a crash cuts off counts as answered.
         answers = self.ping(self.sockets) == self.ping(self.sockets) == pq.Ping.OK
         in_order = answers and signal_and_wait(pid, signal.SIGINT, timeout)
         if not in_order and not signal_and_wait(pid, signal.SIGQUIT, _LAST_RESORT_SECONDS):
@@ -285,14 +285,14 @@ class Cluster:
         self._drop_short_sockets()
 
     def destroy(self) -> None:
-        """End the server at once and delete the folder with everything in it."""
+        """Kill the server and delete the folder with everything in it."""
         if self.folder.exists():
             end_leftovers(self.folder, _LAST_RESORT_SECONDS)
             self._drop_short_sockets()
             shutil.rmtree(self.folder)
 
     def _drop_short_sockets(self) -> None:
-        """A socket folder outside ours would be left behind in /tmp."""
+        """Remove a socket folder outside our folder, which would be left behind in /tmp."""
         sockets = self.sockets
         if sockets.parent != self.folder:
             shutil.rmtree(sockets)
@@ -317,7 +317,7 @@ class Cluster:
         )
 
     def _initdb(self, target: Path, password_file: Path) -> None:
-        said = ""
+        log = ""
         for character_class in CHARACTER_CLASSES:
             command = [
                 *(self.binaries.program("initdb"), "-D", str(target)),
@@ -327,15 +327,15 @@ class Cluster:
             with tempfile.TemporaryFile() as output:
                 done = self.account.run(command, env=self.binaries.environment, output=output)
                 output.seek(0)
-                said = output.read().decode("utf-8", errors="replace")
+                log = output.read().decode("utf-8", errors="replace")
             if done.returncode == 0:
                 return
-            if "invalid locale name" not in said:
+            if "invalid locale name" not in log:
                 break
         raise failure(
             ClusterNotCreated,
-            f"initdb could not make {target}:",
-            said,
+            f"initdb could not create {target}:",
+            log,
             where=target,
             remedy=f"Fix the cause reported above, or {OWN_SERVER}.",
         )
@@ -348,8 +348,8 @@ class Cluster:
             *(self.binaries.program("postgres"), "-D", str(self.data)),
             *server_options(self.sockets, self.logs),
         ]
-        # The shell ends at once and init inherits the server: a server that dies later is not a
-        # zombie of ours that Postgres would take for a live predecessor.
+        # The shell ends at once and init inherits the server. Otherwise a server that dies would be
+        # our zombie, which Postgres would mistake for a running predecessor.
         detach = ["/bin/sh", "-c", '"$@" >>"$0" 2>&1 & echo $!', str(first_log), *postgres]
         with tempfile.TemporaryFile() as output:
             self.account.run(detach, env=self.binaries.environment, output=output)
@@ -357,7 +357,7 @@ class Cluster:
             return int(output.read())
 
     def _predecessor_lingers(self) -> bool:
-        """Backends outlive a killed server for a moment, and Postgres rightly waits for them."""
+        """Return whether backends of a killed server still run; Postgres rightly waits for them."""
         return "is still in use" in newest_log(self.logs)
 
     def _start_failure(self, what: str) -> EmbeddedPostgresError:
@@ -371,7 +371,7 @@ class Cluster:
 
 
 def major_version(binaries: Binaries) -> str:
-    """Of the binaries; read from a file, because running them would delay every start."""
+    """Read the version of the binaries from a file: running them would delay every start."""
     header = (binaries.root / "include" / "pg_config.h").read_text()
     return header.partition('#define PG_MAJORVERSION "')[2].partition('"')[0]
 

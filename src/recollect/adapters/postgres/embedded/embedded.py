@@ -1,8 +1,8 @@
-"""The embedded Postgres as its users see it: start, a URL, stop; the last one out turns it off.
+"""The embedded Postgres as its users see it: start, a URL, stop. The last user stops the server.
 
-Every user holds `users.lock` together with the others, for as long as it lives; the kernel lets go
-for one that is killed. Starting and stopping happen one at a time under `start.lock`. The
-last user stops the server; one whose users were all killed is found by the next.
+Every user holds a shared lock on `users.lock` for as long as it runs; the kernel releases it if the
+process is killed. Starting and stopping are serialized by `start.lock`. If all users were killed,
+the next user finds the server running.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 import psycopg
 from psycopg import pq, sql
 
+from recollect.adapters.files.file_lock import FileLock
 from recollect.adapters.postgres.access import create_roles
 from recollect.adapters.postgres.embedded.account import account_for
 from recollect.adapters.postgres.embedded.cluster import Cluster, ping_server
-from recollect.adapters.postgres.embedded.errors import ClusterNotStarted, explaining_os_errors
+from recollect.adapters.postgres.embedded.errors import ClusterNotStarted, explain_os_errors
 from recollect.adapters.postgres.embedded.installation import Probe, Verdict, install, probe_halfvec
 from recollect.adapters.postgres.embedded.locations import (
     ROLE,
     SUPERUSER,
-    FileLock,
     Passwords,
     alone,
     postgres_folder,
@@ -48,7 +48,7 @@ class EmbeddedPostgres:
         ping: Callable[[Path], pq.Ping] = ping_server,
         timeout: float = 120.0,
     ) -> None:
-        """`account` counts only for root. `installation` may be shared by several homes."""
+        """`account` is only used by root. `installation` may be shared by several homes."""
         self._account = account_for(account)
         self._folder = postgres_folder(home, self._account)
         self._installation = installation or self._folder / "installation"
@@ -61,23 +61,23 @@ class EmbeddedPostgres:
 
     @property
     def folder(self) -> Path:
-        """Where data, logs and the password lie; not below the home when root's home is closed."""
+        """Where data, logs and the password are; not in the home if the account has no access."""
         return self._folder
 
     @property
     def verdict(self) -> Verdict:
-        """The versions, the processor and what the probe found; installs when nothing is there."""
+        """Return the versions, the processor and the probe's result; install if need be."""
         return self._prepare()[1]
 
     def start(self) -> str:
-        """Start the server or join those who use it; return the URL, which holds the password."""
+        """Start the server or join its users. Returns the URL, which contains the password."""
         if self._url is not None:
             return self._url
-        with explaining_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
+        with explain_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
             cluster, verdict = self._prepare()
             use = FileLock(self._folder / "users.lock")
+            use.share()
             try:
-                use.share()
                 cluster.create()
                 cluster.start(self._timeout)
                 _ensure_database(cluster, with_vector=verdict.available)
@@ -89,24 +89,24 @@ class EmbeddedPostgres:
         return self._url
 
     def restart_if_dead(self) -> bool:
-        """Start the server again when it was killed or crashed under us; whether that was so. What
-        was committed is there: it recovers as after a power cut.
+        """Start the server again if it was killed or has crashed; return whether it was. It
+        recovers as after a power cut, with everything that was committed.
         """
         if self._use is None:
             return False
         cluster = self._prepare()[0]
         if cluster.is_running:
             return False
-        with explaining_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
+        with explain_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
             cluster.start(self._timeout)
         return True
 
     def stop(self) -> None:
-        """Leave; the last user ends the server."""
+        """Stop using the server; the last user stops it."""
         if self._use is None:
             return
         use, self._use, self._url = self._use, None, None
-        with explaining_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
+        with explain_os_errors(self._folder), alone(self._start_lock, _LOCK_SECONDS):
             _leave(use, self._prepare()[0], self._timeout)
 
     def __enter__(self) -> str:
@@ -128,18 +128,18 @@ class EmbeddedPostgres:
 
 def _leave(use: FileLock, cluster: Cluster, timeout: float) -> None:
     try:
-        if use.try_alone():
+        if use.acquire():
             cluster.stop(timeout)
     finally:
         use.release()
 
 
 def _ensure_database(cluster: Cluster, *, with_vector: bool) -> None:
-    """Role, database and extension, each made only if missing.
+    """Create the role, the database and the extension if they are missing.
 
-    Done at every start, also when joining: the process that made the cluster may have been killed
-    half way, and a new release may bring a newer pgvector. The extension needs the superuser
-    (pgvector is not marked as trusted); the role Recollect works with is an ordinary one.
+    Done at every start, also when joining: the process that created the cluster may have been
+    killed, and a new release may bring a newer pgvector. The extension needs the superuser
+    (pgvector is not marked as trusted); Recollect itself uses an ordinary role.
     """
     try:
         _ensure_role_and_database(cluster)
@@ -172,7 +172,7 @@ def _ensure_role_and_database(cluster: Cluster) -> None:
 
 
 def _allow_emptying_the_log(cluster: Cluster) -> None:
-    """An erasure is done when the write-ahead log, too, is without the text."""
+    """Allow switching the write-ahead log: an erasure must remove the text from there, too."""
     role = sql.Identifier(ROLE)
     with psycopg.connect(cluster.url(SUPERUSER, DATABASE), autocommit=True) as connection:
         connection.execute("set client_min_messages = warning")

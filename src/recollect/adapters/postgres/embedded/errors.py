@@ -1,17 +1,17 @@
-"""What can go wrong with the embedded Postgres, and what a person does about it.
+"""What can go wrong with the embedded Postgres, and what to do about it.
 
 StoreUnavailable (core)
 └── EmbeddedPostgresError      anything below; `remedy` says what to do next
     ├── PlatformUnsupported    no Postgres binaries for this machine, or they do not run here
-    ├── HomeUnusable           the folder cannot be made, written or entered
-    ├── AccountUnusable        root needs an unprivileged account, and this one will not do
+    ├── HomeUnusable           the folder cannot be created, written or entered
+    ├── AccountUnusable        root needs an unprivileged account, and this one cannot be used
     ├── DiskFull               no room for the binaries or the data
     ├── SocketUnusable         no safe place for the socket
     ├── ClusterNotCreated      initdb failed
     ├── ClusterNotStarted      Postgres ended or did not answer in time
     ├── ClusterNotStopped      Postgres did not end in time
     ├── ClusterBusy            another process is starting or stopping it for too long
-    └── DataFolderUnusable     made by another major version, by another account, or damaged
+    └── DataFolderUnusable     created by another major version or account, or damaged
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class PlatformUnsupported(EmbeddedPostgresError):
 
 
 class HomeUnusable(EmbeddedPostgresError):
-    """The folder cannot be made, written or entered."""
+    """The folder cannot be created, written or entered."""
 
 
 class AccountUnusable(EmbeddedPostgresError):
-    """Postgres refuses to run as root, and the account named for it will not do."""
+    """Postgres refuses to run as root, and the account named for it cannot be used."""
 
 
 class DiskFull(EmbeddedPostgresError):
@@ -69,7 +69,7 @@ class ClusterBusy(EmbeddedPostgresError):
 
 
 class DataFolderUnusable(EmbeddedPostgresError):
-    """Made by another major version, owned by another account, or damaged."""
+    """Created by another major version, owned by another account, or damaged."""
 
 
 def disk_full(where: Path) -> DiskFull:
@@ -80,8 +80,8 @@ def disk_full(where: Path) -> DiskFull:
 
 
 @contextmanager
-def explaining_os_errors(where: Path) -> Iterator[None]:
-    """Turn what the file system refuses below `where` into an error that names the remedy."""
+def explain_os_errors(where: Path) -> Iterator[None]:
+    """Turn file system errors below `where` into errors that name a remedy."""
     try:
         yield
     except OSError as error:

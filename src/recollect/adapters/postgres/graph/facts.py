@@ -1,6 +1,6 @@
-"""Writes stated relationships into the graph: each statement as evidence, with its own dates, on
-the edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading
-nor what was erased since affects them.
+"""Write stated relationships to the graph: each statement as evidence, with its own dates, on the
+edge it belongs to. An edge's dates are computed from its evidence, so they depend neither on the
+order of reading nor on erased evidence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.sql.graph.regroup import regroup
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import StatedFact, each_once
+from recollect.core.graph.stated import StatedFact, merge_repeated
 
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],
@@ -63,7 +63,7 @@ on conflict (owner, edge_id, memory_id, source_key, target_key, said_from)
 returning edge_id
 """  # noqa: S608  # composed of constants
 
-# A single-valued relation: what was said before and withdrawn is said again where it was.
+# A single-valued relation: a withdrawn statement that is repeated is restored on its edge.
 _RESTATE: Final = f"""
 update edge_evidence e set withdrawn_at = null, said_until = d.said_until
 from {_STATED}, concept_edges c
@@ -125,7 +125,7 @@ async def _write_single(connection: Connection, owner: str, said: Sequence[State
 
 
 def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
-    statements = each_once(said)
+    statements = merge_repeated(said)
     facts = [statement.fact for statement in statements]
     return {
         "fact_memories": [statement.memory for statement in statements],

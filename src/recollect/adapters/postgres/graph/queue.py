@@ -1,5 +1,5 @@
-"""Which memories are still to be read for the concept graph: the rows that no reader, or only a
-lesser one, has read are the jobs. Triggers add and remove them with the memory itself; claims are
+"""The queue of memories to read for the concept graph: the jobs are the rows that no reader, or
+only one of a lower level, has read. Triggers add and remove them with the memory itself; claims are
 leases, as for vectors (docs/adr/0008).
 """
 
@@ -29,8 +29,8 @@ from recollect.core.retry import MAX_JOB_ATTEMPTS
 CHANNEL: Final = "recollect_graph"
 """Where Postgres notifies workers of memories to read; the triggers use the same name."""
 
-# A text that was tried often enough and is due once more has crashed its workers: it is parked. One
-# that was claimed before without a result goes alone, as for vectors.
+# A text that is due again after the maximum of attempts has crashed its workers: it is parked. One
+# that was claimed before without a result is claimed alone, as for vectors.
 _CLAIM: Final[LiteralString] = """
 with due as materialized (
     select d.owner, d.memory_id, d.extracted_by, d.due_at,
@@ -63,14 +63,14 @@ from claimed c
 join memories m on m.owner = c.owner and m.id = c.memory_id and not m.is_sensitive {m}
 order by c.owner, c.memory_id
 """
-# Whose memories have waited longest, for a cluster.
+# For a cluster: the owners whose memories have waited longest.
 _DUE_OWNERS: Final = """
 select d.owner from extractions d
 where d.extracted_by < %(below)s and d.due_at <= now()
 group by d.owner order by min(d.extracted_by), min(d.due_at) limit %(owners)s
 """
 _MAX_OWNERS: Final = 100
-"""Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
+"""Owners that one claim considers on a cluster; another worker may have locked some jobs."""
 
 _PRESENT: Final = """
 select x.memory_id, encode(x.content_hash, 'hex') as ticket, m.owner, m.content, m.tags,
@@ -133,7 +133,7 @@ select calls as calls_today, tokens as tokens_today from extraction_budget
 where day = current_date
 """
 
-# A call is counted before it is made, so that no crash makes one free.
+# A call is counted before it is made, so that a call that crashes counts, too.
 _SPEND: Final = """
 insert into extraction_budget as b (day, calls) values (current_date, 1)
 on conflict (day) do update set calls = b.calls + 1 where b.calls < %(most)s
@@ -214,7 +214,7 @@ class ExtractionQueue(ListeningQueue):
             return cursor.rowcount
 
     async def read_again(self, most: int) -> int:
-        """Queue again all that a reader up to `most` has read."""
+        """Queue again everything that was read by a reader of level `most` or lower."""
         async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_AGAIN, {"most": most})
             return cursor.rowcount

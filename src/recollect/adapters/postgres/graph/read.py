@@ -1,4 +1,4 @@
-"""What recall reads of the graph: its version, all of it as columns, and concepts by name."""
+"""What recall reads from the graph: its version, a snapshot as columns, and concepts by name."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class GraphReader(PostgresComponent):
     async def snapshot(self, owner: str, as_of: datetime | None = None) -> GraphSnapshot:
         params = {"owner": owner, "as_of": as_of, "model": BY_MODEL}
         past = PastMentions()
-        # One snapshot for all of it: an edge must not refer to a concept that is missing.
+        # One snapshot for everything: an edge must not refer to a missing concept.
         async with self._pool.transaction(owner, is_snapshot=True) as connection:
             version = await _read_version(connection, owner)
             concepts = await (await connection.execute(_LABELS, params)).fetchall()

@@ -1,4 +1,4 @@
-"""What follows from a change of the graph: functions of the schema, which triggers call too."""
+"""The rules after a change of the graph: functions of the schema, which triggers call as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from recollect.adapters.sql.session import Session
 from recollect.core.graph.stated import Group
 
-# Of the owner's row, so that on a cluster the lock is that of the node where the triggers take it.
+# From the owner's row, so that on a cluster the lock is on the node where the triggers take it.
 _LOCK: Final = "select recollect_graph_alone(owner) from owners where owner = :owner"
 _INCREMENT_VERSION: Final = "select recollect_graph_grew(:owner)"
 _WEIGH: Final = "select recollect_graph_weigh(:owner, cast(:edges as uuid[]))"

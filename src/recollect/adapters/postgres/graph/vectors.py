@@ -1,7 +1,7 @@
-"""The vectors of concepts' names: which are still to be compared, and what each is nearest to.
+"""The vectors of concept names: which must still be compared, and the nearest ones of each.
 
-They live in the active space. When another space becomes active, every name is compared again in
-it; merges that were made stay.
+They are in the active space. When another space becomes active, every name is compared again in it;
+earlier merges are kept.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from recollect.core.recall.space import StoredSpace
 _SKIPPED: Final = -1
 """Marks a concept that is not compared at all."""
 
-# A phrase that only one memory uses links nothing, and there are very many of them. It waits until
-# a second memory uses it (`RARE`).
+# There are very many phrases that only one memory uses, and they link nothing. Such a phrase waits
+# until a second memory uses it (`RARE`).
 _WAITING: Final[LiteralString] = """
 select c.id, c.owner, c.name, c.kind,
     c.kind = 'phrase' and (
@@ -64,9 +64,9 @@ from unnest(%(owners)s::text[], %(ids)s::uuid[], %(rare)s::boolean[]) as s(owner
 where c.owner = s.owner and c.id = s.id {c}
 """
 
-# Only what is very near is looked for, and most of the time of comparing went into the index. With
-# half of pgvector's own m and ef_construction every one of 209 pairs from 0.85 on among 5,000 names
-# of MuSiQue was still found, and keeping a vector took 2.2 ms instead of 5.8.
+# Only very near names are searched, and the index took most of the time. With half of pgvector's
+# default m and ef_construction, all 209 pairs with a similarity of at least 0.85 among 5,000 names
+# of MuSiQue were still found, and storing a vector took 2.2 ms instead of 5.8.
 _INDEX: Final[LiteralString] = """
 create index if not exists {name} on concept_vectors
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 8, ef_construction = 32)
@@ -74,8 +74,8 @@ where space_id = {space}
 """
 _HAS_INDEX: Final = "select to_regclass(%(name)s) is not null as is_there"
 
-# Another worker may be merging concepts. The lock waits for it, and what it removed gets no vector;
-# without the lock that would only show as a broken reference.
+# Another worker may be merging concepts. The lock waits for it, and a concept that it removed gets
+# no vector; without the lock, storing the vector would fail with a foreign key error.
 _HOLD: Final[LiteralString] = """
 select c.id from concepts c
 join unnest(%(owners)s::text[], %(ids)s::uuid[]) as v(owner, id)

@@ -1,7 +1,7 @@
-"""Writes what was read in memories into the graph, in one transaction per owner.
+"""Write what was read in memories to the graph, in one transaction per owner.
 
 A writer takes the owner's lock first and never waits for a memory's row: a transaction that edits
-the memory makes what was read worthless anyway. See docs/adr/0022.
+the memory invalidates what was read anyway. See docs/adr/0022.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.core.graph.stated import StatedFact
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
 
-# An edit moves the time of what is said; other updates cannot be told apart from it.
+# An edit changes the time of a statement; other updates cannot be distinguished from an edit.
 _STILL_THERE: Final = """
 select x.memory_id, x.extracted_by > 0 as was_read,
     case when m.version = 1 then m.created_at else m.updated_at end as stated_at
@@ -84,7 +84,7 @@ async def write_extractions(
     done: Sequence[tuple[ExtractionJob, Extraction]],
     by: int,
 ) -> int:
-    """Write what was read in memories of one owner whose text is unchanged. Returns how many."""
+    """Write what was read in an owner's memories if their text is unchanged. Returns how many."""
     await RULES.lock(PostgresSession(connection), owner)
     cursor = await connection.execute(
         _STILL_THERE,
@@ -95,17 +95,17 @@ async def write_extractions(
             "owner": owner,
         },
     )
-    there = {row["memory_id"]: row for row in await cursor.fetchall()}
-    read = {job.memory_id: found for job, found in done if job.memory_id in there}
+    unchanged = {row["memory_id"]: row for row in await cursor.fetchall()}
+    read = {job.memory_id: found for job, found in done if job.memory_id in unchanged}
     if not read:
         return 0
     await _write_mentions(connection, owner, read)
     said = [
-        StatedFact(memory, fact, there[memory]["stated_at"])
+        StatedFact(memory, fact, unchanged[memory]["stated_at"])
         for memory, found in read.items()
         for fact in found.facts
     ]
-    again = [memory for memory in read if there[memory]["was_read"]]
+    again = [memory for memory in read if unchanged[memory]["was_read"]]
     if again:
         await _remove_missing(connection, owner, again, read, said)
     await write_facts(connection, owner, said)
@@ -141,7 +141,7 @@ async def _remove_missing(
     read: Mapping[UUID, Extraction],
     said: Sequence[StatedFact],
 ) -> None:
-    """Remove what was read in these memories before and is not found in them now."""
+    """Remove what was read in these memories before and is no longer found in them."""
     params = {"owner": owner, "again": list(again)}
     await connection.execute(RETRACT, {**params, **to_columns(said)})
     await connection.execute(_UNMENTION, {**params, **_to_pairs(read)})

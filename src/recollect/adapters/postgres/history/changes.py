@@ -1,7 +1,8 @@
-"""The server's side of sync: changes by position, and writes that name what they are based on.
+"""The server's side of sync: changes by position, and writes that name the version they are based
+on.
 
-Triggers give out the positions (docs/adr/0018). A push is one transaction
-that locks its rows by id before it writes any, as every writer locks rows before positions.
+Triggers assign the positions (docs/adr/0018). A push is one transaction that locks its rows by id
+before it writes any, as every writer locks rows before positions.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from recollect.ports.sync import Decide
 from recollect.usecases.tasks import analyze_text
 
 Connection = AsyncConnection[DictRow]
-# A page holds so many bytes of text at most, beside its first memory: bounded on both sides.
+# The most bytes of text in a page, besides its first memory: bounds the work on both sides.
 _PAGE_BYTES: Final = 2_000_000
 
 _LOCK = "select id from memories where owner = %s and id = any(%s) order by id for update"
@@ -69,7 +70,7 @@ from json_to_recordset(%(notes)s::json) as note (id uuid, extra jsonb, edit json
 where c.owner = %(owner)s and c.memory_id = note.id
 """
 
-# Of the rows behind the cursor as many as fit: at least one, then by count and by bytes.
+# As many of the rows after the cursor as fit: at least one, then limited by count and bytes.
 _PAGE = f"""
 with waiting as (
     select c.memory_id, c.position, c.erased_at, c.extra, c.edits
@@ -85,8 +86,8 @@ from waiting c left join memories m on m.owner = %(owner)s and m.id = c.memory_i
 order by c.position
 """  # noqa: S608  # composed of constants
 
-# A revision is sent again whenever its memory is, so that it never comes before it. One memory may
-# have several, which then share a position: a page must not end between them.
+# A revision is sent again whenever its memory is, so that it never arrives before it. One memory
+# may have several, which then share a position: a page must not end between them.
 _REVISION_PAGE = """
 select r.id, r.memory_id, r.kind, r.fields, r.made_at, r.resolved_at,
     greatest(r.position, c.position) as position
@@ -105,8 +106,8 @@ select (select count(*) from changes where owner = %(owner)s and position > %(af
     + (select count(*) from revisions where owner = %(owner)s and position > %(after)s) as rows
 """
 
-# An erasure draws its position before it removes revisions. A writer of revisions locks their
-# memories first, so that the two queue there and cannot deadlock.
+# An erasure takes its position before it removes revisions. A writer of revisions locks their
+# memories first, so that the two wait for each other there and cannot deadlock.
 _HOLD = """
 select m.id from memories m where m.owner = %s and m.id = any(%s) order by m.id for key share
 """
@@ -115,7 +116,7 @@ _LOCK_REVISIONS = """
 select id from revisions where owner = %s and id = any(%s) order by id for update
 """
 
-# A revision of a memory that is gone is not kept.
+# A revision of a missing memory is not stored.
 _KEEP_REVISION = """
 insert into revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, position)
 select %(id)s, %(owner)s, %(memory_id)s, %(kind)s, %(fields)s, %(made_at)s, %(resolved_at)s, 0
@@ -125,12 +126,12 @@ where revisions.resolved_at is null and excluded.resolved_at is not null
 """
 
 
-# What is pushed twice at once, as after a broken connection, is there at the second attempt.
+# If the same push arrives twice at once, as after a lost connection, the retry finds the rows.
 _ATTEMPTS: Final = 3
 
 
-class _Overtaken(StoreBusy):
-    """Another writer stored a memory after it was looked for."""
+class _ConcurrentlyStored(StoreBusy):
+    """Another writer stored a memory after we checked that it did not exist."""
 
 
 class PostgresChanges:
@@ -150,7 +151,7 @@ class PostgresChanges:
         self, owner: str, store: UUID, items: Sequence[Outgoing], decide: Decide
     ) -> list[Answer]:
         for _ in range(_ATTEMPTS - 1):
-            with suppress(_Overtaken):
+            with suppress(_ConcurrentlyStored):
                 return await self._apply(owner, store, items, decide)
         return await self._apply(owner, store, items, decide)
 
@@ -164,7 +165,7 @@ class PostgresChanges:
             rows = await _rows(connection, owner, store, ids)
             for item in items:
                 if item.id in written:
-                    continue  # a second write of one memory is answered, not applied
+                    continue  # a second write of the same memory is answered, not applied
                 chars = len(str(item.fields))
                 meets = await analyze_text(chars, decide, item, rows.get(item.id))
                 if meets is not None:
@@ -216,7 +217,7 @@ class PostgresChanges:
             "sensitive": sensitive,
             "project": project,
         }
-        # One snapshot for all: a revision must not overtake the memory it belongs to.
+        # One snapshot for everything: a revision must not arrive before its memory.
         async with self._pool.transaction(owner, is_snapshot=True) as connection:
             cursor = await connection.execute(_LAST_POSITION, (owner,))
             last = await cursor.fetchone() or {"position": 0}
@@ -236,7 +237,7 @@ class PostgresChanges:
             if place == 0 or row["bytes"] <= _PAGE_BYTES
         ]
         is_cut = len(memories) < len(found) or len(found) == limit
-        # Where one of the two lists is cut, the other may go no further than its last position.
+        # If one of the two lists is cut, the other must not go beyond its last position.
         ends = [memories[-1].change] if is_cut else []
         ends += [revised[-1].change] if len(revised) >= limit else []
         end = min(ends, default=None)
@@ -280,7 +281,7 @@ async def _write(
     written: Mapping[UUID, Decision],
     rows: Mapping[UUID, Remote],
 ) -> int:
-    """Few statements however many items there are. Returns how many are new."""
+    """Write all items with a fixed number of statements. Returns how many are new."""
     states = {id: state for id, state in written.items() if isinstance(state, State)}
     new = [state.memory for id, state in states.items() if id not in rows]
     changed = [state.memory for id, state in states.items() if id in rows]
@@ -310,7 +311,9 @@ async def _write(
 
 def _check_all_written(rows: int, sent: Sequence[object]) -> None:
     if rows != len(sent):
-        raise _Overtaken("a memory was stored at the same moment", remedy="Try again in a moment.")
+        raise _ConcurrentlyStored(
+            "a memory was stored at the same moment", remedy="Try again in a moment."
+        )
 
 
 async def _erase(connection: Connection, owner: str, id: UUID) -> None:

@@ -1,4 +1,4 @@
-"""Removing every trace of one memory, its rare words too."""
+"""Remove every trace of one memory, including its rare words."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from psycopg import sql
 
 from recollect.adapters.postgres.pool import Pool
 
-# A word that no memory holds any more, or sensitive ones alone, must not outlive them among the
-# frequencies. One that stood in more than a thousand waits until they are next taken: asking the
-# index for each of the common words made an erasure among 40,000 memories take 35 ms, not 2.
+# A word that no memory contains any more, or only sensitive ones, must not remain in the
+# frequencies. A word of more than a thousand memories remains until they are next counted: looking
+# up each of the common words in the index made an erasure among 40,000 memories take 35 ms instead
+# of 2.
 ERASE: Final = r"""
 with gone as (
     delete from memories where owner = %(owner)s and id = %(id)s
@@ -32,10 +33,10 @@ select id from gone
 """
 
 
-# Removing what deleted rows leave behind: dead rows, the planner's statistics, and in a cluster of
-# our own the bytes in its files.
+# Removing what deleted rows leave behind: dead rows, the planner's statistics and, in our own
+# cluster, the bytes in its files.
 
-# has_vectors: building their index again takes minutes, and they hold numbers, no text.
+# has_vectors: rebuilding their index takes minutes, and they contain numbers, not text.
 _TABLES: Final = """
 select c.relname as name, exists (
     select from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am a on a.oid = x.relam
@@ -43,14 +44,14 @@ select c.relname as name, exists (
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm') order by 1
 """
-# Segments before the last checkpoint's are removed, not recycled: see the embedded configuration.
+# Segments before the last checkpoint are removed, not recycled: see the embedded configuration.
 _EMPTY_LOG: Final[tuple[LiteralString, ...]] = (
     "checkpoint",
     "select pg_switch_wal()",
     "checkpoint",
 )
-# An empty table keeps the statistics of what was in it, so it gets a row to be described by. The
-# tables of links and of former versions get theirs by triggers.
+# An empty table keeps the statistics of its former rows, so it gets a placeholder row to be
+# analyzed. Triggers add those of links and of former versions.
 _STAND_IN: Final[tuple[LiteralString, ...]] = (
     """
 insert into memories (id, owner, content, category, tags, expanded_keywords, importance,
@@ -107,9 +108,9 @@ LEFT_IN_FILES: Final = (
 
 
 async def remove_traces(pool: Pool, files: Path | None) -> None:
-    """Remove deleted rows from the tables, their indexes and their statistics. In a cluster of our
-    own, whose `files` these are, also from them: vacuuming alone only frees their space, and a
-    rewritten table no longer has their bytes.
+    """Remove deleted rows from the tables, their indexes and their statistics; in our own cluster
+    also from its `files`: a plain vacuum only frees their space, but a rewritten table no longer
+    has their bytes.
     """
     async with pool.dedicated() as connection:
         cursor = await connection.execute(_TABLES)

@@ -1,10 +1,10 @@
 """Erasures and revocations that a restored backup does not undo.
 
-Each is written to the erasure log once it is committed, and the database records how far into that
-log it is. A restored database is behind, and the rest of the log is applied to it: when the server
+Each is written to the erasure log once it is committed, and the database records its position in
+that log. A restored database is behind, and the rest of the log is applied to it: when the server
 starts, or with the next request while it is running (`PostgresKeys.find_key`). The restored rows
-are in the files of the database, too, so these are then cleaned. Only after that does the database
-count as up to date: what is interrupted is done again.
+are in the files of the database, too, so these are then cleaned. Only after that is the database up
+to date: after an interruption everything is repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from recollect.core.text.analysis import counted
 
 log = logging.getLogger(__name__)
 
-# Locked: of all processes that write to the log, one at a time appends and applies.
+# Locked: only one process at a time appends to the log or applies it.
 _APPLIED: Final = "select applied from erasure_logs where log = %s for update"
 _APPLY: Final = """
 insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
@@ -51,7 +51,7 @@ insert into changes (owner, memory_id, position, erased_at)
 values (%(owner)s, %(id)s, %(position)s, now())
 on conflict (owner, memory_id) do nothing
 """
-# The earliest moment counts: a key in the grace period of a rotation may be revoked before its end.
+# The earliest time counts: a key in the grace period of a rotation may be revoked before its end.
 _REVOKE: Final = """
 update keys k set revoked_at = r.at
 from (select id, min(at) as at
@@ -64,20 +64,20 @@ _REVOKED: Final = "select id, revoked_at from keys where revoked_at is not null"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a server's database is known to have come in its log."""
+    """The last known position of a server's database in its log."""
 
     server: UUID
     applied: int
 
     def is_ahead_of(self, server: UUID | None, applied: int | None) -> bool:
-        """Whether a database that says this of itself was restored since."""
+        """Return whether a database with this position was restored since."""
         return server != self.server or (applied or 0) < self.applied
 
 
 @dataclass(frozen=True, slots=True)
 class Reapplied:
-    """What a restored database was brought up to date with. `traces`: whether the text of the
-    memories is still in the files; "" if none had come back.
+    """What was erased and revoked again in a restored database. `traces`: whether the text of the
+    memories is still in the files; "" if none had been restored.
     """
 
     erased: int
@@ -100,10 +100,10 @@ class Reapplied:
 
 
 class ErasureLedger:
-    """Without logs nothing is recorded."""
+    """Records and reapplies erasures. Without logs it does nothing."""
 
     def __init__(self, logs: ErasureLogs | None, pool: Pool, files: Path | None = None) -> None:
-        """`files`: the cluster's, where it is our own."""
+        """`files`: those of the cluster, if it is our own."""
         self._logs = logs
         self._pool = pool
         self._files = files
@@ -114,21 +114,23 @@ class ErasureLedger:
         self.reapplied: Reapplied | None = None
 
     async def open(self) -> None:
-        """Apply to the database what it lacks, and append to the log what it lacks. `reapplied`
-        then says what it was.
+        """Bring the database and the log up to date with each other. `reapplied` then contains what
+        the database lacked.
         """
         if self._logs is None:
             return
         try:
             self.reapplied = await self._catch_up(self._logs)
         except OSError as error:
-            log.warning("erasures are not kept for a restore: %s", error.strerror)
+            log.warning(
+                "erasures are not logged, so a restore cannot reapply them: %s", error.strerror
+            )
             self._logs = None
             return
         await self._complete()
 
     async def note(self, entries: Sequence[Entry]) -> None:
-        """Log what was committed. What cannot be written now is found at the next start."""
+        """Log committed entries. If they cannot be written now, the next start logs them."""
         if self._logs is None or not entries:
             return
         try:
@@ -137,8 +139,8 @@ class ErasureLedger:
             log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
 
     async def replay(self) -> None:
-        """Bring the database to the end of its log. It goes on when the caller is cancelled, since
-        rewriting a large database takes longer than a request may wait.
+        """Apply the log to the database up to its end. This continues when the caller is cancelled,
+        since rewriting a large database takes longer than a request may wait.
         """
         if self._logs is None:
             return
@@ -155,8 +157,8 @@ class ErasureLedger:
             await asyncio.wait([self._replay])
 
     async def _catch_up(self, logs: ErasureLogs, new: Sequence[Entry] = ()) -> Reapplied | None:
-        """Append new entries, and apply all that the database lacks. A restored database may be
-        another server's, so its log is looked up each time.
+        """Append new entries, and apply everything that the database lacks. A restored database may
+        be another server's, so its log is looked up each time.
         """
         async with self._lock:
             missing: Sequence[Entry] = ()
@@ -174,7 +176,8 @@ class ErasureLedger:
                     erased, revoked = await self._apply(connection, entries)
                     if row is not None and missing:
                         await begin_epoch(connection)
-                # None erased, of a log that is known: an earlier attempt did not come to cleaning.
+                # Nothing erased, of a known log: an earlier attempt was interrupted before
+                # cleaning.
                 has_traces = (erased > 0 or row is not None) and any(
                     isinstance(entry, Erasure) for entry in missing
                 )
@@ -191,20 +194,20 @@ class ErasureLedger:
         return Reapplied(erased, revoked, traces) if erased or revoked or has_traces else None
 
     async def _clean(self) -> tuple[bool, str]:
-        """Whether all was done that can be, and what to say of it."""
+        """Clean the files. Returns whether all was done that can be, and a description."""
         try:
             await remove_traces(self._pool, self._files)
         except RecollectError as error:
             return False, (
                 f"the text of these memories could not be removed from the database's files "
-                f"({error}); the next start tries it again"
+                f"({error}); the next start retries"
             )
         if self._files is None:
             return True, f"the text of these memories is not in the tables, but {LEFT_IN_FILES}"
         return True, "the text of these memories was removed from the database's files"
 
     async def _complete(self) -> None:
-        """Log what a server committed and was killed before logging."""
+        """Log what a server committed before it was killed."""
         if self._logs is None:
             return
         async with self._pool.transaction(WORKER) as connection:
@@ -221,7 +224,7 @@ class ErasureLedger:
         await self.note([entry for entry in known if entry not in noted])
 
     async def _apply(self, connection: Connection, entries: Sequence[Entry]) -> tuple[int, int]:
-        """How many memories and keys had come back."""
+        """Apply entries. Returns how many memories and keys had been restored."""
         erasures = {entry for entry in entries if isinstance(entry, Erasure)}
         ordered = sorted(erasures, key=lambda erasure: (erasure.owner, erasure.id))
         present: list[DictRow] = []
@@ -262,8 +265,8 @@ def _all_entries(logs: ErasureLogs, server: UUID) -> frozenset[Entry]:
 
 
 async def leave_tombstone(connection: Connection, owner: str, id: UUID) -> None:
-    """For a write that never arrived, or is not in the backup: should it arrive late, from a client
-    that still has it, it finds itself erased.
+    """Store a tombstone for a memory that never arrived, or is not in the backup: if a client still
+    sends it later, it is erased.
     """
     cursor = await connection.execute(_DRAW, {"owner": owner})
     drawn = await cursor.fetchone() or {}

@@ -1,4 +1,4 @@
-"""Following links on Postgres: one statement, however long the ways are."""
+"""Follow links in Postgres with one statement, however long the paths are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.adapters.postgres.pipeline import Session
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory
 from recollect.core.recall.successors import Fetched, Resolution
 
-# The newest of those that supersede a memory. Its own state is a scalar, which the planner asks row
-# by row instead of joining: the index on the target leaves a row or two.
+# The newest memory that supersedes another. Its state is a scalar subquery, which the planner
+# evaluates per row instead of joining: the index on the target leaves one or two rows.
 _SUCCESSOR: Final[LiteralString] = """
 (select l.memory_id from memory_links l
 where l.owner = %(owner)s and l.kind = 'supersedes' and l.target = {id}
@@ -25,7 +25,7 @@ order by l.memory_id desc limit 1)
 _FIRST: Final = _SUCCESSOR.format(id="s.id")
 _NEXT: Final = _SUCCESSOR.format(id="w.successor")
 
-# Whether the successor is still there is asked when it is followed: this is asked of every hit.
+# This runs for every hit, so whether the successor still exists is only checked when following.
 _FETCH: Final = f"""
 select {MEMORY_COLUMNS}, (
     select true from memory_links l
@@ -35,10 +35,10 @@ from memories m
 where m.owner = %(owner)s and m.id = any(%(ids)s) and m.deleted_at is null
 """  # noqa: S608  # composed of constants
 
-# Two walks: from what is superseded to the ends, and from what links name to theirs. UNION drops
-# what was met before, so a circle ends a walk. Texts are read for what can be shown: ends, and
-# what a link names. OFFSET 0 has each row looked up by its key: how many there will be is more than
-# the planner can guess, and it would rather read whole tables.
+# Two walks: from superseded memories to the ends, and from the targets of links to theirs. UNION
+# drops rows that were visited before, so a cycle ends a walk. Texts are read only for what can be
+# shown: ends and targets. OFFSET 0 makes the planner look up each row by its key: it cannot
+# estimate how many there will be, and would otherwise read whole tables.
 _FOLLOW: Final = f"""
 with recursive succession (id, successor) as (
     select s.id, {_FIRST} from unnest(%(superseded)s::uuid[]) s(id)

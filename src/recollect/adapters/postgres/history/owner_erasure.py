@@ -1,8 +1,8 @@
-"""Erases all that one owner has on a server, and searches the database for what is left.
+"""Erase all data of one owner on a server, and search the database for what is left.
 
-The search knows no table by name: it reads the catalogue, so that a table added later is searched
-as well. It also reads the planner's statistics, which quote values of the tables, if the login is a
-superuser: of tables with row-level security Postgres shows them to no one else.
+The search takes the tables from the catalog, so that a table added later is searched as well. It
+also searches the planner's statistics, which quote values of the tables, if the login is a
+superuser: for tables with row-level security Postgres shows them to no one else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, LiteralString
 from psycopg import sql
 
 from recollect.adapters.files.erasure_log import Erasure
-from recollect.adapters.files.file_search import in_files
+from recollect.adapters.files.file_search import search_files
 from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.history.erasure import LEFT_IN_FILES, remove_traces
 from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
@@ -32,7 +32,7 @@ _UNSCRUBBED: Final = (
     "the data files and the write-ahead log of the server still hold the bytes. To remove them, "
     "run `recollect erase --server` for this owner on the server's machine."
 )
-# owner: the settings have none, but who changed them.
+# owner: settings have no owner, but record who changed them.
 _COLUMNS: Final = """
 select c.relname as table, a.attname as column, t.typname = 'uuid' as is_id,
     t.typname in ('text', '_text', 'jsonb') as is_text,
@@ -46,9 +46,9 @@ where n.nspname = current_schema() and c.relkind in ('r', 'p', 'm')
     and a.attnum > 0 and not a.attisdropped
 order by 1, a.attnum
 """
-# Where an id alone stays, so that synced clients learn of the erasure.
+# Where only an id remains, so that synced clients learn of the erasure.
 _TOMBSTONES: Final = ("changes", "memory_id")
-# Where the owner of a row is known, the rows of others are left out.
+# Where the owner of a row is known, rows of other owners are skipped.
 _HOLDS_ID: Final = """
 select count(*) as rows from {table} t
 where t.{column} = any(%(ids)s) and coalesce({whose} = %(owner)s, true)
@@ -60,12 +60,12 @@ where coalesce({whose} = %(owner)s, true)
         where strpos(lower(t.{column}::text), lower(n)) > 0)
         or t.{column}::text = any(%(stems)s))
 """
-# The words as the index and its frequencies write them.
+# The words as they appear in the index and its frequencies.
 _STEMS: Final = """
 select s as stem from unnest(%(lexemes)s::text[]) s
 where length(s) > 4 and s !~ '^[0-9.,+-]*$'
 """
-# Of these, what another memory holds. From the memories to the words, as Citus takes it.
+# Those that another memory contains. The join order, memories to words, is the one Citus accepts.
 _HELD_STEMS: Final = """
 select distinct s.stem from memories m
 join unnest(%(stems)s::text[]) s (stem) on m.search_vector @@ quote_literal(s.stem)::tsquery
@@ -76,7 +76,7 @@ join unnest(%(needles)s::text[]) n (needle)
     on strpos(lower(t.{column}::text), lower(n.needle)) > 0
 where {whose} <> %(owner)s
 """
-# Of tables with row-level security only a superuser is shown them.
+# For tables with row-level security only a superuser sees them.
 _SHOWS_STATISTICS: Final = "select not row_security_active('memories') as is_shown"
 _STATISTICS: Final = """
 select tablename || '.' || attname as name from pg_stats
@@ -98,8 +98,8 @@ class PostgresOwnerErasure:
         is_light: bool = False,
         send_changes: Callable[[], Awaitable[None]],
     ) -> None:
-        """`files`: the cluster's, where it is our own; they are cleaned and searched, too, unless
-        `is_light`: that is for owners, who may ask for it often and must not hold up the server.
+        """`files`: those of the cluster, if it is our own. They are cleaned and searched as well,
+        unless `is_light`: owners may request an erasure often and must not slow down the server.
         """
         self._files = None if is_light else files
         self._is_light = is_light
@@ -115,12 +115,12 @@ class PostgresOwnerErasure:
 
     async def erase_owner(self, owner: str) -> Erased:
         async with self._pool.transaction(owner) as connection:
-            # All rows before anything else, in one order, as every writer does it.
+            # All rows are locked first, in the order that every writer uses.
             locked = "select from memories where owner = %s order by id for update"
             await connection.execute(locked, (owner,))
             deleted = "delete from memories where owner = %s returning id"
             cursor = await connection.execute(deleted, (owner,))
-            gone = [row["id"] for row in await cursor.fetchall()]
+            erased_ids = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
             await connection.execute("delete from lexeme_stats where owner = %s", (owner,))
             await self._pool.act_for(connection, WORKER)
@@ -129,13 +129,13 @@ class PostgresOwnerErasure:
             )
             cursor = await connection.execute(_COUNTS, {"owner": owner})
             counts = await cursor.fetchone() or {"reported": 0, "keys": 0}
-        await self._remembered.note([Erasure(id, owner) for id in gone])
+        await self._remembered.note([Erasure(id, owner) for id in erased_ids])
         await self._send_changes()
-        if gone or not self._is_light:
+        if erased_ids or not self._is_light:
             async with self._cleaning:
                 await drop_owner_indexes(self._pool, owner)
                 await remove_traces(self._pool, self._files)
-        return Erased(len(gone), counts["reported"], counts["keys"])
+        return Erased(len(erased_ids), counts["reported"], counts["keys"])
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         searched: list[str] = []
@@ -166,7 +166,7 @@ class PostgresOwnerErasure:
                 if place == _TOMBSTONES:
                     continue
                 query = _HOLDS_ID if row["is_id"] else _HOLDS_TEXT
-                cursor = await connection.execute(_about(query, row), values)
+                cursor = await connection.execute(_compose(query, row), values)
                 count = (await cursor.fetchone() or {"rows": 0})["rows"]
                 if count:
                     what = "ids" if row["is_id"] else "texts or words"
@@ -181,28 +181,28 @@ class PostgresOwnerErasure:
         if self._files:
             texts = sorted(marks.texts - theirs)
             searched.append("the files of the cluster")
-            found += await asyncio.to_thread(in_files, self._files, texts)
+            found += await asyncio.to_thread(search_files, self._files, texts)
         return searched, found
 
 
 async def _find_held_by_others(
     connection: Connection, columns: Sequence[Mapping[str, Any]], marks: Marks
 ) -> set[str]:
-    """Texts and words that other owners have anywhere, former versions included: finding them where
-    all owners' values are mixed, as in the files, would reveal to one owner what another has.
+    """Return texts and words that other owners have, former versions included. Reporting them where
+    the values of all owners are mixed, as in the files, would reveal what another owner has.
     """
     held: set[str] = set()
     for row in columns:
         if row["is_text"] and row["owner"]:
             left = sorted((marks.texts | marks.words) - held)
             values = {"needles": left, "owner": marks.owner}
-            cursor = await connection.execute(_about(_OTHERS, row), values)
+            cursor = await connection.execute(_compose(_OTHERS, row), values)
             held |= {found["needle"] for found in await cursor.fetchall()}
     return held
 
 
-def _about(query: LiteralString, column: Mapping[str, Any]) -> sql.Composed:
-    """A query about one column, which knows whose a row of its table is."""
+def _compose(query: LiteralString, column: Mapping[str, Any]) -> sql.Composed:
+    """Compose a query about one column and the owners of its rows."""
     if column["owner"]:
         whose: sql.Composable = sql.Identifier("t", column["owner"])
     else:

@@ -25,8 +25,8 @@ set recalled_at = excluded.recalled_at, times = recalls.times + 1
 _RECALLED: Final = "select memory_id from recalls where owner = %s"
 _SINCE: Final = "select min(since) as since from recalls_kept"
 _SPACE: Final = "select id, dimension from spaces where state = 'active'"
-# For each memory its nearest few by the index of the space; the cast is the index's own expression.
-# Not for texts of several passages: two with the same first sentence may say different things.
+# The nearest few of each memory by the index of the space; the cast is the index's own expression.
+# Not for texts of several passages: two with the same first sentence may state different things.
 _PAIRS: Final = """
 select a.memory_id as one, b.memory_id as other, b.cosine
 from embeddings a
@@ -55,7 +55,7 @@ class PostgresRecalls:
 
     async def note_recalls(self, owner: str, ids: Collection[UUID], at: datetime) -> None:
         async with self._pool.transaction(owner) as connection:
-            # No one waits for it, and a crash may lose it.
+            # Nothing depends on it, so a crash may lose it.
             await connection.execute("set local synchronous_commit = off")
             params = {"owner": owner, "ids": sorted(ids), "at": at}
             await connection.execute(_HOLD, params)

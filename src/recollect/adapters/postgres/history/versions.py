@@ -1,7 +1,7 @@
-"""What was known at a moment, on Postgres: the present states that were written by then, and of the
-others the versions that held.
+"""What was known at a moment, on Postgres: current states that were written by then, and otherwise
+the version that was valid.
 
-The words of former texts have no index: they are read as they are asked for, within the scope.
+The words of former texts have no index: the scope is scanned.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
 from recollect.core.text.analysis import clean_query
 
-# Where a version has what a memory has in a column of the same name. A version of a memory that is
-# sensitive now is, too.
+# Columns of a version that differ from the memory's column of the same name. A version of a memory
+# that is now sensitive is sensitive, too.
 _ELSEWHERE: Final[Mapping[LiteralString, LiteralString]] = {
     "id": "v.memory_id",
     "updated_at": "v.known_from",
@@ -32,7 +32,7 @@ _ELSEWHERE: Final[Mapping[LiteralString, LiteralString]] = {
 _VERSION_COLUMNS: Final[LiteralString] = ", ".join(
     f"{_ELSEWHERE.get(field.name, f'v.{field.name}')} as {field.name}" for field in STORED
 )
-# Stands where the table of memories would.
+# Replaces the table of memories in a statement.
 _THEN: Final[LiteralString] = f"""
 (
     select {MEMORY_COLUMNS}, m.search_vector from memories m
@@ -74,7 +74,7 @@ async def search(
 async def fetch(
     connection: Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> Fetched:
-    memories = await _some(connection, owner, ids, as_of)
+    memories = await _fetch_some(connection, owner, ids, as_of)
     successors = successors_of(await _fetch_linked(connection, owner, as_of))
     return Fetched(memories, successors.keys() & memories.keys())
 
@@ -89,12 +89,12 @@ async def follow(
     linked = await _fetch_linked(connection, owner, as_of)
     found = find_link_targets(linked, superseded, targets)
     missing = found.wanted - {memory.id for memory in linked}
-    others = await _some(connection, owner, missing, as_of)
+    others = await _fetch_some(connection, owner, missing, as_of)
     return found.with_memories([*linked, *others.values()])
 
 
 async def former_states(connection: Session, owner: str, id: UUID) -> list[Memory]:
-    """Of one memory, oldest first."""
+    """Return the former states of one memory, oldest first."""
     cursor = await connection.execute(_FORMER, {"owner": owner, "id": id})
     return [to_memory(row) for row in await cursor.fetchall()]
 
@@ -104,7 +104,7 @@ async def _fetch_linked(connection: Connection, owner: str, as_of: datetime) -> 
     return [to_memory(row) for row in await cursor.fetchall()]
 
 
-async def _some(
+async def _fetch_some(
     connection: Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> dict[UUID, Memory]:
     params = {"owner": owner, "as_of": as_of, "ids": list(ids)}

@@ -1,10 +1,10 @@
-"""Chooses the rows a lexical query looks at, so that a common word costs what a rare one does.
+"""Choose the rows a lexical query reads, so that a common word costs no more than a rare one.
 
-Scoring every row that contains *any* word of the query grows with the store: three common words
-touch most of it.  But a row that shares only the cheap words cannot reach the top.  So the plan
-asks the index for the rows whose matched words weigh *enough together*, where "enough" is the
-lowest weight that is still expected to leave about ``BUDGET`` rows.  Rows that hold every word
-always qualify (AND), the threshold widens that towards any word (OR) until the budget is filled.
+The cost of scoring every row that contains *any* word of the query grows with the store: three
+common words match most of it. But a row that matches only common words cannot reach the top. So the
+plan reads the rows whose matched words *together* weigh enough, where "enough" is the lowest weight
+that is expected to leave about ``BUDGET`` rows. Rows with every word always qualify (AND); the
+threshold relaxes that towards any word (OR) until the budget is filled.
 
 Pure arithmetic from document frequencies to ``tsquery`` text: no I/O, so it is tested as a table.
 """
@@ -18,42 +18,43 @@ from typing import Final, TypeAlias
 from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.relevance import idf, most_information
 
-# Figures: 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries each,
-# two cores under others' load. All were chosen on these two corpora.
+# Measured with 300k recombined ("a") and pure Zipf ("b") memories, Postgres 18.1, 30 to 40 queries
+# each, on two cores under other load. All values were chosen on these two corpora.
 
 SMALL_SCOPE: Final = 3_000
-"""Up to here every row of the scope is scored with the full OR, and nothing can be lost."""
+"""Up to this size every row of the scope is scored with the full OR, and nothing is missed."""
 
 BUDGET: Final = 2_000
-"""Rows the weighed words may bring. a, two words: 1,000 loses 5% of the top ten, 2,000 2%."""
+"""Rows the weighted words may match. a, two words: 1,000 loses 5% of the top ten, 2,000 2%."""
 
 SOLO_ROWS: Final = 100
-"""Words so rare that together they bring this few rows bring them all, whatever else they match."""
+"""Words that together match at most this many rows: all of these rows are scored."""
 
 DRIVING_WORDS: Final = 8
-"""Words weighed together after the solo ones. Of the top ten for 12 words 8 keep 98% (a) and
-99.7% (b), 6 95% and 92%, all 12 100%, but at 5 times the p95: the expression has 200 nodes."""
+"""Words weighted together after the solo ones. Of the top ten for 12 words, 8 find 98% (a) and
+99.7%
+(b), 6 find 95% and 92%, all 12 find 100%, but at 5 times the p95: the expression has 200 nodes."""
 
 LIGHT_WORD: Final = 0.2
-"""A word under this share of the heaviest driving word's IDF scores, but brings no rows."""
+"""A word below this share of the highest driving IDF is scored, but selects no rows."""
 
 INDEX_WORK: Final = 15_000.0
-"""Bound on `_index_work`; past it fewer words drive. A guess: no other value was tried."""
+"""Limit of `_index_work`; beyond it fewer words drive. A guess: no other value was tried."""
 
 BINS: Final = 48
-"""Resolution of the weights. Coarser lifts common words: b, 12 words, 98% (24: 91%, 12: 68%)."""
+"""Resolution of the weights. Coarser favors common words: b, 12 words, 98% (24: 91%, 12: 68%)."""
 
 MAX_WORDS: Final = 64
-"""Only the rarest words of a query count: a pasted page stays one bounded statement."""
+"""Only the rarest words of a query are used: a pasted page becomes a bounded statement."""
 
 LENGTH_CELLS: Final = 20
-"""Quantiles of document length kept with the statistics."""
+"""Quantiles of document length stored with the statistics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the query: the lexemes it may stand in the index as, and in how many rows each of
-    them occurs; 0 is unknown. One that is not `is_asked` only expands the query.
+    """A word of the query: the lexemes by which it may be in the index, and in how many rows each
+    of them occurs; 0 is unknown. A word that is not `is_asked` only expands the query.
     """
 
     forms: tuple[str, ...]
@@ -62,19 +63,19 @@ class Word:
 
     @property
     def frequency(self) -> int:
-        """Of any form, about: where its stem stands, the other forms stand as well."""
+        """About how many rows contain any form: a row with another form also contains the stem."""
         return max(self.frequencies)
 
     @property
     def match(self) -> str:
-        """As text of a `tsquery`: any of the forms."""
+        """The text of a `tsquery` for any of the forms."""
         forms = " | ".join(map(quote, self.forms))
         return forms if len(self.forms) == 1 else f"({forms})"
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of an owner: how many memories were counted, and how long they are."""
+    """What is known of an owner: how many memories were counted, and their lengths."""
 
     rows: int
     length_quantiles: Sequence[int] = ()
@@ -82,7 +83,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way to find candidates: rows that match, of at most this many distinct lexemes."""
+    """One way to find candidates: rows that match, with at most this many distinct lexemes."""
 
     match: str
     max_length: int | None = None
@@ -90,9 +91,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The words that score, with a weight for each form, and the arms that find candidates.
-    `information` is what each word weighs, whichever of its forms a row holds, and `ceiling` what
-    the words of the query itself weigh together, of a long query the rarest ones.
+    """The words that are scored, with a weight for each form, and the arms that find candidates.
+    `information` is the weight of each word, whichever of its forms a row contains, and `ceiling`
+    the total weight of the words of the query itself (of the rarest ones, in a long query).
     """
 
     words: tuple[Word, ...]
@@ -118,10 +119,10 @@ def plan(
     scope_rows: int,
     small_scope: int = SMALL_SCOPE,
 ) -> Plan:
-    """How to answer these words inside a scope of about `scope_rows` rows; one of at most
-    `small_scope` is read whole.
+    """Plan the search for these words in a scope of about `scope_rows` rows; a scope of at most
+    `small_scope` rows is read completely.
     """
-    # Not the size of the scope: it is estimated from all owners' rows, and scores would show it.
+    # Not the size of the scope: it is estimated from all owners' rows, and scores would reveal it.
     rows = max(statistics.rows, 1)
     rarest = tuple(
         replace(each, frequencies=tuple(min(max(known, 1), rows) for known in each.frequencies))
@@ -146,9 +147,9 @@ def plan(
 
 
 def limit_words(words: Sequence[Word]) -> list[Word]:
-    """At most `MAX_WORDS`, rarest first. Unknown words get no more than half of the places.
+    """Return at most `MAX_WORDS`, rarest first. Unknown words get at most half of the places.
 
-    They may be new, or stand in one memory; but a pasted log is full of words that stand in none.
+    They may be new, or occur in one memory; but a pasted log is full of words that occur in none.
     """
     rarest = sorted(words, key=lambda each: (each.frequency, each.forms))
     unknown = [each for each in rarest if each.frequency == 0]
@@ -160,20 +161,20 @@ def _arms(
     rarest: Sequence[Word], rows: int, scope_rows: int, length_quantiles: Sequence[int]
 ) -> tuple[Arm, ...]:
     share = scope_rows / rows
-    solo = _solo(rarest, share)
+    solo = _choose_solo(rarest, share)
     rest = rarest[len(solo) :]
     if not rest:
         return (Arm(any_of(solo)),)
     together, expected = _combine_by_weight(rest, rows, scope_rows)
     if expected <= BUDGET:
         return (Arm(_render(("|", [*(word.match for word in solo), together]))),)
-    # Even every word at once is too common: the best of such rows are short, so take those.
+    # Even rows with every word are too common: the best ones are short, so read only those.
     limit = _length_limit([each.frequency / rows for each in rest], scope_rows, length_quantiles)
     bounded = Arm(_render(together), limit)
     return (Arm(any_of(solo)), bounded) if solo else (bounded,)
 
 
-def _solo(rarest: Sequence[Word], share: float) -> list[Word]:
+def _choose_solo(rarest: Sequence[Word], share: float) -> list[Word]:
     solo: list[Word] = []
     expected = 0.0
     for each in rarest:
@@ -187,7 +188,7 @@ def _solo(rarest: Sequence[Word], share: float) -> list[Word]:
 def _combine_by_weight(
     rest: Sequence[Word], rows: int, scope_rows: int
 ) -> tuple[Expression, float]:
-    """The rows whose matched words weigh enough, and how many hold every driving word."""
+    """Return the rows whose matched words weigh enough, and how many match every driving word."""
     heaviest = idf(rows, rest[0].frequency)
     telling = [each for each in rest if idf(rows, each.frequency) >= LIGHT_WORD * heaviest]
     cheapest: tuple[float, Expression, float] | None = None
@@ -195,11 +196,11 @@ def _combine_by_weight(
         words = telling[:count]
         weights = _to_bins([idf(rows, each.frequency) for each in words])
         chances = _chances(weights, [each.frequency / rows for each in words])
-        enough = _enough(chances, BUDGET / scope_rows)
-        expression = _at_least([each.match for each in words], weights, enough)
+        enough = _find_threshold(chances, BUDGET / scope_rows)
+        expression = _build_threshold([each.match for each in words], weights, enough)
         expected = chances[-1] * scope_rows
         if cheapest is not None and expected > BUDGET:
-            break  # so few words are too common: reading their rows costs more than the index
+            break  # so few words are too common: their rows cost more than the index
         work = _index_work(words, weights, enough, expression)
         if cheapest is None or work < cheapest[0]:
             cheapest = (work, expression, expected)
@@ -215,9 +216,9 @@ def _to_bins(weights: Sequence[float]) -> list[int]:
 
 
 def _chances(weights: Sequence[int], shares: Sequence[float]) -> list[float]:
-    """The chance of each sum of matched weights, were words independent of each other.
+    """Return the probability of each sum of matched weights if words were independent.
 
-    They are not, so more rows match than expected; up to 2.7 times the budget was seen.
+    They are not, so more rows match than expected; up to 2.7 times the budget was observed.
     """
     chances = [1.0]
     for weight, share in zip(weights, shares, strict=True):
@@ -229,20 +230,20 @@ def _chances(weights: Sequence[int], shares: Sequence[float]) -> list[float]:
     return chances
 
 
-def _enough(chances: Sequence[float], wanted: float) -> int:
-    """The lowest sum that rows reach no more often than wanted; at the least, every word."""
+def _find_threshold(chances: Sequence[float], max_share: float) -> int:
+    """Return the lowest sum that rows reach at most with this probability, or that of all words."""
     enough = len(chances) - 1
     reached = 0.0
     for total in range(len(chances) - 1, 0, -1):
         reached += chances[total]
-        if reached > wanted:
+        if reached > max_share:
             break
         enough = total
     return enough
 
 
-def _at_least(words: Sequence[str], weights: Sequence[int], enough: int) -> Expression:
-    """Holds exactly where the matched weights add up to `enough`; heaviest word first."""
+def _build_threshold(words: Sequence[str], weights: Sequence[int], enough: int) -> Expression:
+    """Build an expression that is true if the matched weights reach `enough`; heaviest first."""
 
     def build(start: int, needed: int) -> Expression | None:
         left = weights[start:]
@@ -270,9 +271,9 @@ def _at_least(words: Sequence[str], weights: Sequence[int], enough: int) -> Expr
 def _index_work(
     words: Sequence[Word], weights: Sequence[int], enough: int, expression: Expression
 ) -> float:
-    """About how long GIN takes: postings it must walk × the nodes it evaluates for each.
+    """Estimate how long GIN takes: postings it must read × the nodes it evaluates for each.
 
-    GIN skips through the lists of the commonest words that cannot suffice among themselves.
+    GIN skips through the lists of the most common words that are not enough by themselves.
     """
     walked = 0
     total = 0
@@ -286,9 +287,9 @@ def _index_work(
 def _length_limit(
     shares: Sequence[float], scope_rows: int, length_quantiles: Sequence[int]
 ) -> int | None:
-    """The shortest length up to which `BUDGET` rows should hold every word; None for any length.
+    """Return the length up to which about `BUDGET` rows contain every word; None for no limit.
 
-    A document twice as long has two chances to hold a word.
+    A document twice as long has two chances to contain a word.
     """
     if not length_quantiles:
         return None

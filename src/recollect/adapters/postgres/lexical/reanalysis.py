@@ -1,6 +1,6 @@
-"""Analyzes again what an earlier version of the analyzer has left, a batch at a time.
+"""Reanalyze memories that an earlier version of the analyzer processed, a batch at a time.
 
-Recall goes on meanwhile: a memory is found by its old terms until it has new ones.
+Recall continues meanwhile: a memory is found by its old terms until it has new ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.search_vector import analyze_columns
 from recollect.core.text.terms import VERSION
 
-# The first by the indexes on the analyzer: what was done is not read again.
+# Uses the indexes on the analyzer: memories that are done are not read again.
 _OUTDATED_MEMORIES: Final = """
 select owner, analyzer, false as is_version from memories
 where analyzer < %(version)s order by analyzer, owner limit 1
@@ -22,9 +22,9 @@ _OUTDATED_VERSIONS: Final = """
 select owner, analyzer, true as is_version from memory_versions
 where analyzer < %(version)s order by analyzer, owner limit 1
 """
-# For clients nothing changes: see the trigger on the changes.
+# Nothing changes for clients: see the trigger on `changes`.
 _QUIETLY: Final[dict[LiteralString, str]] = {"recollect.analyzing": "on"}
-# By id, as every writer of several rows locks them; what another writes now is analyzed with it.
+# By id, as every writer locks rows; memories that another writer changes are analyzed by it.
 _MEMORIES: Final = """
 select owner, id, content, expanded_keywords, tags, category from memories
 where owner = %(owner)s and analyzer = %(outdated)s order by id limit %(limit)s
@@ -48,7 +48,7 @@ _FIELDS: Final = ("content", "expanded_keywords", "tags", "category")
 
 
 class Outdated(NamedTuple):
-    """What one version of the analyzer left of an owner: memories, or their former versions."""
+    """An owner's memories or former versions with terms of an earlier version of the analyzer."""
 
     owner: str
     analyzer: int
@@ -56,7 +56,7 @@ class Outdated(NamedTuple):
 
 
 async def find_outdated(connection: Connection) -> Outdated | None:
-    """Of any owner."""
+    """Find outdated memories of any owner."""
     for statement in (_OUTDATED_MEMORIES, _OUTDATED_VERSIONS):
         cursor = await connection.execute(statement, {"version": VERSION})
         if (row := await cursor.fetchone()) is not None:
@@ -65,13 +65,13 @@ async def find_outdated(connection: Connection) -> Outdated | None:
 
 
 async def reanalyze(connection: Connection, outdated: Outdated, limit: int) -> int:
-    """Within a transaction of the owner: analyze up to so many; how many there were."""
+    """Analyze up to `limit` in a transaction of the owner. Returns how many were analyzed."""
     await set_local(connection, _QUIETLY)
     select, update = (
         (_VERSIONS, _UPDATE_VERSION) if outdated.is_version else (_MEMORIES, _UPDATE_MEMORY)
     )
-    wanted = {"owner": outdated.owner, "outdated": outdated.analyzer, "limit": limit}
-    cursor = await connection.execute(select, wanted)
+    params = {"owner": outdated.owner, "outdated": outdated.analyzer, "limit": limit}
+    cursor = await connection.execute(select, params)
     rows: list[dict[str, Any]] = await cursor.fetchall()
     new = await asyncio.to_thread(_analyze, rows)
     await cursor.executemany(update, new)

@@ -1,4 +1,4 @@
-"""Finds the memory that says the same as a new one, and keeps others from storing it meanwhile."""
+"""Find a memory with the same text as a new one, and block others from storing it meanwhile."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.adapters.postgres.rows import MEMORY_COLUMNS, to_memory, utc
 from recollect.core.memory.duplicates import PlacedText, is_same
 from recollect.core.memory.memory import Memory
 
-# As the index memories_same_text has it.
+# The expression of the index memories_same_text.
 _KEY: Final = r"hashtextextended(regexp_replace({text}, '\s+', '', 'g'), 0)"
-# Until the transaction ends, others that store this text wait, and then see what was stored.
+# Until the transaction ends, others that store this text wait, and then see the stored memory.
 _LOCK: Final = f"""
 select pg_advisory_xact_lock(hashtextextended(%(owner)s, {_KEY.format(text="%(content)s")}))
 """
@@ -39,7 +39,7 @@ order by m.created_at, m.id
 """  # noqa: S608  # composed of constants
 
 
-# Two steps, since under row-level security an index is not used for what a function compares.
+# Two steps: under row-level security no index is used for a comparison with a function's result.
 _REMOVED: Final = """
 with given as materialized (
     select g.project, g.content, recollect_fingerprint(o.salt, g.project, g.content) as fingerprint
@@ -54,7 +54,7 @@ from given g join removed_texts r on r.owner = %(owner)s and r.fingerprint = g.f
 async def find_removed(
     connection: Connection, owner: str, texts: Collection[PlacedText]
 ) -> dict[PlacedText, datetime]:
-    """When texts were erased, forgotten or replaced, of those that were."""
+    """Return which of the texts were erased, forgotten or replaced, and when."""
     projects, contents = ([*part] for part in zip(*texts, strict=True))
     params = {"owner": owner, "projects": projects, "contents": contents}
     cursor = await connection.execute(_REMOVED, params)
@@ -64,7 +64,7 @@ async def find_removed(
 
 
 async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[UUID, Memory]:
-    """By the id of each new memory, the stored one that says the same."""
+    """Return the stored memories with the same text, by the ids of the new ones."""
     if not memories:
         return {}
     contents = [memory.content for memory in memories]
@@ -82,7 +82,7 @@ async def find_many(connection: Connection, memories: Sequence[Memory]) -> dict[
 
 
 async def find(connection: Connection, memory: Memory) -> Memory | None:
-    """The stored memory that says the same. If None, no one else can store one meanwhile."""
+    """Return the stored memory with the same text. If None, no other process can store one now."""
     params = {"owner": memory.owner, "content": memory.content}
     await connection.execute(_LOCK, params)
     cursor = await connection.execute(_SAME_KEY, params)

@@ -1,15 +1,16 @@
-"""The lexical leg on plain Postgres: words found by GIN, ranked by how rare they are.
+"""The lexical leg on plain Postgres: words found by GIN, ranked by their rarity.
 
-`ts_rank` counts a common word like a rare one, and asking it of every row that holds any word grows
-with the store. So recall takes three short trips: the languages of the memories, the frequencies of
-the query's words with the planner's guess of how many rows the scope holds, and one statement made
-for exactly these words (`plan.py` decides which rows it looks at). Made per query, its constants
-are folded once and not once per row. No statement is prepared, so it works behind PgBouncer in
-transaction mode. Times given below were taken on two cores under a load of 5 to 9: read them as
-ratios.
+`ts_rank` weighs a common word like a rare one, and computing it for every row with any word grows
+with the store. So recall needs three short round trips: the languages of the memories, the
+frequencies of the query's words with the planner's estimate of the rows in the scope, and one
+statement for exactly these words (`plan.py` decides which rows it reads). Since the statement is
+built per query, its constants are folded once and not once per row. No statement is prepared, so it
+works behind PgBouncer in transaction mode. Times below were measured on two cores under a load of 5
+to 9: read them as ratios.
 
-Needs, besides the table and its GIN index: the frequencies that `lexeme_stats` takes, and an index
-on `memories (owner, length(search_vector))`, not partial, or its statistics go unused.
+Besides the table and its GIN index it needs the frequencies in `lexeme_stats`, and an index on
+`memories (owner, length(search_vector))`, which must not be partial, or its statistics are not
+used.
 """
 
 from __future__ import annotations
@@ -39,18 +40,18 @@ from recollect.core.text.terms import query_forms
 from recollect.usecases.tasks import analyze_text
 
 MAX_CANDIDATES: Final = 20_000
-"""Rows one arm may bring when every estimate was wrong: a bound on time. Most seen: 11,144."""
+"""Rows one arm may return if every estimate is wrong: a limit on time. Most seen: 11,144."""
 
 MIN_SHARE_OF_BEST: Final = 0.05
-"""The floor, as a share of the best score. It changed no figure on LoCoMo, SciFact and MuSiQue."""
+"""The floor, as a share of the best score. It changed no result on LoCoMo, SciFact or MuSiQue."""
 
 _TABLE: Final = "memories"
 
-# Blanks are no words, so these are in no text.
+# Spaces are not words, so no text contains these.
 _ABSENT: Final = "' ' & '  '"
 
-# Compiling a search would take longer than running it. With less memory, the bitmap of a million
-# short texts names pages instead of rows, and all of their rows are read.
+# JIT compilation would take longer than the search. With less memory, the bitmap of a million short
+# texts is per page instead of per row, and all rows of those pages are read.
 _SETTINGS: Final[Mapping[LiteralString, str]] = {"jit": "off", "work_mem": "16MB"}
 
 # One step of the index per language, however many memories it has.
@@ -68,13 +69,13 @@ with recursive spoken (languages) as (
 select languages from spoken where languages is not null
 """
 
-# The planner's guess took 1.4 ms where counting up to 3,001 rows took 10.
+# The planner's estimate took 1.4 ms, counting up to 3,001 rows took 10 ms.
 _SCOPE: Final[LiteralString] = """
 explain (format json) select 1 from memories m where {where}
 """
 
-# A few thousand rows at most: read the scope through its own index and score whatever matches.
-# OFFSET 0 keeps the planner from preferring the GIN index (findings: twice as slow).
+# At most a few thousand rows: read the scope through its own index and score whatever matches.
+# OFFSET 0 keeps the planner from choosing the GIN index (findings: twice as slow).
 _SCOPE_FIRST: Final[LiteralString] = """
 select m.id, m.importance, m.created_at, m.search_vector
 from (
@@ -91,18 +92,18 @@ where {where} and m.search_vector @@ {match}::tsquery{bound}
 limit {most})
 """
 
-# The rows of a later arm are short ones (by an index on the length) that no earlier arm brought.
+# A later arm reads short rows (by an index on the length) that no earlier arm returned.
 _SHORT: Final[LiteralString] = " and length(m.search_vector) <= {length}"
 _NOT_BEFORE: Final[LiteralString] = " and not m.search_vector @@ {match}::tsquery"
 
 # ts_rank of one word saturates with its count (0.61, 0.76, 0.83 … 1), so the sum is a BM25 with
 # these weights. Division by the fourth root of the length (all words, positions counted) had a
-# mean nDCG@10 of 62.7 over seven sets, ts_rank's own logarithm 62.3; best of some 40 forms tried on
-# these same sets, so part of that is luck. Only ts_rank knows that length, and divides by it. Of
-# two words that a text does not hold it says the same small number, whatever the text: that number,
-# over itself divided by the length, is the length, and costs no more than looking for two words.
-# Of the best, and only of them: the weight of the words that the row holds, over the weight of all
-# that are asked.
+# mean nDCG@10 of 62.7 over seven sets, ts_rank's own logarithm 62.3; it was the best of some 40
+# variants tried on these same sets, so part of that is luck. Only ts_rank knows that length, and
+# can divide by it. For two words that a text does not contain it returns the same small number,
+# whatever the text: that number, divided by itself over the length, is the length, and costs no
+# more than looking for two words. For the best rows only: the weight of the words in the row, over
+# the weight of all words of the query.
 _BY_IDF: Final[LiteralString] = """
 select b.id, b.score, b.importance, b.created_at, least(({held}) / {ceiling}::float8, 1)
 from (
@@ -128,8 +129,8 @@ case when b.search_vector @@ {word}::tsquery then {weight}::float8 else 0 end"""
 class LexicalSearch:
     """Which memories are searched, and how many are returned.
 
-    `where` is a condition on alias `m` with its `params`, among them the `owner`; names that begin
-    with `lexical_` are reserved. `source` is read instead of the table, without its indexes.
+    `where` is a condition on alias `m` with its `params`, including `owner`; names that begin with
+    `lexical_` are reserved. `source` is read instead of the table, without its indexes.
     """
 
     where: Condition
@@ -145,32 +146,32 @@ class LexicalSearch:
 
 
 async def search(
-    conn: Session, query: str, wanted: LexicalSearch, expanded: str = ""
+    conn: Session, query: str, target: LexicalSearch, expanded: str = ""
 ) -> list[Candidate]:
-    """The `depth` best memories for any text, best first. No text raises. Words of `expanded` find
-    memories too, but are not what is asked.
+    """Return the `depth` best memories for any text, best first. Never raises because of the text.
+    Words of `expanded` find memories as well, but do not count as words of the query.
     """
-    words, statistics, rows = await _look_up_words(conn, query, expanded, wanted)
-    if not words or wanted.depth < 1:
+    words, statistics, rows = await _look_up_words(conn, query, expanded, target)
+    if not words or target.depth < 1:
         return []
-    # A scope of no size is read whole, and whatever matches is scored.
-    scope_rows = 0 if wanted.reads_whole_scope else rows
-    planned = plan(words, statistics, scope_rows, wanted.small_scope)
-    return await _by_idf(conn, planned, wanted)
+    # With 0 rows the plan reads the whole scope and scores whatever matches.
+    scope_rows = 0 if target.reads_whole_scope else rows
+    planned = plan(words, statistics, scope_rows, target.small_scope)
+    return await _rank_by_idf(conn, planned, target)
 
 
 async def _look_up_words(
-    conn: Session, query: str, expanded: str, wanted: LexicalSearch
+    conn: Session, query: str, expanded: str, target: LexicalSearch
 ) -> tuple[list[Word], Statistics, int]:
-    """The query's words, what is known of the owner's, and about how many rows the scope holds."""
-    (spoken,) = await execute_many(conn, wanted.params, _LANGUAGES)
+    """Return the query's words, the owner's statistics, and the estimated rows of the scope."""
+    (spoken,) = await execute_many(conn, target.params, _LANGUAGES)
     languages = {language for (each,) in spoken for language in each.split()}
     asked = await analyze_text(len(query), query_forms, query, languages)
     also = await analyze_text(len(expanded), query_forms, expanded, languages)
     sought = dict.fromkeys((*asked, *also))
     lexemes = list(dict.fromkeys(form for forms in sought for form in forms))
-    values = {**wanted.params, "lexical_lexemes": lexemes}
-    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(wanted.where))
+    values = {**target.params, "lexical_lexemes": lexemes}
+    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(target.where))
     frequencies, live, explained = await execute_many(conn, values, *statements)
     holding, statistics = join_frequencies(frequencies, live)
     own = frozenset(asked)
@@ -179,27 +180,27 @@ async def _look_up_words(
 
 
 def scope_size(where: Condition) -> LiteralString:
-    """The statement that asks how many memories a scope holds, about; `rows_of` its answer."""
+    """Return the statement that estimates the rows of a scope; `rows_of` reads its result."""
     return _SCOPE.format(where=where)
 
 
 def rows_of(explained: Sequence[Any]) -> int:
     plan = explained[0][0][0]["Plan"]
-    if "Distributed Query" in plan:  # by Citus: the node that has the owner's rows knows
+    if "Distributed Query" in plan:  # by Citus: the plan of the node that has the owner's rows
         (task,) = plan["Distributed Query"]["Job"]["Tasks"]
         plan = task["Remote Plan"][0][0]["Plan"]
     return int(plan["Plan Rows"])
 
 
-async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[Candidate]:
-    values: dict[str, object] = dict(wanted.params)
+async def _rank_by_idf(conn: Session, planned: Plan, target: LexicalSearch) -> list[Candidate]:
+    values: dict[str, object] = dict(target.params)
 
     def bind(value: object) -> LiteralString:
         name = f"lexical_{len(values)}"
         values[name] = value
         return f"%({name})s"
 
-    # A word counts once, by its best form: stems are rarely rarer than what they stand for.
+    # A word counts once, by its best form: stems are rarely rarer than the words they represent.
     score = " + ".join(
         _BEST_FORM.format(
             scores=", ".join(
@@ -215,12 +216,12 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
     )
     if planned.scope_first:
         candidates = _SCOPE_FIRST.format(
-            source=wanted.source, where=wanted.where, match=bind(planned.any_word)
+            source=target.source, where=target.where, match=bind(planned.any_word)
         )
     else:
         candidates = " union all ".join(
             _ARM.format(
-                where=wanted.where,
+                where=target.where,
                 match=bind(arm.match),
                 bound=_exclude_earlier(arm, planned.arms[:place], bind),
                 most=bind(MAX_CANDIDATES),
@@ -233,7 +234,7 @@ async def _by_idf(conn: Session, planned: Plan, wanted: LexicalSearch) -> list[C
         ceiling=bind(planned.ceiling),
         absent=bind(_ABSENT),
         candidates=candidates,
-        depth=bind(wanted.depth),
+        depth=bind(target.depth),
     )
     (rows,) = await execute_many(conn, values, statement, settings=_SETTINGS)
     found = [Candidate(*row) for row in rows]

@@ -1,10 +1,10 @@
 """How common each word is among an owner's memories.
 
-Of an owner with few memories the words are counted with each query. Of others the frequencies are
-taken now and then, and kept in `lexeme_stats (owner, lexeme, ndoc)` beside how many memories there
-were and how long they are; `statistics.py` decides when. Scores show them, so nothing is shared
-between owners (docs/adr/0039). Sensitive memories are never among what is kept: they are counted
-with each query.
+For an owner with few memories the words are counted with each query. For others the frequencies are
+computed now and then, and stored in `lexeme_stats (owner, lexeme, ndoc)` with the number of
+memories and their lengths; `postgres/statistics.py` decides when. Scores reveal them, so nothing is
+shared between owners (docs/adr/0039). Sensitive memories are not included in what is stored: they
+are counted with each query.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ GROWTH: Final = 1.5
 """Frequencies from half the rows give the same top ten 99 times in 100 (findings, section 2)."""
 
 LOCK_TIMEOUT: Final = "100ms"
-"""How long frequencies may keep a write waiting."""
+"""How long a rebuild of the frequencies may delay a write."""
 
 REBUILD_LOCK: Final = 0x5EC0_11EC
 """The advisory lock that a rebuild holds, with the owner, so that no two rebuild at once."""
 
-# Rows of lexeme_stats that are no words: no term is empty or holds a space.
+# Rows of lexeme_stats that are not words: no term is empty or contains a space.
 _ROWS_KEY: Final = ""
 STORED_KEY: Final = " stored"
-"""How many memories there were, sensitive ones too: what growth is measured by, and no score."""
+"""The number of memories, including sensitive ones: only used to measure growth, not to score."""
 _LENGTH_KEYS: Final = tuple(f" length {cell:02}" for cell in range(1, LENGTH_CELLS + 1))
 
-# How common each lexeme of the query is. One without a row was in no memory, or in one, when the
-# frequencies were taken.
+# How common each lexeme of the query is. One without a row was in at most one memory when the
+# frequencies were computed.
 FREQUENCIES: Final = f"""
 select w.lexeme, s.ndoc
 from unnest(
@@ -48,12 +48,13 @@ left join lexeme_stats s on s.owner = %(owner)s and s.lexeme = w.lexeme
 """  # noqa: S608  # composed of constants
 
 LIVE_SAMPLE: Final = 1_000
-"""Memories of one owner that a query counts words in, at most, and as many sensitive ones. R@10
-with all memories sensitive, against none: 59.3 and 59.3 (360 of them), 90.5 and 90.0 (994), 59.7
+"""The most memories of an owner in which a query counts words, and the most sensitive ones. R@10
+with all memories sensitive, compared with none: 59.3 and 59.3 (360 memories), 90.5 and 90.0 (994),
+59.7
 and 60.4 (5,000, of which 2,000 were counted)."""
 
-# How many memories are counted live (''), and how many of them hold each word: the sensitive ones,
-# and all others of an owner without frequencies.
+# How many memories are counted live (''), and how many of them contain each word: the sensitive
+# ones and, for an owner without frequencies, all others.
 LIVE_FREQUENCIES: Final = rf"""
 with own as materialized (
     (select m.search_vector as words from memories m
@@ -74,7 +75,7 @@ union all
 select asked.lexeme, count(*) from own join asked on own.words @@ asked.query group by 1
 """  # noqa: S608  # composed of constants
 
-# Of the owner's row, so that on a cluster the lock is that of the node where the trigger takes it.
+# From the owner's row, so that on a cluster the lock is on the node where the trigger takes it.
 _TRY_LOCK: Final[LiteralString] = """
 select pg_try_advisory_xact_lock(%(lock)s, hashtext(owner)) from owners where owner = %(owner)s
 """
@@ -84,16 +85,16 @@ select count(*) filter (where not is_sensitive), count(*) from memories
 where owner = %(owner)s and deleted_at is null
 """
 
-# The same ones each time it is read.
+# Selects the same memories each time.
 _SAMPLE: Final[LiteralString] = """
 select search_vector from memories
 where owner = {owner} and deleted_at is null and not is_sensitive
     and hashtext(id::text) & 1023 < {share}
 """
 
-# A word in one memory alone is not kept: a word without a row counts as 1 anyway, the table is
-# half as long, and a word that only an erased memory held is nowhere else. ts_stat takes text.
-# Readers see the old frequencies until the commit; no one waits.
+# A word of a single memory is not stored: a word without a row counts as 1 anyway, the table is
+# half as long, and a word that was only in an erased memory leaves no trace. ts_stat takes text.
+# Readers see the old frequencies until the commit, without waiting.
 _REBUILD: Final[LiteralString] = """
 with sampled as materialized (
     select count(*)::float8 as rows,
@@ -122,8 +123,8 @@ where lexeme_stats.ndoc <> excluded.ndoc
 def join_frequencies(
     frequencies: Iterable[tuple[str, int | None]], live: Iterable[tuple[str, int]]
 ) -> tuple[dict[str, int], Statistics]:
-    """What `FREQUENCIES` and `LIVE_FREQUENCIES` found: how many memories hold each lexeme of the
-    query, and what is known of the owner's.
+    """Combine the results of `FREQUENCIES` and `LIVE_FREQUENCIES`: how many memories contain each
+    lexeme of the query, and the owner's statistics.
     """
     found = dict(frequencies)
     counted = dict(live)
@@ -134,12 +135,13 @@ def join_frequencies(
 
 
 async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
-    """Count an owner's frequencies again; False when another process is doing it.
+    """Recompute an owner's frequencies. Returns False if another process is doing it.
 
-    Fails with the driver's LockNotAvailable when the table stays locked.
+    Raises the driver's LockNotAvailable if the table stays locked.
     """
     async with conn.transaction():
-        # A write may be waiting for the rebuild, so it does not wait for locks on the table.
+        # A write may be waiting for the rebuild, so the rebuild must not wait for locks on the
+        # table.
         await set_local(conn, {"lock_timeout": LOCK_TIMEOUT})
         lock = {"lock": REBUILD_LOCK, "owner": owner}
         (locked,) = await execute_many(conn, lock, _TRY_LOCK)

@@ -1,12 +1,12 @@
 """The HNSW indexes of a space: one for each owner with many vectors, built while the table is used.
 
-An index walks towards a query and knows nothing of owners: in one that all shared, a large owner
-would pay for everybody's vectors, and a small one would miss rows. So every index covers one owner,
-the vectors of smaller owners are compared exactly, and there are only so many indexes, because each
-makes every statement on the table a little slower (docs/adr/0041).
+A search in an index approaches the query without regard to owners: in a shared index, large owners
+would pay for everyone's vectors, and small ones would miss rows. So every index covers one owner,
+the vectors of smaller owners are compared exactly, and the number of indexes is limited, because
+each makes every statement on the table a little slower (docs/adr/0041).
 
-An advisory lock lets one of several workers build or drop while the others check again; storing and
-recalling never wait for any of them.
+An advisory lock lets one of several workers build or drop while the others poll; storing and
+recalling never wait for them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _TRY_LOCK = "select pg_try_advisory_xact_lock({}, {}) as is_mine"
 _PREFIX: Final = "embeddings_hnsw"
 _HASH_DIGITS: Final = 32
 
-# The conditions are those of a search, with constants: otherwise the index is not used.
+# The conditions must be those of a search, with constants: otherwise the index is not used.
 _CREATE = """
 create index concurrently {name} on embeddings
 using hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) with (m = 16, ef_construction = 128)
 where owner = {owner} and space_id = {space}
 """
 _DROP = "drop index concurrently if exists {}"
-# A build holds this lock to its end, even when its client was killed: once we have had it, an
-# unfinished index is a leftover.
+# A build holds this lock until it ends, even if its client was killed: once we have held the lock,
+# an unfinished index must be a leftover.
 _WAIT_FOR_BUILDERS = "lock table embeddings in share update exclusive mode"
 _BUILT = """
 select c.relname as name, i.indisvalid as is_valid
 from pg_index i join pg_class c on c.oid = i.indexrelid
 where i.indrelid = to_regclass('embeddings') and starts_with(c.relname, %s)
 """
-# The position of an owner is at least the number of its memories, so few owners are counted, and
-# none further than needed. Long texts have more vectors.
+# The position of an owner is at least the number of its memories, so only few owners are counted,
+# and no further than needed. Long texts have more vectors.
 _LARGE = """
 select o.owner, o.position + coalesce(p.passages, 0) as position
 from owners o
@@ -68,9 +68,9 @@ select count(*) as found from (
 _IS_USED = "select from spaces where id = %(space)s and state <> 'retired'"
 
 _NUMBER_BYTES: Final = 2
-# During a build pgvector keeps the graph in maintenance_work_mem; what does not fit is added on
-# disk one by one, several times slower. So the session that builds asks for what the graph takes,
-# within what a small machine can spare.
+# During a build pgvector holds the graph in maintenance_work_mem; what does not fit is added on
+# disk element by element, several times slower. So the session that builds requests the memory for
+# the graph, up to what a small machine can spare.
 _VECTORS = """
 select count(*) as found from embeddings
 where owner = %(owner)s and space_id = %(space)s and vector is not null
@@ -87,8 +87,8 @@ where index_relid = any(select to_regclass(name) from unnest(%s::text[]) name)
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """`missing`: owners that should have an index and have no complete one, the largest first.
-    `surplus`: the names of indexes that are incomplete, or no longer needed.
+    """`missing`: owners that should have an index but have no complete one, largest first.
+    `surplus`: the names of indexes that are incomplete or no longer needed.
     """
 
     missing: Sequence[str]
@@ -99,28 +99,28 @@ class SpaceIndexes:
     """The indexes of one space, on two connections that commit each statement."""
 
     def __init__(self, guard: Connection, connection: Connection, space_id: int) -> None:
-        """`guard` holds the lock, and `connection` builds or drops."""
+        """`guard` holds the lock; `connection` builds or drops."""
         self._guard = guard
         self._connection = connection
         self._space_id = space_id
 
     async def build(self, dimension: int, limits: Limits) -> None:
-        """Build the indexes that are missing, after dropping what a killed build left behind, and
-        drop those that are no longer wanted. The owners are looked at again after each build.
+        """Drop what killed builds left behind and indexes that are no longer needed, and build the
+        missing ones. The owners are checked again after each build.
         """
-        async with self._locked():
+        async with self._lock():
             own_session = await has_own_session(self._connection)
             while (owner := await self._find_missing(limits)) is not None:
-                if own_session:  # a pooler would leave the setting to other clients
+                if own_session:  # behind a pooler the setting would affect other clients
                     await self._set_memory(owner, dimension, limits)
                 await self._create(owner, dimension)
 
     async def drop(self, owner: str | None = None) -> None:
-        """Drop all indexes, so that adding or removing many vectors is fast, or that of one owner;
-        a build of one in progress is cancelled.
+        """Drop all indexes, so that adding or removing many vectors is fast, or the index of one
+        owner. A build in progress is cancelled.
 
-        Dropped concurrently: a plain drop locks the table, also while it waits for a backup that
-        reads it, and every store call and every recall would wait as long.
+        Dropped concurrently: a plain drop locks the table, even while it waits for a backup that
+        reads it, and every store call and every recall would wait as well.
         """
         prefix = index_name(self._space_id, owner)
         while True:
@@ -135,10 +135,10 @@ class SpaceIndexes:
             await asyncio.sleep(_CHECK_AGAIN_SECONDS)
 
     @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[None]:
-        """Of two builders one builds and the other checks again now and then. It must not wait
-        inside Postgres: a build ends by waiting for every older snapshot, its rival's too, and the
-        deadlock would end the one that is nearly done.
+    async def _lock(self) -> AsyncIterator[None]:
+        """Hold the lock of builders. The others poll. They must not wait inside Postgres: at its
+        end a build waits for every older snapshot, including theirs, and the deadlock would abort
+        the build that is nearly done.
         """
         while True:
             async with self._guard.transaction():
@@ -148,8 +148,8 @@ class SpaceIndexes:
             await asyncio.sleep(_CHECK_AGAIN_SECONDS)
 
     async def _try_lock(self) -> bool:
-        """Whether the guard's transaction alone may build or drop indexes of this space."""
-        # As plain text: a statement with parameters keeps its snapshot until the next one, and a
+        """Return whether the guard's transaction got the lock on the indexes of this space."""
+        # As plain text: a statement with parameters holds its snapshot until the next one, and a
         # build would wait for it.
         numbers = sql.Literal(_BUILD_LOCK), sql.Literal(self._space_id)
         cursor = await self._guard.execute(sql.SQL(_TRY_LOCK).format(*numbers))
@@ -157,7 +157,7 @@ class SpaceIndexes:
         return bool(row["is_mine"])
 
     async def _find_missing(self, limits: Limits) -> str | None:
-        """The largest owner that lacks its index, after dropping what no one needs."""
+        """Return the largest owner that lacks an index, after dropping what is not needed."""
         await self._wait_for_builders()
         found = await find_outdated(self._connection, self._space_id, limits)
         for name in found.surplus:
@@ -183,7 +183,8 @@ class SpaceIndexes:
         try:
             await self._connection.execute(create)
         except (errors.DiskFull, errors.OutOfMemory):
-            # The shared memory of a container may be smaller. The failed build left a leftover.
+            # The shared memory of a container may be smaller. The failed build left an unfinished
+            # index.
             await self._connection.execute("reset maintenance_work_mem")
             await self._drop(name)
             await self._connection.execute(create)
@@ -198,19 +199,19 @@ class SpaceIndexes:
 
 async def find_outdated(connection: Connection, space_id: int, limits: Limits) -> Outdated:
     built = await _find_valid(connection, index_name(space_id))
-    wanted = await _find_wanted(connection, space_id, limits, built)
-    names = {index_name(space_id, owner): owner for owner in wanted}
+    indexable = await _find_indexable(connection, space_id, limits, built)
+    names = {index_name(space_id, owner): owner for owner in indexable}
     missing = [owner for name, owner in names.items() if not built.get(name)]
     surplus = [name for name, is_valid in built.items() if not is_valid or name not in names]
     return Outdated(missing, surplus)
 
 
-async def _find_wanted(
+async def _find_indexable(
     connection: Connection, space_id: int, limits: Limits, built: Mapping[str, bool]
 ) -> list[str]:
-    """The owners that should have an index, the largest first. One that is there counts double: it
-    is kept until its owner has half as many vectors, and an owner of nearly the same size does not
-    replace it.
+    """Return the owners that should have an index, largest first. An existing index counts double:
+    it is kept until its owner has half as many vectors, and an owner of nearly the same size does
+    not replace it.
     """
     params: dict[str, Any] = {"space": space_id, "rows": limits.index_rows}
     params["most"] = limits.index_rows + 1
@@ -222,29 +223,29 @@ async def _find_wanted(
         (2 if built.get(index_name(space_id, row["owner"])) else 1, row["position"], row["owner"])
         for row in await cursor.fetchall()
     ]
-    wanted: list[str] = []
+    indexable: list[str] = []
     for factor, _, owner in sorted(sizes, key=lambda size: (-size[0] * size[1], size[2])):
-        if len(wanted) == limits.most_indexes:
+        if len(indexable) == limits.max_indexes:
             break
         cursor = await connection.execute(_COUNT, {**params, "owner": owner})
         if factor * (await cursor.fetchone() or {})["found"] > limits.index_rows:
-            wanted.append(owner)
-    return wanted
+            indexable.append(owner)
+    return indexable
 
 
 async def _find_valid(connection: Connection, prefix: str) -> dict[str, bool]:
-    """The indexes whose names begin so, and whether each is complete."""
+    """Return the indexes with this prefix, and whether each is complete."""
     cursor = await connection.execute(_BUILT, (prefix,))
     return {row["name"]: row["is_valid"] for row in await cursor.fetchall()}
 
 
 async def find_built(connection: Connection, prefix: str) -> list[str]:
-    """The indexes whose names begin so, complete or not."""
+    """Return the indexes with this prefix, complete or not."""
     return [*await _find_valid(connection, prefix)]
 
 
 async def drop_owner_indexes(pool: Pool, owner: str) -> None:
-    """In every space. Most owners have none."""
+    """Drop an owner's indexes in every space. Most owners have none."""
     async with pool.dedicated() as connection:
         names = await find_built(connection, _PREFIX)
         theirs = [name for name in names if name.endswith(_hash(owner))]
@@ -256,14 +257,14 @@ async def drop_owner_indexes(pool: Pool, owner: str) -> None:
 
 
 def index_name(space_id: int, owner: str | None = None) -> str:
-    """Of the owner's hash: a name may be longer than an identifier, and hold any character.
-    Without an owner, how the names of all indexes of the space begin.
+    """Return the name of an owner's index. It contains a hash of the owner, whose name may be
+    longer than an identifier and contain any character. Without an owner: the prefix of all names.
     """
     return f"{_PREFIX}_{space_id}_{'' if owner is None else _hash(owner)}"
 
 
 def index_params(owner: str) -> dict[str, Any]:
-    """What `INDEX_SIZES` needs."""
+    """Return the parameters of `INDEX_SIZES`."""
     return {"index_suffix": f"%_{_hash(owner)}"}
 
 

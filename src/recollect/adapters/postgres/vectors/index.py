@@ -1,4 +1,4 @@
-"""All of the vectors in Postgres: search, spaces and the queue of what is still to be embedded."""
+"""The vectors in Postgres: search, spaces, and the queue of memories to embed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class PostgresVectors(EmbeddingQueue, SpaceStore, VectorSearch):
     """The ports `VectorIndex` and `EmbeddingQueue`; opened and closed by its store."""
 
     async def open(self) -> None:
-        """Nothing to prepare: the vectors are searched where they are stored."""
+        """Do nothing: the vectors are searched where they are stored."""
 
     async def send_changes(self) -> None:
-        """Nothing to send: they are stored with their rows."""
+        """Do nothing: there is no other copy of the vectors."""

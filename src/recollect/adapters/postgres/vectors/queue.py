@@ -1,13 +1,14 @@
-"""Which memories a space still needs: the rows without a vector are the jobs.
+"""The embedding queue of a space: the rows without a vector are the jobs.
 
-Triggers add such a row with the memory itself, in the same transaction, so nothing acknowledged can
-be missing. What was stored before a space was opened is found by a sweep, whenever no job is left.
-A claim is a lease that is committed before the model runs: no edit waits for a model, and what a
-dead worker held is free again when its lease expires. See docs/adr/0008.
+Triggers add such a row in the transaction that stores the memory, so no acknowledged memory can be
+missing. Memories that were stored before a space was opened are found by a sweep, when no job is
+left. A claim is a lease that is committed before the model runs: no edit waits for a model, and the
+jobs of a dead worker are released when its lease expires. See docs/adr/0008.
 
 A turn of a conversation is embedded with the turns before it (docs/adr/0029): those of the same
-owner, project and session. A claim records whose words these are, and locks them while it does so;
-afterwards a change invalidates the ticket, and with it any vector being made of the old words.
+owner, project and session. A claim records which turns these are, and locks them while it does so;
+afterwards a change of one invalidates the ticket, and with it any vector computed from the old
+text.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ where e.space_id = %(space)s and e.vector is null and e.due_at <= now()
 group by e.owner order by min(e.due_at) limit %(owners)s
 """
 _MAX_OWNERS: Final = 100
-"""Owners whose jobs one claim looks at on a cluster; another worker may have locked some."""
-# A text that was tried often enough and is due once more has crashed its workers: it is parked. Its
-# former error is cleared when it is tried again, so that silence can be told from an answer. Each
-# row is written only once: for a second write Postgres would check its memory again, and wait for a
-# transaction that edits it and waits for the row.
+"""Owners that one claim considers on a cluster; another worker may have locked some jobs."""
+# A text that is due again after the maximum of attempts has crashed its workers: it is parked. Its
+# last error is cleared when it is retried, to distinguish a worker that died from one that reported
+# an error. Each row is written only once: for a second write Postgres would check its memory again,
+# and wait for a transaction that edits it and waits for the row.
 _CLAIM: Final[LiteralString] = """
 update embeddings e set
     attempts = e.attempts + 1,
@@ -78,8 +79,9 @@ where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
     and e.passage = 0 {e}
 returning e.owner, e.memory_id, e.due_at = 'infinity' as is_parked
 """
-# Turns that are being changed are skipped: without their words the vector is a good one, too. Two
-# projects may have a session of one name; no project has an empty name, so the index is used.
+# Turns that are being changed are skipped: the vector is also good without their text. Two projects
+# may have sessions with the same name. `coalesce` lets the index be used: no project has an empty
+# name.
 _BEFORE: Final[LiteralString] = """
 select m.owner, m.id as memory_id, b.id, b.content
 from unnest(%(owners)s::text[], %(ids)s::uuid[]) w(owner, id)
@@ -108,7 +110,7 @@ select %(space)s, * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(before)s:
 returning before_id
 """
 
-# A transaction that edits the memory locks its row, and makes this vector worthless: never wait.
+# A transaction that edits the memory locks its row, and invalidates this vector: never wait.
 _FINISH: Final[LiteralString] = """
 with done as (
     select *
@@ -130,9 +132,9 @@ where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(s
     and e.passage = 0 {e}
 returning e.owner, e.memory_id
 """
-# A memory that is being changed makes its passages worthless. It is locked before its row, in the
-# order of a change: to add a passage Postgres checks the memory, and must not wait for a
-# transaction that waits for the row.
+# A change of a memory invalidates its passages. The memory is locked before its row, in the order
+# of a change: to add a passage Postgres checks the memory, and must not wait for a transaction that
+# waits for the row.
 _HOLD_LONG: Final[LiteralString] = """
 select m.owner, m.id as memory_id
 from unnest(%(owners)s::text[], %(ids)s::uuid[]) d(owner, id)
@@ -162,7 +164,7 @@ select coalesce(sum(octet_length(t.block)), 0) as bytes from token_vectors t
 where t.owner = %(owner)s and t.space_id = %(space)s
 """
 
-# Of the given jobs, those that were not changed, erased or finished since.
+# Those of the given jobs that were not changed, erased or finished since.
 _MINE: Final[LiteralString] = """
 with named as (
     select * from unnest(%(owners)s::text[], %(ids)s::uuid[], %(tickets)s::text[])
@@ -200,13 +202,13 @@ _SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space
 _CLEAR_ERROR: Final = """
 update spaces set last_error = null where id = %(space)s and last_error is not null
 """
-# A claimed job is no answer yet: a hosted model is known to work only by its vectors.
+# A claimed job does not clear the error: only a vector proves that a hosted model works.
 _IS_WAITING: Final = """
 select from embeddings e
 where e.space_id = %(space)s and e.vector is null and e.last_error is null limit 1
 """
 
-# A transaction that changes one makes a new job of it anyway.
+# Locked rows are skipped: a transaction that changes one makes it a new job anyway.
 _RETRY: Final[LiteralString] = """
 with failed as (
     select e.owner, e.memory_id from embeddings e
@@ -224,7 +226,7 @@ select distinct owner from embeddings
 where space_id = %(space)s and vector is null and due_at > now() and last_error is not null
 """
 
-# `rows` is what is or will be embedded of what has been seen.
+# `rows`: of the memories seen so far, those that are or will be embedded.
 _PROGRESS: Final[LiteralString] = """
 select count(*) as rows, count(*) filter (where e.vector is null) as pending,
     count(*) filter (where e.vector is null and e.due_at = 'infinity') as parked,
@@ -254,8 +256,9 @@ _START: Final = "00000000-0000-0000-0000-000000000000"
 _END: Final = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 # is_final: every writer that could not yet see the space has ended. (A transaction number from the
-# future is another server's, from which this database was restored.) Each node of a cluster numbers
-# transactions by itself: there it is long after, because a transaction that writes takes seconds.
+# future is that of another server, from which this database was restored.) Each node of a cluster
+# numbers its own transactions: there, enough time must have passed; a writing transaction takes
+# seconds.
 _ALL_ENDED: Final = """
 (pg_snapshot_xmin(pg_current_snapshot()) > opened_in
     or pg_snapshot_xmax(pg_current_snapshot()) <= opened_in)
@@ -267,7 +270,7 @@ from spaces
 where id = %(space)s and state <> 'retired' and swept_to is not null
 for update skip locked
 """
-# The lock on a memory delays a change of its sensitivity until this row is there to be removed.
+# The lock on a memory delays a change of its sensitivity until this row exists and can be removed.
 _SWEEP_SOME: Final = """
 with looked_at as materialized (
     select owner, id from memories
@@ -287,7 +290,7 @@ with looked_at as materialized (
 select owner as swept_owner, id::text as swept_to from looked_at
 order by looked_at.owner desc, looked_at.id desc limit 1
 """
-# The same on a cluster: the rows of many owners are looked at, and added owner by owner.
+# The same on a cluster: rows are found for many owners, and added owner by owner.
 _LOOKED_AT: Final = """
 select owner, id from memories where (owner, id) > (%(swept_owner)s, %(swept_to)s::uuid)
 order by owner, id limit %(sweep)s
@@ -306,7 +309,7 @@ update spaces set swept_owner = %(swept_owner)s, swept_to = %(swept_to)s::uuid
 where id = %(space)s
 """
 
-# Why a text is not tried any more.
+# Why a text is no longer retried.
 _PARKED: Final = """
 select coalesce(e.last_error, '') as last_error
 from embeddings e
@@ -395,7 +398,7 @@ class EmbeddingQueue(ListeningQueue):
             if error is not None:
                 failed = {"space": space.id, "error": to_storable(error)}
                 await connection.execute(_SET_ERROR, failed)
-            elif jobs:  # when the model is at fault, others would fail too
+            elif jobs:  # with an error the model is at fault, and other workers would fail as well
                 await notify(connection)
 
     async def clear_error(self, space: StoredSpace) -> None:
@@ -414,14 +417,14 @@ class EmbeddingQueue(ListeningQueue):
             return retried
 
     async def parked(self, owner: str, id: UUID) -> str | None:
-        """The last error of a memory that failed too often to be embedded; None when it did not."""
+        """Return the last error of a memory that failed too often to be embedded, or None."""
         async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_PARKED, {"owner": owner, "id": id})
             row = await cursor.fetchone()
         return None if row is None else str(row["last_error"])
 
     async def has_vector(self, owner: str, id: UUID) -> bool:
-        """Whether a memory has a vector in the active space."""
+        """Return whether a memory has a vector in the active space."""
         async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_HAS_VECTOR, {"owner": owner, "id": id})
             row = await cursor.fetchone()
@@ -461,7 +464,7 @@ class EmbeddingQueue(ListeningQueue):
         self, connection: Connection, space: StoredSpace, limit: int, max_bytes: int | None
     ) -> list[EmbeddingJob]:
         while True:
-            found = await self._due(connection, space, limit, max_bytes)
+            found = await self._find_due(connection, space, limit, max_bytes)
             if not found:
                 return []
             due = sorted(select_batch(found, itemgetter("is_suspect")), key=_key_of)
@@ -491,13 +494,13 @@ class EmbeddingQueue(ListeningQueue):
                     if _key_of(row) not in parked
                 ]
 
-    async def _due(
+    async def _find_due(
         self, connection: Connection, space: StoredSpace, limit: int, max_bytes: int | None
     ) -> list[Mapping[str, Any]]:
-        """Jobs that are due, locked. On a cluster of the owners who have waited longest."""
+        """Find and lock due jobs; on a cluster, those of the owners that have waited longest."""
         found: list[Mapping[str, Any]] = []
-        wanted = {"space": space.id, "owners": _MAX_OWNERS}
-        for owner in await self._owners(connection, _DUE_OWNERS, wanted):
+        limits = {"space": space.id, "owners": _MAX_OWNERS}
+        for owner in await self._owners(connection, _DUE_OWNERS, limits):
             params = {"space": space.id, "owner": owner, "limit": limit - len(found)}
             params |= {"max_bytes": max_bytes}
             cursor = await connection.execute(limit_to(owner, _DUE), params)
@@ -507,7 +510,7 @@ class EmbeddingQueue(ListeningQueue):
         return found
 
     async def sweep(self, space: StoredSpace) -> bool:
-        """Add the rows that some more memories lack; False when there is nothing to look at now.
+        """Add missing rows for a batch of memories. Returns False if nothing is left to check now.
 
         A memory whose writer began before the space was opened has no row, and may not be visible
         yet. So a sweep that began while such writers were active is followed by a second one.
@@ -540,7 +543,7 @@ class EmbeddingQueue(ListeningQueue):
 async def _hold(
     connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], owner: str | None
 ) -> list[EmbeddingJob]:
-    """The jobs whose memories no other transaction changes; until this one ends, none will."""
+    """Lock memories until the transaction ends. Returns the jobs whose memories were free."""
     cursor = await connection.execute(limit_to(owner, _HOLD_LONG), _to_params(space, jobs, owner))
     held = {_key_of(row) for row in await cursor.fetchall()}
     return [job for job in jobs if (job.owner, job.memory_id) in held]
@@ -549,7 +552,7 @@ async def _hold(
 async def _add_passages(
     connection: Connection, space: StoredSpace, jobs: Sequence[EmbeddingJob], passages: Passages
 ) -> None:
-    """All but the first of each."""
+    """Add all passages but the first of each memory."""
     rows = [
         (job, number, passage)
         for job in jobs
@@ -591,7 +594,7 @@ def _key_of(row: Mapping[str, Any]) -> Key:
 
 
 def _to_job(row: Mapping[str, Any], context: str | None) -> EmbeddingJob:
-    """A turn's own words come first: of a long text, a model leaves out the end."""
+    """Put a turn's own text first: a model truncates long texts at the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = row["ticket"] + (_hash(context) or b"").hex()
     context_at = None if context is None else len(row["content"])
@@ -613,7 +616,7 @@ async def _sweep_by_owner(
 async def _record_contexts(
     connection: Connection, space: StoredSpace, turns: Mapping[Key, str], owner: str | None
 ) -> dict[Key, str]:
-    """What is embedded with each of these turns, after recording whose words these are."""
+    """Record which turns are embedded with each of these turns, and return their text."""
     params = {
         "space": space.id,
         "owner": owner,
@@ -628,11 +631,11 @@ async def _record_contexts(
         before.setdefault(_key_of(row), []).append((row["id"], row["content"]))
     contexts: dict[Key, str] = {}
     parts: list[tuple[str, UUID, UUID]] = []
-    for key, said in before.items():
-        kept = context_of(turns[key], [content for _, content in said])
-        if kept:
-            contexts[key] = "\n".join(kept)
-            parts += [(*key, other) for other, _ in said[-len(kept) :]]
+    for key, earlier in before.items():
+        context = context_of(turns[key], [content for _, content in earlier])
+        if context:
+            contexts[key] = "\n".join(context)
+            parts += [(*key, other) for other, _ in earlier[-len(context) :]]
     if parts:
         owners, ids, others = zip(*parts, strict=True)
         columns = {"owners": list(owners), "ids": list(ids), "before": list(others)}

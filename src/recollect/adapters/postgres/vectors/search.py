@@ -1,11 +1,11 @@
 """The dense leg on pgvector: owner and scope decide how the nearest vectors are found.
 
-Only owners with many vectors have an HNSW index (`hnsw.py`); those of the others are compared one
-by one. An index walks towards the query and knows nothing of scopes: what it meets outside is
-thrown away, so in a small scope it walks far and still misses rows. There every vector of the scope
-is compared instead. In a large scope it walks until enough is found; if it gives up before, the
-scope is compared after all: never fewer rows than exist. See docs/adr/0009 and 0041 for the
-figures.
+Only owners with many vectors have an HNSW index (`hnsw.py`); the vectors of other owners are
+compared one by one. An index scan approaches the query without regard to scopes: rows outside the
+scope are discarded, so in a small scope it visits many rows and still misses some. There every
+vector of the scope is compared instead. In a large scope the scan continues until enough rows are
+found; if it gives up earlier, all vectors are compared after all, so no row is missing. See
+docs/adr/0009 and 0041 for the measurements.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from recollect.core.recall.space import Space, StoredSpace, Survey, unit_vector
 from recollect.core.text.passages import Span
 from recollect.ports.recall import VectorQuery
 
-# A vector as pgvector reads it.
+# A vector in the text format of pgvector.
 
 
 def vector_text(space: Space, vector: Sequence[float]) -> str:
-    """The text of a `halfvec`. ModelUnavailable when it is no vector of this space."""
+    """Return the text of a `halfvec`; raise ModelUnavailable if it is no vector of this space."""
     return _form(space.dimension) % tuple(unit_vector(space, vector))
 
 
@@ -43,16 +43,17 @@ def _form(dimension: int) -> str:
 
 
 EF_MAX: Final = 1_000
-"""pgvector allows no more neighbours in sight; more rows than that are searched exactly."""
+"""The maximum of pgvector's `ef_search`; for more rows than that the search is exact."""
 
 WALK_PER_ROW: Final = 2
-"""Rows that a walk collects for each row asked for, because it meets them only nearly in order."""
+"""Rows that an index scan collects per requested row, because it finds them only roughly in order.
+"""
 
-# For this transaction only, in one trip. Pages are mostly in memory, so jumping costs little more
-# than reading on; compiling costs more than it saves.
+# For this transaction only, in one round trip. Pages are mostly in memory, so random reads cost
+# little more than sequential ones; JIT compilation costs more than it saves.
 _SETTINGS: Final[Mapping[LiteralString, str]] = {"jit": "off", "random_page_cost": "1.1"}
-# The index has the order, so take it. Not where vectors are compared: there, the planner would
-# rather read all memories in order than sort the nearest.
+# The index returns rows in order, so forbid sorting. Not where vectors are compared: there the
+# planner would read all memories in order rather than sort the nearest ones.
 _WALK_SETTINGS: Final[Mapping[LiteralString, str]] = {
     **_SETTINGS,
     "enable_sort": "off",
@@ -60,8 +61,9 @@ _WALK_SETTINGS: Final[Mapping[LiteralString, str]] = {
 }
 
 OVERFETCH: Final = 8
-"""Rows for each memory asked for where there are long texts: several passages of one may be near.
-If these were too few memories, all passages are compared and grouped."""
+"""Rows per requested memory where there are long texts: several passages of one may be near. If
+these
+belong to too few memories, all passages are compared and grouped."""
 
 _HAS_PASSAGES: Final = """
 select exists (
@@ -71,8 +73,8 @@ select exists (
 """
 
 # OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
-# distance, which the index of the vectors would offer to bring in order, but only nearly so. What
-# ranking needs to know is fetched for the nearest, not for every row compared.
+# distance, for which the planner would use the vector index, whose order is only approximate. The
+# columns for ranking are fetched for the nearest rows, not for every row compared.
 _COMPARED: Final[LiteralString] = """
 select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
 from (
@@ -86,8 +88,8 @@ from (
 ) c
 join memories m on m.owner = %(owner)s and m.id = c.memory_id
 """
-# Where the scope is all of the owner's memories, only those outside their validity need to be
-# looked up: what is forgotten or sensitive has no vector. That takes a third less time.
+# If the scope is all of the owner's memories, only those outside their validity need to be looked
+# up: forgotten or sensitive ones have no vector. That takes a third less time.
 _ALL_COMPARED: Final[LiteralString] = """
 select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
 from (
@@ -115,7 +117,7 @@ from (
     limit {most}
 ) w
 """
-# A walk meets its rows only nearly in order.
+# An index scan returns its rows only roughly in order.
 _FOUND: Final[LiteralString] = """
 select n.id, n.score, n.importance, n.created_at, n.start_char, n.end_char, count(*) over () as met
 from ({nearest}) n
@@ -135,7 +137,7 @@ limit {depth}
 """
 
 
-# A vector that is to be made again has no tokens either.
+# A vector that must be recomputed has no tokens either.
 _TOKENS: Final = """
 select t.memory_id, t.block
 from unnest(%(ids)s::uuid[], %(starts)s::integer[]) as p(id, start_char)
@@ -163,14 +165,16 @@ class VectorSearch(PostgresComponent):
             )
         space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
         size = None if space is None else sizes.get(index_name(space.id, owner))
-        if size is not None and scope.is_everywhere:  # the planner may not know this owner
+        if (
+            size is not None and scope.is_everywhere
+        ):  # the planner may have no statistics of this owner
             rows = max(rows, int(size))
         use_index = size is not None and rows > self._limits.exact_rows
         return Survey(space, use_index, has_passages=bool(passages[0][0]))
 
     @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
-        """The memories of a scope whose vectors are nearest, best first."""
+        """Return the memories of a scope whose vectors are nearest, best first."""
         depth = query.depth
         if depth < 1:
             return []
@@ -225,7 +229,7 @@ class VectorSearch(PostgresComponent):
 async def compare_vectors(
     connection: Reading, query: VectorQuery, where: Condition, params: Mapping[str, object]
 ) -> list[Candidate]:
-    """The memories of a condition by their own vectors, best first, as many as are asked for."""
+    """Return the best memories of a condition by their stored vectors, best first."""
     values = {
         **params,
         "dense_vector": vector_text(query.space.space, query.vector),
@@ -256,7 +260,7 @@ async def _search(
     values: Mapping[str, object],
     settings: Mapping[LiteralString, str],
 ) -> list[Any]:
-    # Our own numbers: what an index is defined by cannot be a parameter.
+    # Our own numbers: expressions of an index definition cannot be parameters.
     dimension = int(query.space.space.dimension)
     inner = statement.format(
         where=where,

@@ -1,7 +1,7 @@
 """The spaces of a database: opened, switched, dropped.
 
-All spaces share one table of vectors, and each has HNSW indexes of its own at its own dimension.
-So a new model can fill a space while the old one serves, and switching changes two rows.
+All spaces share one table of vectors, and each has its own HNSW indexes for its dimension. So a new
+model can fill a space while the old one is in use, and switching changes two rows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CHANNEL: Final = "recollect_embeddings"
 """Where Postgres notifies workers of work; the triggers use the same name."""
 
 MAX_DIMENSION: Final = 4_000
-"""The most that pgvector indexes as halfvec."""
+"""The largest dimension that pgvector indexes as halfvec."""
 
-# Other transactions edit some of the rows, and are soon done.
+# Other transactions may be editing some of the rows, and will end soon.
 _DROP_AGAIN_SECONDS: Final = 0.2
 
 # Any fixed number. The transaction that holds this lock is the one that opens or switches spaces.
@@ -38,7 +38,7 @@ update spaces set state = 'filling', opened_in = pg_current_xact_id(), opened_at
     swept_owner = '', swept_to = '00000000-0000-0000-0000-000000000000'
 where id = :id and state = 'retired'
 """
-# Others edit memories and lock some of these rows, and may want more of them: skip, never wait.
+# Writers lock some of these rows, and may need more of them: skip, never wait.
 _DROP_SOME: Final[LiteralString] = """
 with part as materialized (
     select e.owner, e.memory_id, e.passage from embeddings e where e.space_id = %(space)s {e}
@@ -111,7 +111,7 @@ class SpaceStore(SqlSpaces, PostgresComponent):
                 await indexes.build(space.space.dimension, self._limits)
 
     async def drop_indexes(self, space: StoredSpace) -> None:
-        """Makes adding very many vectors fast; `build_indexes` makes search fast again."""
+        """Drop all indexes to add many vectors fast; `build_indexes` makes search fast again."""
         async with self._pool.dedicated() as guard, self._pool.dedicated() as connection:
             await SpaceIndexes(guard, connection, space.id).drop()
 
@@ -120,8 +120,8 @@ class SpaceStore(SqlSpaces, PostgresComponent):
             return await find_outdated(connection, space.id, self._limits)
 
     async def remove_some(self, space: StoredSpace) -> int | None:
-        """Remove a part of a space that was given up. How many rows; 0 when all that are left are
-        locked. None when nothing is left, not even its row, or when it was opened again meanwhile.
+        """Remove a batch of vectors of an abandoned space. Returns how many; 0 if all that are left
+        are locked; None if nothing is left, not even its row, or if it was opened again meanwhile.
         """
         async with self._pool.transaction(WORKER) as connection:
             current = await lock_space(PostgresSession(connection), space)
@@ -143,7 +143,7 @@ class SpaceStore(SqlSpaces, PostgresComponent):
 
 
 def to_active(rows: Sequence[Sequence[Any]]) -> StoredSpace | None:
-    """What `ACTIVE_SPACE` found: at most one."""
+    """Convert the result of `ACTIVE_SPACE`: at most one row."""
     return to_space(dict(zip(SPACE_COLUMNS, rows[0], strict=True))) if rows else None
 
 

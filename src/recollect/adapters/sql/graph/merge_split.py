@@ -1,9 +1,9 @@
-"""Merging two concepts and splitting one, by hand or because two names are nearly the same.
+"""Merge two concepts or split one, by hand or because two names are nearly the same.
 
-A decision by hand marks the names it moved: such a name is only ever moved by hand again, and it
-outlives the edits that take it out of memories, so that the decision holds when it comes back; it
-does not outlive an erasure. Edges follow their evidence, which knows the names that each memory
-used.
+A decision by hand marks the names it moved: such a name is from then on only moved by hand, and it
+survives edits that remove it from all memories, so that the decision still applies when the name
+returns; it does not survive an erasure. Edges follow their evidence, which records the names that
+each memory used.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ update concepts set key = n.key, name = n.name from (
 ) n where concepts.owner = :owner and concepts.id = :concept and concepts.key = :key
 """
 
-# Evidence whose names belong to other concepts than those its edge links moves to the edge that
-# links them; a missing edge is created. What is said of a single-valued relation, and not
-# withdrawn, is moved by `regroup`.
+# Evidence whose names belong to other concepts than those of its edge moves to the edge between
+# these concepts; a missing edge is created. Statements of single-valued relations that are not
+# withdrawn are moved by `regroup`.
 _MISPLACED_EVIDENCE: Final = """
 select e.owner, e.edge_id, e.$memory as memory, e.source_key, e.target_key,
     nullif(e.said_from, $undated) as said_from,
@@ -93,7 +93,7 @@ select owner, :edge, :source, :target, relation, is_single, valid_from, valid_to
 from concept_edges where owner = :owner and id = :edge_id
 returning id
 """
-# The relations of a concept that changed: their periods must be computed again.
+# The relations of a concept that changed: their periods must be recomputed.
 _SINGLE: Final = """
 select distinct source, relation from concept_edges
 where is_single and owner = :owner and (source = any(:ids) or target = any(:ids))
@@ -101,13 +101,13 @@ where is_single and owner = :owner and (source = any(:ids) or target = any(:ids)
 
 
 class GraphEditor(SqlComponent):
-    """Implements what the `GraphView` port edits."""
+    """Implements the editing methods of the `GraphView` port."""
 
     _rules: ClassVar[GraphRules]
 
     async def merge(self, owner: str, into: UUID, gone: UUID, *, by_hand: bool) -> bool:
-        """Merge two concepts: the names of `gone` become names of `into`. False when one of them no
-        longer exists, or when `gone` was edited by hand and this is not by hand.
+        """Merge two concepts: the names of `gone` become names of `into`. Returns False if one of
+        them no longer exists, or if `gone` was edited by hand and this is not by hand.
         """
         values = {"owner": owner, "into": into, "gone": gone, "by_hand": by_hand}
 

@@ -1,8 +1,8 @@
-"""How one concept leads to another in the graph, and which memories say so.
+"""Find paths between concepts in the graph, and the memories that state them.
 
-Searched breadth first, some statements per step: from concepts to those that a relationship, a
-near-synonym or a memory that mentions both links to them. A relationship is preferred, since it is
-stated; a memory that mentions both only says that they belong together somehow.
+The search is breadth-first, with a few statements per step: from concepts to those that are linked
+by a relationship, a near-synonym, or a memory that mentions both. Relationships are preferred,
+since they are stated; a memory that mentions both only shows that they are somehow related.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.adapters.sql.graph.read import HELD, read_evidence
 from recollect.adapters.sql.session import AS_OF, Session, SqlComponent
 from recollect.core.graph.model import MENTIONED_TOGETHER, NEAR, GraphPath, PathStep
 from recollect.core.graph.paths import (
-    EVIDENCE_SHOWN,
+    MAX_EVIDENCE,
     MAX_STEPS,
     FoundPath,
     Link,
@@ -26,7 +26,7 @@ from recollect.core.graph.paths import (
 )
 
 _MAX_MEMORIES: Final = 500
-"""A concept that more memories mention links everything: paths do not pass through it."""
+"""Paths do not pass through a concept that more memories mention: it links everything."""
 
 _STATED: Final[LiteralString] = f"""
 select c.source as here, c.target as there, c.relation, false as is_back, c.id as edge
@@ -42,14 +42,14 @@ union all
 select n.target, n.source, '{NEAR}', false, null
 from near_concepts n where n.owner = :owner and n.target = any(:frontier)
 """  # noqa: S608  # composed of constants
-# Whether the memory of a mention a existed at a moment; not checked when no moment is given.
+# Whether the memory of mention `a` existed at a moment; not checked if no moment is given.
 _EXISTED: Final[LiteralString] = f"""
 ({AS_OF} is null
     or (select m.created_at <= {AS_OF} from memories m
         where m.owner = :owner and m.$number = a.$memory))
 """  # noqa: S608  # composed of constants
-# Through memories only when few mention the concept: a hub would link everything in two steps.
-# To SQLite, CROSS JOIN is also an order: how many mention it is counted once.
+# Through memories only if few mention the concept: a hub would link everything in two steps. In
+# SQLite CROSS JOIN also fixes the join order, so that mentions are counted only once.
 _TOGETHER: Final[LiteralString] = f"""
 select here, there, '{MENTIONED_TOGETHER}' as relation, false as is_back, null as edge
 from (
@@ -74,7 +74,7 @@ join memory_concepts b
     on b.owner = a.owner and b.$memory = a.$memory and b.concept_id = :there
 join memories m on m.owner = a.owner and m.$number = a.$memory
 where a.owner = :owner and a.concept_id = :here and {_EXISTED}
-order by m.id limit {EVIDENCE_SHOWN}
+order by m.id limit {MAX_EVIDENCE}
 """  # noqa: S608  # composed of constants
 _CONCEPTS_OF: Final = """
 select distinct m.id as memory_id, c.concept_id from memories m
@@ -89,7 +89,7 @@ class PathFinder(SqlComponent):
     async def path(
         self, owner: str, source: UUID, target: UUID, as_of: datetime | None = None
     ) -> GraphPath | None:
-        """From one concept to another; None when there is none of six steps."""
+        """Find a path between two concepts; None if there is none within six steps."""
 
         async def work(session: Session) -> GraphPath | None:
             search = _Search(session, owner, as_of)
@@ -101,7 +101,7 @@ class PathFinder(SqlComponent):
     async def paths(
         self, owner: str, from_ids: Collection[UUID], memory_id: UUID
     ) -> list[GraphPath]:
-        """From each of some memories or concepts to a memory, over at most two relationships."""
+        """Find paths from memories or concepts to a memory, over at most two relationships."""
         starts = list(dict.fromkeys(from_ids))
 
         async def work(session: Session) -> list[GraphPath]:
@@ -153,13 +153,13 @@ class _Search:
         return search.found
 
     async def explain(self, links: Collection[Link]) -> tuple[PathStep, ...]:
-        """The links with names and with the memories that say them."""
+        """Return the links with names and with the memories that state them."""
         labels = await self.read_labels({id for link in links for id in (link.here, link.there)})
         edges = [link.edge for link in links if link.edge is not None]
-        said = await read_evidence(self._session, self._owner, edges, self._as_of)
+        evidence_of = await read_evidence(self._session, self._owner, edges, self._as_of)
         steps: list[PathStep] = []
         for link in links:
-            evidence = [] if link.edge is None else said.get(link.edge, [])
+            evidence = [] if link.edge is None else evidence_of.get(link.edge, [])
             if link.relation == MENTIONED_TOGETHER:
                 values = {**self._values, "here": link.here, "there": link.there}
                 evidence = [row["id"] for row in await self._session.fetch(_BOTH, values)]

@@ -1,4 +1,4 @@
-"""What viewing, editing and searching the graph have in common."""
+"""Statements shared by viewing, editing and searching the graph."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.core.graph.extraction import ExtractionJob
 from recollect.core.graph.model import Concept
 from recollect.core.graph.snapshot import FormerText
 
-# Held at a moment: true then, and not withdrawn before. Now is such a moment too; what was said
-# with a clock that is ahead holds at once. The dates of an edge are those of what is still said; at
-# that moment it may have held because of a text that was changed later.
+# Whether a relationship held at a moment: it was valid and not withdrawn before. The moment may be
+# now; a statement from a clock that is ahead holds immediately. The dates of an edge are those of
+# current statements; at that moment it may have held because of a text that was changed later.
 HELD: Final[LiteralString] = f"""
     (c.valid_from <= coalesce({AS_OF}, :now) or ({AS_OF} is null and c.valid_from <= c.learned_at)
         or exists (select 1 from edge_evidence e where e.owner = :owner and e.edge_id = c.id
@@ -22,8 +22,8 @@ HELD: Final[LiteralString] = f"""
     and (c.valid_to is null or c.valid_to > coalesce({AS_OF}, :now))
     and (c.known_until is null or c.known_until > {AS_OF})
 """  # noqa: S608  # composed of constants
-# Of a relationship c that held, the evidence e that said so at that moment; of one that is shown
-# although it is no longer said, all the evidence it ever had.
+# For a relationship c that held, the evidence e that stated it at that moment; for one that is
+# shown although it is no longer stated, all the evidence it ever had.
 _STATED_AT: Final[LiteralString] = f"""
     (e.withdrawn_at is null or e.withdrawn_at > {AS_OF} or c.known_until is not null)
 """
@@ -43,8 +43,8 @@ _NAMES: Final = """
 select concept_id, key, name from concept_names
 where owner = :owner and concept_id = any(:ids) order by key
 """
-# Memories that existed then and were changed since, each with its state at that moment. One that is
-# sensitive now, or was then, mentions nothing.
+# Memories that existed then and were changed since, each with its state at that moment. A memory
+# that is sensitive now, or was then, mentions nothing.
 _CHANGED: Final = """
 select m.id, v.content, v.tags, v.expanded_keywords,
     v.number is not null and v.deleted_at is null and not v.is_sensitive as is_known,
@@ -84,7 +84,7 @@ async def read_concepts(session: Session, owner: str, ids: Collection[UUID]) -> 
 async def read_evidence(
     session: Session, owner: str, edges: Collection[UUID], as_of: datetime | None
 ) -> dict[UUID, list[UUID]]:
-    """The memories that say each relationship."""
+    """Return the memories that state each relationship."""
     values = {"owner": owner, "edges": list(edges), "as_of": as_of}
     evidence: dict[UUID, list[UUID]] = {}
     for row in await session.fetch(_EVIDENCE, values):
@@ -93,8 +93,8 @@ async def read_evidence(
 
 
 async def read_former_texts(session: Session, owner: str, as_of: datetime) -> list[FormerText]:
-    """What memories said at a moment, when their text was different. Mentions are kept of present
-    texts alone, so these are read again, by the rules.
+    """Return the former texts of memories at a moment. Mentions are only stored for current texts,
+    so these texts are read again with the rules.
     """
     rows = await session.fetch(_CHANGED, {"owner": owner, "as_of": as_of})
     return [

@@ -1,5 +1,5 @@
-"""Moves what is stated of single-valued relations to the edges of its periods, and says what a
-database must do by itself when the graph changes.
+"""Move statements of single-valued relations to the edges of their periods, and define what each
+database must do itself when the graph changes.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ where owner = :owner and edge_id = :edge_id and $memory = :memory and source_key
 
 
 class GraphRules(Protocol):
-    """What follows from a change of the graph: on Postgres functions that triggers call too."""
+    """The rules after a change of the graph: on Postgres, functions that triggers call as well."""
 
     async def lock(self, session: Session, owner: str) -> None:
-        """No one else changes the owner's graph until the transaction ends."""
+        """Lock the owner's graph for other writers until the transaction ends."""
 
     async def increment_version(self, session: Session, owner: str) -> None: ...
 
     async def weigh(self, session: Session, owner: str, edges: Collection[UUID]) -> None:
-        """After evidence came or went: an edge without any is deleted, the dates of others
-        follow.
+        """Update edges after evidence was added or removed: delete those without any, and recompute
+        the dates of the others.
         """
 
     async def settle(self, session: Session, owner: str, groups: Collection[Group]) -> None:
-        """In a single-valued relation each edge ends where the next begins."""
+        """End each edge of a single-valued relation where the next one begins."""
 
 
 async def regroup(
@@ -79,12 +79,12 @@ async def regroup(
                 touched.add(edge)
             await session.execute(MOVE_EVIDENCE, moved)
     await rules.weigh(session, owner, touched)
-    # Only now: what has left a group ends nothing in it.
+    # Only now: statements that have left a group end nothing in it.
     await rules.settle(session, owner, groups)
 
 
 def _assign_edges(rows: Sequence[Row]) -> list[tuple[Row, UUID]]:
-    """The rows of one group, each with the edge it belongs to."""
+    """Return the rows of one group, each with its edge."""
     by_statement = {_to_statement(row): row for row in rows}
     assigned = assign_edges(rows[0]["source"], list(by_statement))
     return [(by_statement[statement], edge) for statement, edge in assigned]

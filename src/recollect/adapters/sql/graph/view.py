@@ -1,4 +1,4 @@
-"""What people look at: one concept with what is around it, and the graph in numbers."""
+"""What users view: one concept with its neighborhood, and the graph in numbers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ join concepts c
 where n.owner = :owner and (n.source = :id or n.target = :id)
 order by n.similarity desc, c.name limit :limit
 """
-# Mentions c of a concept in memories m that existed at a moment.
+# Mentions `c` of a concept in memories `m` that existed at a moment.
 _MENTIONING: Final[LiteralString] = f"""
 from memory_concepts c join memories m on m.owner = c.owner and m.$number = c.$memory
 where c.owner = :owner and c.concept_id = :id and ({AS_OF} is null or m.created_at <= {AS_OF})
 """
-# What is rare among all memories says more than what is in each of them.
+# A concept that is rare among all memories says more than one that is in most of them.
 _TOGETHER: Final[LiteralString] = f"""
 select c.name, t.memories from (
     select b.concept_id, count(distinct b.$memory) as memories
@@ -90,13 +90,13 @@ select c.name, m.many from (
 
 
 class GraphViewer(SqlComponent):
-    """Implements what the `GraphView` port reads."""
+    """Implements the reading methods of the `GraphView` port."""
 
     async def concepts(self, owner: str, ids: Collection[UUID]) -> list[Concept]:
         return await self._read(owner, lambda session: read_concepts(session, owner, ids))
 
     async def concepts_of(self, owner: str, memory: UUID) -> list[str]:
-        """The names of the concepts that a memory mentions, phrases last."""
+        """Return the names of the concepts that a memory mentions, phrases last."""
         values = {"owner": owner, "memory": memory}
         rows = await self._read(owner, lambda session: session.fetch(_OF_A_MEMORY, values))
         return [row["name"] for row in rows]
@@ -110,8 +110,8 @@ class GraphViewer(SqlComponent):
         *,
         history: bool = False,
     ) -> Neighbourhood | None:
-        """What is around a concept; with its `history` also relationships that ended or that no
-        text says any more.
+        """Return the neighborhood of a concept; with `history` also relationships that ended or
+        that no text states any more.
         """
         values = {"owner": owner, "id": id, "limit": limit, "as_of": as_of, "history": history}
         return await self._read(

@@ -1,6 +1,6 @@
-"""Writes stated relationships into the local graph: each statement as evidence, with its own dates,
-on the edge it belongs to. An edge's dates follow from its evidence, so neither the order of reading
-nor what was erased since affects them.
+"""Write stated relationships to the local graph: each statement as evidence, with its own dates, on
+the edge it belongs to. An edge's dates are computed from its evidence, so they depend neither on
+the order of reading nor on erased evidence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.adapters.sqlite.rows import microseconds
 from recollect.adapters.sqlite.schema.graph import UNDATED
 from recollect.adapters.sqlite.session import SqliteSession, run_to_end
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import Group, StatedFact, each_once
+from recollect.core.graph.stated import Group, StatedFact, merge_repeated
 
 _CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"
 _FIND_EDGE: Final = """
@@ -34,7 +34,7 @@ VALUES (:owner, :edge, :memory, :source_key, :target_key, :said_from, :said_unti
 ON CONFLICT (owner, edge_id, memory, source_key, target_key, said_from)
     DO UPDATE SET withdrawn_at = NULL, said_until = excluded.said_until
 """
-# A single-valued relation: what was said before and withdrawn is said again where it was.
+# A single-valued relation: a withdrawn statement that is repeated is restored on its edge.
 _RESTATE: Final = """
 UPDATE edge_evidence SET withdrawn_at = NULL, said_until = :said_until
 WHERE owner = :owner AND memory = :memory AND source_key = :source_key
@@ -59,10 +59,10 @@ def write_facts(
     said: Iterable[StatedFact],
     numbers: Mapping[UUID, int],
 ) -> None:
-    """`numbers`: of the memories that say it."""
+    """Write the facts. `numbers`: the row numbers of the memories that state them."""
     touched: set[UUID] = set()
     groups: dict[Group, None] = {}
-    for statement in each_once(said):
+    for statement in merge_repeated(said):
         values = _values(writer, owner, statement, numbers[statement.memory])
         if values is None:
             continue
@@ -88,7 +88,7 @@ def write_facts(
 def retract(
     writer: sqlite3.Connection, owner: str, memory: int, said: Collection[StatedFact]
 ) -> None:
-    """Remove what this memory was once read to say, and does not."""
+    """Remove facts that were read in this memory before and are no longer found in it."""
     kept = {
         (fact.source, fact.relation, fact.target, to_said_from(fact.valid_from))
         for fact in (statement.fact for statement in said)
@@ -106,7 +106,7 @@ def to_said_from(valid_from: Any) -> int:  # noqa: ANN401  # a datetime or None
 def _values(
     writer: sqlite3.Connection, owner: str, statement: StatedFact, memory: int
 ) -> dict[str, Any] | None:
-    """None when a name is gone from the graph."""
+    """Return the values of a statement; None if a name is no longer in the graph."""
     fact = statement.fact
     ends = [
         writer.execute(_CONCEPT_OF, (owner, key)).fetchone() for key in (fact.source, fact.target)

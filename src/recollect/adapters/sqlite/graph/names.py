@@ -20,7 +20,7 @@ WHERE number > ? AND owner = ? AND space_id = ? ORDER BY number
 
 
 class NameMatrix:
-    """Grows with what is new; a name that is gone stays until the next process, and is skipped."""
+    """New names are added; a removed name is skipped, and stays until the process ends."""
 
     def __init__(self, reader: sqlite3.Connection, owner: str, space: StoredSpace) -> None:
         self._reader = reader
@@ -52,7 +52,7 @@ class NameMatrix:
         self._vectors[at] = stored.reshape(len(rows), -1)
 
     def nearest(self, vector: Sequence[float], least: float, limit: int) -> list[tuple[str, float]]:
-        """The names that are at least so similar, nearest first; equally near ones by id."""
+        """Return the names of at least this similarity, nearest first; equally near ones by id."""
         query = np.asarray(unit_vector(self._space.space, vector), np.float32)
         scores = self._vectors[: len(self._ids)] @ query
         close = np.flatnonzero(scores >= least)

@@ -1,5 +1,5 @@
-"""Which memories are still to be read for the local graph: the rows that no reader, or only a
-lesser one, has read are the jobs. Triggers add and remove them with the memory itself; claims are
+"""The queue of memories to read for the local graph: the jobs are the rows that no reader, or only
+one of a lower level, has read. Triggers add and remove them with the memory itself; claims are
 leases, as for vectors (docs/adr/0008).
 """
 
@@ -72,7 +72,7 @@ SELECT
     coalesce((SELECT tokens FROM extraction_budget WHERE day = :day), 0) AS tokens_today
 FROM extractions WHERE :owner IS NULL OR owner = :owner
 """
-# A call is counted before it is made, so that no crash makes one free.
+# A call is counted before it is made, so that a call that crashes counts, too.
 _SPEND: Final = """
 INSERT INTO extraction_budget (day, calls) SELECT :day, 1 WHERE :most > 0
 ON CONFLICT (day) DO UPDATE SET calls = calls + 1 WHERE calls < :most
@@ -126,7 +126,7 @@ class ExtractionQueue(SqliteComponent):
     async def fail(self, jobs: Sequence[ExtractionJob], error: str) -> None:
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                for row in _mine(writer, jobs):
+                for row in _find_unchanged(writer, jobs):
                     due_at = due_after_failure(row["attempts"], self._now())
                     values = (to_storable(error), due_at, row["owner"], row["number"])
                     writer.execute(_FAIL, values)
@@ -136,7 +136,7 @@ class ExtractionQueue(SqliteComponent):
     async def give_back(self, jobs: Sequence[ExtractionJob]) -> None:
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                for row in _mine(writer, jobs):
+                for row in _find_unchanged(writer, jobs):
                     writer.execute(_GIVE_BACK, (row["owner"], row["number"]))
 
         await self._writer.run(work)
@@ -146,7 +146,7 @@ class ExtractionQueue(SqliteComponent):
         return await self._writer.run(lambda writer: writer.execute(_RETRY, values).rowcount)
 
     async def read_again(self, most: int) -> int:
-        """Queue again all that a reader up to `most` has read."""
+        """Queue again everything that was read by a reader of level `most` or lower."""
         values = (most, PARKED)
         return await self._writer.run(lambda writer: writer.execute(_AGAIN, values).rowcount)
 
@@ -180,7 +180,7 @@ class ExtractionQueue(SqliteComponent):
     async def keep_answer(self, job: ExtractionJob, by: str, answer: object) -> None:
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                for row in _mine(writer, [job]):
+                for row in _find_unchanged(writer, [job]):
                     values = (json.dumps(answer), by, job.ticket, row["owner"], row["number"])
                     writer.execute(_KEEP_ANSWER, values)
 
@@ -198,7 +198,7 @@ class ExtractionQueue(SqliteComponent):
                     return jobs
 
     def _claim_one(self, writer: sqlite3.Connection, row: sqlite3.Row) -> bool:
-        """False when it was tried too often, and is parked now."""
+        """Claim a job. Returns False if it was tried too often, and is now parked."""
         is_parked = row["attempts"] >= MAX_JOB_ATTEMPTS
         values = {
             "owner": row["owner"],
@@ -210,8 +210,10 @@ class ExtractionQueue(SqliteComponent):
         return not is_parked
 
 
-def _mine(writer: sqlite3.Connection, jobs: Iterable[ExtractionJob]) -> Iterable[sqlite3.Row]:
-    """The rows of jobs whose texts are unchanged."""
+def _find_unchanged(
+    writer: sqlite3.Connection, jobs: Iterable[ExtractionJob]
+) -> Iterable[sqlite3.Row]:
+    """Find the rows of jobs whose texts are unchanged."""
     for job in jobs:
         row = writer.execute(_MINE, (job.owner, str(job.memory_id))).fetchone()
         if row is not None and _to_job(row).ticket == job.ticket:

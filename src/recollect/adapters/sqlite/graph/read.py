@@ -1,4 +1,4 @@
-"""What recall reads of the local graph: its version, all of it as columns, and concepts by name."""
+"""What recall reads from the local graph: its version, a snapshot, and concepts by name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ class GraphReader(SqliteComponent):
         return await self._reader.run_until_cancelled(lambda reader: _read_version(reader, owner))
 
     async def named(self, owner: str, keys: Collection[str]) -> dict[str, UUID]:
-        return await self._reader.run_until_cancelled(lambda reader: _named(reader, owner, keys))
+        return await self._reader.run_until_cancelled(
+            lambda reader: _find_named(reader, owner, keys)
+        )
 
     async def written(self, owner: str, keys: Collection[str]) -> dict[str, tuple[UUID, str]]:
         values = {
@@ -76,9 +78,9 @@ class GraphReader(SqliteComponent):
         }
 
         def work(reader: sqlite3.Connection) -> GraphSnapshot:
-            reader.execute("BEGIN")  # all of it of one moment
+            reader.execute("BEGIN")  # one snapshot for everything
             try:
-                return _snapshot(reader, values, as_of)
+                return _read_snapshot(reader, values, as_of)
             finally:
                 reader.execute("ROLLBACK")
 
@@ -90,18 +92,18 @@ def _read_version(reader: sqlite3.Connection, owner: str) -> int:
     return 0 if row is None else int(row["version"])
 
 
-def _named(reader: sqlite3.Connection, owner: str, keys: Iterable[str]) -> dict[str, UUID]:
+def _find_named(reader: sqlite3.Connection, owner: str, keys: Iterable[str]) -> dict[str, UUID]:
     rows = reader.execute(_NAMED, (owner, json.dumps(list(keys))))
     return {row["key"]: UUID(row["concept_id"]) for row in rows}
 
 
-def _snapshot(
+def _read_snapshot(
     reader: sqlite3.Connection, values: dict[str, object], as_of: datetime | None
 ) -> GraphSnapshot:
     owner = str(values["owner"])
     rows = reader.execute(_LABELS, (owner,)).fetchall()
     ids = {row["id"]: UUID(row["id"]) for row in rows}
-    past = PastMentions() if as_of is None else _past_mentions(reader, owner, as_of)
+    past = PastMentions() if as_of is None else _read_past_mentions(reader, owner, as_of)
     mentions = [
         (UUID(row["id"]), [ids[id] for id in row["concepts"].split(",")], bool(row["is_by_model"]))
         for row in reader.execute(_MENTIONS, values)
@@ -119,8 +121,8 @@ def _snapshot(
     return to_snapshot(_read_version(reader, owner), concepts, mentions, past, [*edges, *near])
 
 
-def _past_mentions(reader: sqlite3.Connection, owner: str, as_of: datetime) -> PastMentions:
+def _read_past_mentions(reader: sqlite3.Connection, owner: str, as_of: datetime) -> PastMentions:
     former = run_to_end(read_former_texts(SqliteSession(reader), owner, as_of))
     keys = read_former(former)
     names = {key for found in keys.values() for key in found}
-    return past_mentions(former, keys, _named(reader, owner, names))
+    return past_mentions(former, keys, _find_named(reader, owner, names))

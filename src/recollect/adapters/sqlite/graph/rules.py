@@ -1,4 +1,4 @@
-"""What follows from a change of the graph: rules of the schema, which its triggers apply too."""
+"""The rules after a change of the graph: SQL of the schema, which its triggers apply as well."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Rules:
     """Implements `GraphRules`."""
 
     async def lock(self, session: Session, owner: str) -> None:
-        """Writers take turns anyway."""
+        """Do nothing: there is only one writer at a time."""
 
     async def increment_version(self, session: Session, owner: str) -> None:
         await session.execute(INCREMENT_VERSION, {"owner": owner})

@@ -1,8 +1,8 @@
-"""The vectors of concepts' names: which are still to be compared, and what each is nearest to.
+"""The vectors of concept names: which must still be compared, and the nearest ones of each.
 
-They live in the active space. When another space becomes active, every name is compared again in
-it; merges that were made stay. The vectors of an owner are kept in memory while names are compared,
-and only new ones are read.
+They are in the active space. When another space becomes active, every name is compared again in it;
+earlier merges are kept. The vectors of an owner are cached in memory while names are compared, and
+only new ones are read.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _SKIPPED: Final = -1
 """Marks a concept that is not compared at all."""
 
-# A phrase that only one memory uses links nothing, and there are very many of them. It waits until
-# a second memory uses it (`RARE`).
+# There are very many phrases that only one memory uses, and they link nothing. Such a phrase waits
+# until a second memory uses it (`RARE`).
 _WAITING: Final = """
 SELECT c.id, c.owner, c.name, c.kind, c.kind = 'phrase' AND (
     SELECT count(*) FROM (
@@ -59,7 +59,7 @@ WHERE c.owner = :owner AND c.id = :one
 ON CONFLICT (owner, source, target) DO UPDATE SET similarity = max(similarity, excluded.similarity)
 """
 _SPARE: Final = 4
-"""How many more of the nearest are looked at than are wanted: some are not to be compared with."""
+"""How many more neighbors are fetched than requested: some must not be compared with."""
 
 
 class ConceptComparison(SqliteComponent):

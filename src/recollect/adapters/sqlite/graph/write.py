@@ -1,4 +1,4 @@
-"""Writes what was read in memories into the local graph, in one transaction per owner."""
+"""Write what was read in memories to the local graph, in one transaction per owner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recollect.core.graph.stated import StatedFact
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""
 
-# An edit moves the time of what is said; other updates cannot be told apart from it.
+# An edit changes the time of a statement; other updates cannot be distinguished from an edit.
 _PRESENT: Final = """
 SELECT m.number, x.extracted_by, m.content, m.tags, m.expanded_keywords,
     CASE m.version WHEN 1 THEN m.created_at ELSE m.updated_at END AS stated_at
@@ -48,7 +48,7 @@ WHERE owner = ? AND memory = ?
 
 
 def ticket_of(content: str, tags: Sequence[str], keywords: Sequence[str]) -> str:
-    """What is read for the graph: another text, tag or keyword is another extraction."""
+    """Hash what is read for the graph: another text, tag or keyword is another extraction."""
     text = "\x1f".join((content, " ".join(tags), " ".join(keywords)))
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -60,7 +60,7 @@ def write_extractions(
     by: int,
     now: int,
 ) -> int:
-    """Write what was read in memories of one owner whose text is unchanged. Returns how many."""
+    """Write what was read in an owner's memories if their text is unchanged. Returns how many."""
     rows: dict[UUID, sqlite3.Row] = {}
     read: dict[UUID, Extraction] = {}
     for job, found in done:
@@ -106,7 +106,7 @@ def _write_mentions(
 
 
 def _unmention(writer: sqlite3.Connection, owner: str, memory: int, found: Extraction) -> None:
-    """Remove mentions that were read in this memory before and are not found in it now."""
+    """Remove mentions that were read in this memory before and are no longer found in it."""
     kept = {mention.key for mention in found.mentions}
     before = [row["key"] for row in writer.execute(_MENTIONED, (owner, memory))]
     gone = ((owner, memory, key) for key in before if key not in kept)

@@ -1,10 +1,10 @@
-"""Removing every trace of memories from the SQLite file: rows, words, free pages and the log.
+"""Remove every trace of memories from the SQLite file: rows, words, free pages and the log.
 
-FTS5 only marks an entry as gone, and drops it when the index is written anew. That takes several
-times the room of the index, and a full disk must not keep what is to be erased. There the erasure
-is made in a copy of the store in memory, and the result, compacted, is written over the file. A
-second copy on another file system survives if the process is killed meanwhile. A power cut could
-damage the file: that is the one case.
+FTS5 only marks an entry as deleted, and drops it when the index is rewritten. That needs several
+times the space of the index, and a full disk must not prevent an erasure. In that case the erasure
+is done in a copy of the store in memory, and the result, compacted, is written over the file. A
+second copy on another file system survives if the process is killed meanwhile. Only a power cut
+could damage the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MERGE: Final = "INSERT INTO memory_words (memory_words) VALUES ('optimize')"
 
 
 async def run_erasure(threads: Threads, erase: Erase[T]) -> T:
-    """Do the work of an erasure and empty the log; on a full disk in memory, alone on the file."""
+    """Run an erasure and empty the log; on a full disk, in memory with the file locked."""
     path = threads.path
 
     def with_log(writer: sqlite3.Connection) -> tuple[T, bool]:
@@ -71,7 +71,7 @@ async def run_erasure(threads: Threads, erase: Erase[T]) -> T:
 
 
 def erase_where(writer: sqlite3.Connection, condition: str, values: tuple[object, ...]) -> int:
-    """Erase the memories that fit the condition (one of ours, never a caller's); how many."""
+    """Erase memories by a condition (a constant, never user input). Returns how many."""
     statement = f"DELETE FROM memories WHERE {condition}"  # noqa: S608  # a constant of ours
     with transaction(writer):
         gone = writer.execute(statement, values).rowcount
@@ -81,17 +81,17 @@ def erase_where(writer: sqlite3.Connection, condition: str, values: tuple[object
 
 
 def drop_erased_words(writer: sqlite3.Connection) -> None:
-    """In the transaction of the erasure: without room for this, the erasure has to fail as well."""
+    """Drop erased words in the erasure's transaction: without space for this it must fail, too."""
     writer.execute(_MERGE)
 
 
 def empty_log(writer: sqlite3.Connection) -> None:
-    """`secure_delete` overwrote the pages; the log still holds them as they were before."""
+    """Empty the log: `secure_delete` overwrote the pages, but the log has their old content."""
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _try_to_empty_log(writer: sqlite3.Connection, path: Path) -> bool:
-    """False if the file would have to grow for it, and cannot."""
+    """Empty the log. Returns False if the file would have to grow for it, and cannot."""
     try:
         empty_log(writer)
     except sqlite3.OperationalError as error:
@@ -102,8 +102,8 @@ def _try_to_empty_log(writer: sqlite3.Connection, path: Path) -> bool:
 
 
 def _rewrite(writer: sqlite3.Connection, path: Path, erase: Erase[T]) -> T:
-    # From here on no one else reads or writes. What is overwritten is kept in memory until all is
-    # written, and nothing is written before: only then can SQLite undo it when a write fails.
+    # From here on the file is locked. Overwritten pages are held in memory until everything is
+    # written, and nothing is written earlier: otherwise SQLite could not roll back a failed write.
     writer.execute("PRAGMA journal_mode = MEMORY").fetchone()
     writer.execute("PRAGMA cache_spill = OFF")
     (pages,) = writer.execute("PRAGMA page_count").fetchone()
@@ -129,8 +129,8 @@ def _rewrite(writer: sqlite3.Connection, path: Path, erase: Erase[T]) -> T:
 
 @contextmanager
 def _spare_copy(copy: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """A copy on another file system, in case the process is killed while it writes over the file:
-    `damaged` names it. StoreFull if there is no room for one.
+    """Write a copy to another file system, in case the process is killed while it overwrites the
+    file; `damaged_error` then names the copy. Raises StoreFull if there is no space for one.
     """
     needed = path.stat().st_size
     for spare in spare_copies(path):
@@ -150,8 +150,8 @@ def _spare_copy(copy: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 
 def _fill_reserve(copy: sqlite3.Connection, pages: int) -> None:
-    """Room for the next erasure, should it add more than it frees (ids that a server has to learn
-    of); as much as fits into the file.
+    """Reserve space for the next erasure, which may add more than it frees (ids that a server must
+    be sent); as much as fits in the file.
     """
     copy.execute(f"PRAGMA max_page_count = {pages}").fetchone()
     for number in range(RESERVED_PAGES):

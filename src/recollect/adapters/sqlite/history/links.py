@@ -1,4 +1,4 @@
-"""Links on SQLite, where a statement costs no round trip: they are followed one by one."""
+"""Follow links in SQLite one by one: a statement costs no round trip."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHERE l.owner = :owner AND l.kind = 'supersedes' AND l.target = {id} AND l.memor
     AND s.deleted_at IS NULL
 ORDER BY l.memory_id DESC LIMIT 1
 """
-# CROSS JOIN is an order to the planner: by id, where it would rather read all of an owner's.
+# CROSS JOIN fixes the join order: by id; the planner would read all rows of the owner.
 _FETCH: Final = f"""
 SELECT m.*, ({_SUCCESSOR.format(id="m.id")}) AS successor
 FROM (SELECT DISTINCT value AS id FROM json_each(:ids)) i
@@ -57,7 +57,7 @@ def _walk(
     ids: Collection[UUID],
     successors: dict[UUID, UUID],
 ) -> None:
-    """From each of these to the end, or to where the walk has been before."""
+    """Follow successors from each id to the end, or to an id that was visited before."""
     query = _SUCCESSOR.format(id=":id")
     for id in ids:
         at = id

@@ -1,7 +1,7 @@
-"""Erasing all that one owner has in the local store, and searching the file for what is left.
+"""Erase all data of one owner in the local store, and search the file for what is left.
 
-The search knows no table by name: it reads the catalogue, so that a table added later is searched
-as well, and then the bytes of the file and of its log, free pages included.
+The search takes the tables from the catalog, so that a table added later is searched as well. Then
+it searches the bytes of the file and of its log, including free pages.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from recollect.adapters.files.file_search import in_files
+from recollect.adapters.files.file_search import search_files
 from recollect.adapters.sqlite.history.erasure import (
     drop_erased_words,
     empty_log,
@@ -23,7 +23,7 @@ from recollect.core.privacy.erasure import Erased, Marks, Remain
 _TABLES: Final = """
 SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name
 """
-# Where an id alone may stay, so that it is not stored again, and the server learns of the erasure.
+# Where only an id may remain, so that it is not stored again and the server learns of the erasure.
 _TOMBSTONES: Final = {("outbox", "id"), ("synced", "id"), ("erasures", "id")}
 _CHECK_WORDS: Final = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
 
@@ -39,32 +39,32 @@ class SqliteOwnerErasure:
 
     async def erase_owner(self, owner: str) -> Erased:
         def work(writer: sqlite3.Connection) -> Erased:
-            gone = erase_where(writer, "owner = ?", (owner,))
+            erased = erase_where(writer, "owner = ?", (owner,))
             with transaction(writer):
                 _forget_owner(writer, owner)
                 drop_erased_words(writer)
             count = "SELECT count(*) FROM outbox WHERE owner = ?"
             (waiting,) = writer.execute(count, (owner,)).fetchone()
-            return Erased(gone, notified=waiting)
+            return Erased(erased, notified=waiting)
 
         return await run_erasure(self._threads, work)
 
     async def remains(self, marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
         def work(writer: sqlite3.Connection) -> tuple[list[str], list[Remain]]:
             empty_log(writer)
-            searched, found = _in_tables(writer, marks)
-            others = _others(writer, marks)
-            found += _in_word_index(writer)
+            searched, found = _search_tables(writer, marks)
+            others = _find_texts_of_others(writer, marks)
+            found += _check_word_index(writer)
             for file in (self._path, self._path.with_name(f"{self._path.name}-wal")):
                 searched.append(str(file))
-                found += in_files(file, sorted(marks.texts - others))
+                found += search_files(file, sorted(marks.texts - others))
             return searched, found
 
         return await self._threads.writer.run(work)
 
 
 def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
-    """What is kept beside the memories. Without a server the erasure is not sent anywhere."""
+    """Delete an owner's other rows. Without a server the erasure need not be sent anywhere."""
     writer.execute("DELETE FROM states WHERE owner = ?", (owner,))
     writer.execute("DELETE FROM revisions WHERE owner = ?", (owner,))
     writer.execute("DELETE FROM graph_versions WHERE owner = ?", (owner,))
@@ -77,11 +77,11 @@ def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
         writer.execute("DELETE FROM sync_link WHERE owner = ?", (owner,))
 
 
-def _in_tables(connection: sqlite3.Connection, marks: Marks) -> tuple[list[str], list[Remain]]:
+def _search_tables(connection: sqlite3.Connection, marks: Marks) -> tuple[list[str], list[Remain]]:
     searched: list[str] = []
     found: list[Remain] = []
     ids = {str(id) for id in marks.ids}
-    others = _others(connection, marks)
+    others = _find_texts_of_others(connection, marks)
     needles = [text.encode() for text in (marks.texts | marks.words) - others]
     for table, column in _columns(connection):
         searched.append(f"{table}.{column}")
@@ -104,8 +104,8 @@ def _columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
             yield table, row[0]
 
 
-def _others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
-    """Texts and words that are in the memories of other owners, which were not erased."""
+def _find_texts_of_others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
+    """Return texts and words in the memories of other owners, which were not erased."""
     query = "SELECT content, tags, expanded_keywords, content_terms FROM memories"
     left = marks.texts | marks.words
     found: set[str] = set()
@@ -115,8 +115,8 @@ def _others(connection: sqlite3.Connection, marks: Marks) -> frozenset[str]:
     return frozenset(found)
 
 
-def _in_word_index(writer: sqlite3.Connection) -> list[Remain]:
-    """The index must hold the words of what is stored, and no others."""
+def _check_word_index(writer: sqlite3.Connection) -> list[Remain]:
+    """Check that the index contains the words of the stored memories, and no others."""
     try:
         with transaction(writer):
             writer.execute(_CHECK_WORDS)

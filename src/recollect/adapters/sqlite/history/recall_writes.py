@@ -1,5 +1,5 @@
-"""Writing which memories were recalled: after the answers, and without making them wait. Without
-asyncio, because a hook imports this before each prompt.
+"""Record which memories were recalled, after the answer was given. Without asyncio, because a hook
+imports this before each prompt.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ON CONFLICT (owner, id) DO UPDATE SET recalled_at = excluded.recalled_at, times 
 
 
 def write_recalls(path: Path, owner: str, ids: Iterable[UUID], microseconds: int) -> None:
-    """Without a sync of the disk, and not at all when another process is writing for long or the
-    file cannot be written.
+    """Write recalls without syncing the disk. They are dropped if another process is writing for
+    long or the file cannot be written.
     """
     rows = [(owner, str(id), microseconds) for id in ids]
     try:

@@ -1,4 +1,4 @@
-"""Which memories were recalled, in the local store. No trigger of sync looks at it."""
+"""Which memories were recalled, in the local store. It is not synced."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What was known at a moment, on SQLite: the present states that were written by then, and of the
-others the versions that held.
+"""What was known at a moment, on SQLite: current states that were written by then, and otherwise
+the version that was valid.
 
-The words of former texts have no index, so a search makes one in memory, of the scope alone: its
-cost grows with the scope, and its ranking is that of the store.
+The words of former texts have no index, so a search builds one of the scope in memory: its cost
+grows with the scope, and its ranking is that of the store.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import WordQuery
 
-# Where a version has what a memory has in a column of the same name. A version of a memory that is
-# sensitive now is sensitive, too.
+# Columns of a version that differ from the memory's column of the same name. A version of a memory
+# that is now sensitive is sensitive, too.
 _ELSEWHERE: Final = {
     "id": "v.memory_id",
     "updated_at": "v.known_from",
@@ -35,7 +35,7 @@ _OF_A_MEMORY: Final = ", ".join(f"m.{field.name}" for field in STORED)
 _OF_A_VERSION: Final = ", ".join(
     f"{_ELSEWHERE.get(field.name, f'v.{field.name}')} AS {field.name}" for field in STORED
 )
-# Of versions, only the texts are kept, not their terms.
+# Versions store only the texts, not their terms.
 _TERMS_OF_A_MEMORY: Final = ", ".join(f"m.{name}" for name in TERMS)
 _TERMS_OF_A_VERSION: Final = ", ".join("NULL" for _ in TERMS)
 _HELD: Final = "{0}.known_from <= :as_of AND {0}.known_until > :as_of"
@@ -59,7 +59,7 @@ FROM memory_versions v JOIN memories m ON m.owner = v.owner AND m.id = v.memory_
 WHERE v.owner = :owner AND v.memory_id = :id ORDER BY v.number
 """  # noqa: S608  # built from constants
 
-# What `words` asks of a store, and the word index of its schema without a copy of the texts.
+# The columns that a word search reads, and a word index without a copy of the texts.
 _SCRATCH: Final = (
     "PRAGMA journal_mode = OFF",
     """
@@ -87,7 +87,7 @@ def search(
 ) -> list[Candidate]:
     condition, parameters = inside(owner, scope)
     parameters["as_of"] = microseconds(as_of)
-    known = map(_with_terms, connection.execute(_THEN.format(wanted="*") + condition, parameters))
+    known = map(_add_terms, connection.execute(_THEN.format(wanted="*") + condition, parameters))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as scratch:
         for statement in _SCRATCH:
             scratch.execute(statement)
@@ -97,14 +97,14 @@ def search(
         return words.search(scratch, owner, EVERYWHERE, query)
 
 
-def _with_terms(row: sqlite3.Row) -> dict[str, Any]:
+def _add_terms(row: sqlite3.Row) -> dict[str, Any]:
     return to_row(from_row(row)) if row["content_terms"] is None else dict(row)
 
 
 def fetch(
     connection: sqlite3.Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> Fetched:
-    memories = _some(connection, owner, ids, as_of)
+    memories = _fetch_some(connection, owner, ids, as_of)
     successors = successors_of(_fetch_linked(connection, owner, as_of))
     return Fetched(memories, successors.keys() & memories.keys())
 
@@ -117,11 +117,11 @@ def follow(
     as_of: datetime,
 ) -> Resolution:
     ways = find_link_targets(_fetch_linked(connection, owner, as_of), old, named)
-    return ways.with_memories(_some(connection, owner, ways.wanted, as_of).values())
+    return ways.with_memories(_fetch_some(connection, owner, ways.wanted, as_of).values())
 
 
 def former_states(connection: sqlite3.Connection, owner: str, id: UUID) -> list[Memory]:
-    """Of one memory, oldest first."""
+    """Return the former states of one memory, oldest first."""
     rows = connection.execute(_FORMER, {"owner": owner, "id": str(id)})
     return [from_row(row) for row in rows]
 
@@ -132,7 +132,7 @@ def _fetch_linked(connection: sqlite3.Connection, owner: str, as_of: datetime) -
     return [*_read(connection, f"{condition} AND m.links <> '[]'", parameters)]
 
 
-def _some(
+def _fetch_some(
     connection: sqlite3.Connection, owner: str, ids: Collection[UUID], as_of: datetime
 ) -> dict[UUID, Memory]:
     condition, parameters = inside(owner, EVERYWHERE)

@@ -1,7 +1,7 @@
-"""Analyzes again what an earlier version of the analyzer has left: the worker all of it, and every
-opening of the store some.
+"""Reanalyze memories that an earlier version of the analyzer processed: all of them in the worker,
+and a batch whenever the store is opened.
 
-Recall goes on meanwhile: a memory is found by its old terms until it has new ones.
+Recall continues meanwhile: a memory is found by its old terms until it has new ones.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.core.text.terms import VERSION
 
 BATCH: Final = 500
-"""Memories of one opening: about half a second."""
+"""Memories that are analyzed when the store is opened: about half a second."""
 
 _ANY_OUTDATED: Final = "SELECT 1 FROM memories WHERE analyzer < ? LIMIT 1"
 _OUTDATED: Final = "SELECT * FROM memories WHERE analyzer < ? LIMIT ?"
-# No column that sync or the history looks at.
+# Sync and the history read none of these columns.
 _UPDATE: Final = """
 UPDATE memories SET analyzer = :analyzer, languages = :languages, content_terms = :content_terms,
     keyword_terms = :keyword_terms, tag_terms = :tag_terms, category_terms = :category_terms
@@ -31,7 +31,7 @@ def has_outdated(reader: sqlite3.Connection) -> bool:
 
 
 def reanalyze(writer: sqlite3.Connection, limit: int = BATCH) -> int:
-    """Up to so many; how many there were."""
+    """Analyze up to `limit` memories. Returns how many were analyzed."""
     with transaction(writer):
         rows = writer.execute(_OUTDATED, (VERSION, limit)).fetchall()
         new = [{**analyze_memory(from_row(row)), "number": row["number"]} for row in rows]

@@ -1,17 +1,16 @@
 """The lexical leg on SQLite: FTS5 and `bm25()` over the terms of the analyzer.
 
-A word of the query may stand in the index in several forms (as it is written, without accents, as a
-stem): it counts by the best of them, so each form is a search of its own. Memories that hold every
-word keep a place in the answer whatever else is found, and all stand in the order of their scores.
-Putting the every-word part in front as a block was measured and is not better (R@10 in percent,
-block in front / this order: LoCoMo 61.9 / 61.8, LongMemEval oracle turns 58.6 / 58.6, sessions 73.0
-/ 74.3, SciFact 81.6 / 81.6), and it would leave scores that contradict the order, which fusion by
-scores cannot use.
+A word of the query may be in the index in several forms (as written, without accents, as a stem).
+It counts by its best form, so each form is a separate search. Memories with every word are always
+in the result, whatever else is found, and all are ordered by their scores. Putting the memories
+with every word first was measured and is not better (R@10 in percent, those first / this order:
+LoCoMo 61.9 / 61.8, LongMemEval oracle turns 58.6 / 58.6, sessions 73.0 / 74.3, SciFact 81.6 /
+81.6), and the scores would then contradict the order, so that fusion by scores could not use them.
 
-`bm25()` looks up the length of each memory it scores, so a word of most memories takes long. Its
-holders are therefore scored only if they also hold one of the rarer words. If that gives fewer hits
-than asked for, or a memory that was left out could be among the first ten by its common words, more
-words count as rare.
+`bm25()` looks up the length of each memory it scores, so a word of most memories takes long.
+Memories with such a word are therefore scored only if they also contain one of the rarer words. If
+that gives fewer hits than requested, or a skipped memory could be among the first ten by its common
+words, more words count as rare.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import WordQuery
 
-# bm25() is negative, better is less; a leg's scores grow with the match, from 0.
+# bm25() is negative, and lower is better; the scores of a leg start at 0, and higher is better.
 _SCORE: Final = f"-bm25(memory_words, {', '.join(map(str, WEIGHTS))})"
 _FORM: Final = f"""
 SELECT rowid, {{place}}, {_SCORE} FROM memory_words WHERE memory_words MATCH :form{{number}}
 """  # noqa: S608  # built from constants
-# The sign keeps FTS5 from searching once for each memory of the list.
+# The plus sign keeps FTS5 from searching once for each memory of the list.
 _AMONG_RARE: Final = " AND +rowid IN (SELECT number FROM rare)"
 _HOLDERS: Final = "SELECT count(*) FROM memory_words WHERE memory_words MATCH ?"
-# Materialized: `bm25()` works only where the match is made. Of each memory the places of the words
-# it holds, and once for all, how many memories there are.
+# Materialized: `bm25()` only works in the query with the match. Returns the positions of the words
+# in each memory and, once, the number of memories.
 _MATCH: Final = """
 WITH rare (number, place, score) AS MATERIALIZED ({rare}),
 forms (number, place, score) AS MATERIALIZED ({forms}),
@@ -57,7 +56,7 @@ WHERE {condition}
 GROUP BY words.number
 ORDER BY sum(words.place < :every) = :every AND :every > 0 DESC, score DESC, m.id LIMIT :depth
 """
-# One step of the index per language, however many memories it has.
+# One index lookup per language, however many memories it has.
 _LANGUAGES: Final = """
 WITH RECURSIVE spoken (languages) AS (
     SELECT min(languages) FROM memories WHERE owner = :owner AND deleted_at IS NULL
@@ -69,19 +68,19 @@ WITH RECURSIVE spoken (languages) AS (
 )
 SELECT languages FROM spoken WHERE languages IS NOT NULL
 """
-# SQLite joins no more than 500 searches into one.
+# SQLite allows at most 500 terms in a compound select.
 _MAX_FORMS: Final = 400
-# The rarest words are scored wherever they occur: as many of them as have so few holders, and at
-# least enough for several times the hits that are asked for.
+# The rarest words are scored wherever they occur: all words in at most this many memories together,
+# and at least enough words for several times the requested hits.
 _MAX_RARE: Final = 5_000
 _RARE_PER_HIT: Final = 10
-# So many times as many, if some of the first hits could be missing.
+# The factor by which these limits grow if some of the first hits could be missing.
 _MORE_RARE: Final = 5
-# As many hits are sure to be those of an exhaustive search.
+# This many hits are guaranteed to be those of an exhaustive search.
 _FIRST: Final = 10
-# FTS5 multiplies a word's rarity by at most k1 + 1, however often a memory holds it.
-_BM25_MOST: Final = 2.2
-# A scan compares every text with every pattern: a few short ones are enough for a last resort.
+# FTS5 multiplies a word's IDF by at most k1 + 1, however often a memory contains it.
+_MAX_BM25_FACTOR: Final = 2.2
+# A scan compares every text with every pattern: a few short patterns are enough as a last resort.
 _MAX_PATTERNS: Final = 8
 _MAX_PATTERN_CHARS: Final = 200
 
@@ -105,12 +104,12 @@ def search(
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
             raise
-        # The match itself could not be made, for instance because the index is missing.
+        # The match failed, for instance because the index is missing.
         return _scan(connection, condition, parameters, [forms[0] for forms in any_of])
 
 
 def languages(connection: sqlite3.Connection, owner: str) -> frozenset[str]:
-    """The languages that an owner's memories are in."""
+    """Return the languages of an owner's memories."""
     rows = connection.execute(_LANGUAGES, {"owner": owner})
     return frozenset(language for (each,) in rows for language in each.split())
 
@@ -132,7 +131,7 @@ def _match(
     every, depth = parameters["every"], parameters["depth"]
     most = sum(holders) if is_exhaustive else _MAX_RARE
     while True:
-        rare = _rare(holders, every, _RARE_PER_HIT * depth, most)
+        rare = _choose_rare(holders, every, _RARE_PER_HIT * depth, most)
         rows = _score(connection, condition, parameters, asked, rare)
         common = [words[place] for place in places - rare]
         if not common or _is_sure(connection, rows, common, depth):
@@ -153,7 +152,7 @@ def _score(
     asked: Sequence[tuple[int, str]],
     rare: Collection[int],
 ) -> list[sqlite3.Row]:
-    """The best memories of a scope among the holders of the words at these places."""
+    """Return the best memories of a scope with one of the words at the positions `rare`."""
     searches: tuple[list[str], list[str]] = [], []
     for number, (place, _) in enumerate(asked):
         search = _FORM.format(place=place, number=number)
@@ -174,9 +173,9 @@ def _count_holders(connection: sqlite3.Connection, forms: Forms) -> int:
     return int(holders)
 
 
-def _rare(holders: Sequence[int], asked: int, enough: int, most: int) -> set[int]:
-    """The places of the words whose holders are all scored. With the rarest of the query's own
-    words among them, no memory that holds every word is missed.
+def _choose_rare(holders: Sequence[int], asked: int, enough: int, most: int) -> set[int]:
+    """Choose the words, by position, whose memories are all scored. They include the rarest of the
+    query's own words, so that no memory with every word is missed.
     """
     rarest_first = sorted(range(len(holders)), key=holders.__getitem__)
     found = set([place for place in rarest_first if place < asked][:1])
@@ -194,8 +193,8 @@ def _rare(holders: Sequence[int], asked: int, enough: int, most: int) -> set[int
 def _is_sure(
     connection: sqlite3.Connection, rows: Sequence[sqlite3.Row], common: Sequence[Forms], depth: int
 ) -> bool:
-    """Whether no memory that holds only common words could be one of the first hits, even if it
-    got the highest score that `bm25()` gives for each of them.
+    """Return whether no memory with only common words could be one of the first hits, even with the
+    highest score that `bm25()` can give for each of them.
     """
     if len(rows) < depth:
         return False
@@ -203,14 +202,14 @@ def _is_sure(
     highest = 0.0
     for forms in common:
         rarest = min(filter(None, (_count_holders(connection, (form,)) for form in forms)))
-        highest += _BM25_MOST * max(log((stored - rarest + 0.5) / (rarest + 0.5)), 0.0)
+        highest += _MAX_BM25_FACTOR * max(log((stored - rarest + 0.5) / (rarest + 0.5)), 0.0)
     scores = sorted((row[1] for row in rows), reverse=True)
     return bool(scores[min(depth, _FIRST) - 1] >= highest)
 
 
 def _evidence(rows: Sequence[sqlite3.Row], holders: Sequence[int], asked: int) -> list[float]:
-    """How much of what is asked each memory holds: the information of its words, in any form, over
-    that of the query's words. The words that only expand it come after these.
+    """Return how much of the query each memory contains: the information of its words, in any form,
+    divided by that of the query's words. Words that only expand the query come after these.
     """
     if not rows:
         return []
@@ -226,7 +225,7 @@ def _scan(
     parameters: Parameters,
     texts: Sequence[str],
 ) -> list[Candidate]:
-    """Memories whose content holds one of the texts as it is written; equal among each other."""
+    """Find memories that contain one of the texts literally; all with the same score."""
     patterns = {
         f"pattern{number}": f"%{_escape(text[:_MAX_PATTERN_CHARS])}%"
         for number, text in enumerate(texts[:_MAX_PATTERNS])

@@ -1,4 +1,4 @@
-"""The file of the local store: created whole, and checked before it is used."""
+"""The file of the local store: created atomically, and checked before it is used."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.core.errors import StoreUnavailable
 
 _STEP_SECONDS: Final = 0.01
-# Some 50,000 memories. They take a tenth of a second to check; what is larger is left to `doctor`.
+# Some 50,000 memories, which take 0.1 s to check; larger files are only checked by `doctor`.
 _CHECKED_BYTES: Final = 50_000_000
-# The end of a long memory lies in pages that hold its bytes alone; zeroed, they look sound.
+# The end of a long memory is in pages with only its bytes; if zeroed, they look intact.
 _ZEROED: Final = """
 SELECT 1 FROM memories
 WHERE instr(CAST(content AS BLOB), x'00') OR instr(CAST(links AS BLOB), x'00') LIMIT 1
@@ -41,12 +41,12 @@ WHERE m.name NOT LIKE 'sqlite_%'
 
 
 def create_file(path: Path) -> None:
-    """Make the folder and the store, for their owner's eyes only. SQLite gives the files that it
-    puts beside the database the same mode.
+    """Create the folder and the store, accessible only to the user. SQLite gives the files next to
+    the database the same mode.
 
-    The store is built aside and takes its place as a whole: an empty file at the path is then never
-    one that was about to become a store, but one that lost its contents. Of several processes that
-    make it at once, the first one's stays.
+    The store is built in a temporary file and moved into place: so an empty file at the path is
+    never a store under construction, but one that lost its contents. If several processes create it
+    at once, the first one wins.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as aside:
@@ -58,7 +58,7 @@ def create_file(path: Path) -> None:
 
 
 def check_contents(path: Path) -> None:
-    """StoreUnavailable for a file that lost its contents, or a log that lost its file."""
+    """Raise StoreUnavailable for a file that lost its contents, or a log without its file."""
     log = path.with_name(f"{path.name}-wal")
     if path.exists():
         if path.stat().st_size == 0:
@@ -69,13 +69,13 @@ def check_contents(path: Path) -> None:
     elif log.exists() and log.stat().st_size > 0:
         raise StoreUnavailable(
             f"{path} is missing, but its log {log} is there",
-            remedy=f"Put {path.name} back beside its log, or a backup in the place of both. To "
+            remedy=f"Put {path.name} back next to its log, or replace both by a backup. To "
             "begin with an empty store, remove the log.",
         )
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreUnavailable for a file in which a page is damaged, whether or not it is needed now."""
+    """Raise StoreUnavailable for a file with a damaged page, whether or not it is needed now."""
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
@@ -85,11 +85,11 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is a store of this version; False for one without any table, and for one of
-    an older version. StoreUnavailable for a file of another program or of a newer version.
+    """Return whether the file is a store of this version; False for one without tables or of an
+    older version. Raises StoreUnavailable for a file of another program or of a newer version.
     """
-    # The tables before the marks: another process may be creating them, and commits both at once,
-    # so that one who has seen its tables also sees its marks.
+    # The tables are read before the version: another process may be creating the store. It commits
+    # both at once, so whoever sees its tables also sees its version.
     is_empty = connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -113,10 +113,10 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def create_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Make an empty file a store, and one of an older version one of this. Several processes may
-    try: one does it, the others wait for the lock and find it done.
+    """Create the tables in an empty file, or upgrade a store of an older version. If several
+    processes try, one does it; the others wait for the lock and find it done.
     """
-    _keep_a_log(connection)
+    _enable_wal(connection)
     add_fingerprint(connection)
     with transaction(connection):
         while not has_tables(connection, path):
@@ -127,25 +127,25 @@ def create_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreUnavailable unless everything is there that a new store has: an older file may have been
-    made by a version that never was, or have lost a table.
+    """Raise StoreUnavailable unless the file has everything that a new store has: an older file may
+    be from an unreleased version, or have lost a table.
     """
     with closing(sqlite3.connect(":memory:")) as new:
         for statement in read_schema():
             new.execute(statement)
-        wanted = {*map(tuple, new.execute(_SHAPE))}
-    missing = sorted(wanted - {*map(tuple, connection.execute(_SHAPE))})
+        expected = {*map(tuple, new.execute(_SHAPE))}
+    missing = sorted(expected - {*map(tuple, connection.execute(_SHAPE))})
     if missing:
         table, column = missing[0]
         raise StoreUnavailable(
-            f"{path} could not be brought to this version's format: {table}.{column} is missing",
+            f"{path} could not be upgraded to this version's format: {table}.{column} is missing",
             remedy="Nothing was changed. Use the version that wrote it, or restore a backup.",
         )
 
 
-def _keep_a_log(connection: sqlite3.Connection) -> None:
-    """A property of the file, kept for good: readers and the writer do not block each other. Of two
-    that set it at once SQLite refuses one without waiting, so the waiting is done here.
+def _enable_wal(connection: sqlite3.Connection) -> None:
+    """Switch the file to WAL, permanently: readers and the writer do not block each other. If two
+    processes do this at once, SQLite refuses one without waiting, so the wait is done here.
     """
     (milliseconds,) = connection.execute("PRAGMA busy_timeout").fetchone()
     until = time.monotonic() + milliseconds / 1000

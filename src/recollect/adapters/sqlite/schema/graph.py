@@ -1,6 +1,6 @@
-"""The rules of the concept graph that both a trigger and the store apply.
+"""The rules of the concept graph, which both triggers and the store apply.
 
-SQLite knows no functions of its own, so each is a statement with places for its values.
+SQLite has no SQL functions, so each rule is a statement with placeholders for its values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from recollect.adapters.sqlite.schema.script import read_statements
 
 UNDATED: Final = -(2**62)
-"""`said_from` of a statement that names no date: it is part of a key, where NULL equals nothing."""
+"""`said_from` of a statement without a date: it is part of a key, in which NULL equals nothing."""
 
 _NOW: Final = "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)"
 
@@ -18,7 +18,7 @@ GROW: Final = """
 INSERT INTO graph_versions (owner, version) VALUES ({owner}, 1)
 ON CONFLICT (owner) DO UPDATE SET version = version + 1
 """
-"""The version of an owner's graph grows."""
+"""Increment the version of an owner's graph."""
 
 WEIGH: Final = """
 UPDATE concept_edges SET held = e.held, learned_at = e.learned, valid_from = e.start,
@@ -40,16 +40,16 @@ FROM (
 ) e
 WHERE owner = {owner} AND id = {edge}
 """
-"""After evidence came or went: an edge whose texts were all changed is no longer believed. Its
-dates are those of what is still said, or else of what was: from the first start until the last end
-that a text names, unless it is said to begin again after that.
+"""After evidence was added or removed: an edge whose texts were all changed is no longer valid. Its
+dates are those of its current statements, or else of its former ones: from the first start to the
+last end that a text names, unless a statement begins again after that.
 """
 
 UNSAID: Final = """
     owner = {owner} AND id = {edge} AND NOT EXISTS (
         SELECT 1 FROM edge_evidence e WHERE e.owner = {owner} AND e.edge_id = {edge})
 """
-"""That an edge has no evidence at all: then it is deleted."""
+"""The condition that an edge has no evidence at all: it is then deleted."""
 
 SETTLE: Final = """
 UPDATE concept_edges SET valid_to = coalesce(min(stated_until, p.next), stated_until, p.next)
@@ -62,8 +62,8 @@ FROM (
 ) p
 WHERE owner = {owner} AND id = p.settled
 """
-"""In a single-valued relation each edge ends where the next begins. One that leads back to where it
-starts, because two names were merged, says nothing and ends nothing.
+"""In a single-valued relation each edge ends where the next begins. An edge from a concept to
+itself, left by a merge of two names, states nothing and ends nothing.
 """
 
 _UNUSED: Final = """
@@ -79,11 +79,11 @@ DELETE FROM concept_names WHERE owner = {{owner}} AND key = {{key}} AND NOT is_m
 """  # noqa: S608  # composed of constants
 """A name that no text uses any more is deleted, unless it was edited by hand."""
 
-# Which text such a name came from is not known any more: with an erasure all that no text uses go.
+# The text that such a name came from is no longer known: an erasure deletes all unused ones.
 _TIDY_MENDED: Final = f"""
 DELETE FROM concept_names WHERE owner = old.owner AND is_mended AND {_UNUSED}
 """  # noqa: S608  # composed of constants
-# Of a memory that is erased or becomes sensitive nothing stays.
+# Nothing remains of a memory that is erased or becomes sensitive.
 _LEAVE: Final = f"""
     DELETE FROM extractions WHERE owner = old.owner AND memory = old.number;
     DELETE FROM edge_evidence WHERE owner = old.owner AND memory = old.number;

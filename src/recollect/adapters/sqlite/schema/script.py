@@ -1,4 +1,4 @@
-"""The scripts of the schema, as statements that run one by one in a transaction."""
+"""Read the scripts of the schema as statements that run one by one in a transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CREATED: Final = re.compile(r"^CREATE (?:UNIQUE )?(TABLE|INDEX|TRIGGER) (\w+)",
 
 
 def read_statements(name: str, /, **values: str) -> tuple[str, ...]:
-    """The statements of a script, with the value of each `$name` in its place."""
+    """Return the statements of a script, with each `$name` replaced by its value."""
     script = read_text("recollect.adapters.sqlite.schema", name)
     return tuple(_split(Template(script).substitute(values)))
 
@@ -29,7 +29,7 @@ def _split(script: str) -> Iterator[str]:
 
 
 def by_name(statements: Iterable[str]) -> Mapping[str, str]:
-    """The statements that create a table, an index or a trigger."""
+    """Return the statements that create a table, an index or a trigger, by its name."""
     return {
         created[2]: statement
         for statement in statements
@@ -38,6 +38,6 @@ def by_name(statements: Iterable[str]) -> Mapping[str, str]:
 
 
 def drop_all(statements: Iterable[str]) -> tuple[str, ...]:
-    """The statements that remove what these create, in the opposite order."""
+    """Return the statements that remove what these create, in reverse order."""
     created = [*filter(None, map(_CREATED.search, statements))]
     return tuple(f"DROP {each[1]} IF EXISTS {each[2]}" for each in reversed(created))

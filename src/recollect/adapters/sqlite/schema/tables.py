@@ -1,9 +1,9 @@
 """The tables, indexes and triggers of the local store.
 
-They are in the scripts beside this module, with places for what the table of fields says.
+They are in the scripts next to this module, with placeholders for values from the table of fields.
 
-`user_version` is the version of this schema; `application_id` marks a file as ours, so that no
-other program's database is ever written to.
+`user_version` is the version of this schema; `application_id` marks a file as ours, so that the
+database of another program is never written to.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def _column(name: str) -> str:
     return f"{name} {_TYPES[field.kind]}{needed}"
 
 
-# What a memory is made of, as far as another side has to know it.
+# The columns of a memory that are synced.
 STATE_COLUMNS: Final = (*(field.name for field in STORED), "extra")
 _VERSIONED: Final = [field.name for field in STORED if field.name not in ("id", "updated_at")]
 RESERVED_PAGES: Final = 8
 # Each row fills a page of its own.
 FILL_RESERVE: Final = "INSERT INTO reserve (number, filler) VALUES (?, zeroblob(4000))"
 
-# Terms are words already, with spaces between them: to this tokenizer all characters beyond ASCII
-# are letters, and so is the punctuation that terms hold.
+# Terms are already words, separated by spaces: this tokenizer treats all non-ASCII characters as
+# letters, and also the punctuation that terms contain.
 TOKENIZER: Final = "tokenize=\"ascii tokenchars '_./@:+#-'\""
 
 
 def beginning(text: str) -> str:
-    """The SQL for how a text begins, spaces and line ends apart: enough to look a text up by."""
+    """Return SQL for the beginning of a text without whitespace: enough for an index lookup."""
     for code in (32, 9, 10, 13):
         text = f"replace({text}, char({code}), '')"
     return f"substr({text}, 1, 64)"
@@ -64,7 +64,7 @@ def beginning(text: str) -> str:
 
 @cache
 def read_schema() -> tuple[str, ...]:
-    """The statements that make an empty file a store."""
+    """Return the statements that create a store in an empty file."""
     return (
         f"PRAGMA application_id = {APPLICATION_ID}",
         *_read_memories(),
@@ -102,11 +102,11 @@ SELECT owner, fingerprint(salt, project, content), max(deleted_at) FROM memories
 WHERE deleted_at IS NOT NULL AND category <> 'episode' GROUP BY 1, 2
 """
 OLDER: Final = range(1, VERSION)
-"""The versions of stores that can be made one of this version."""
+"""The versions of stores that can be upgraded to this version."""
 
 
 def read_upgrade(version: int) -> tuple[str, ...]:
-    """The statements that make a store of an older version one of this."""
+    """Return the statements that upgrade a store of an older version to this one."""
     created = by_name(_read_memories())
     curation = read_statements("curation.sql")
     lifetimes = (*_RENAME_VALIDITY, *_add_fields(version), created["memories_by_expiry"])
@@ -125,7 +125,7 @@ def read_upgrade(version: int) -> tuple[str, ...]:
 
 
 def _add_fields(version: int) -> tuple[str, ...]:
-    """The statements that give a store of this version the fields that were added since."""
+    """Return the statements that add the fields that a store of this version lacks."""
     names = [name for added, names in ADDED.items() if added > version for name in names]
     if not names:
         return ()

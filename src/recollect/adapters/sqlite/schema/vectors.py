@@ -1,4 +1,4 @@
-"""What the triggers of `vectors.sql` have in common, and how vectors are made again."""
+"""SQL shared by the triggers of `vectors.sql`, and how vectors are recomputed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IS_MOVED: Final = """
         OR old.session IS NOT new.session OR old.project IS NOT new.project)
 """
 
-# The embeddings that hold words of a turn, or should.
+# The embeddings that include the text of a turn, or should.
 _HOLDING: Final = """
     SELECT embedding FROM embedding_context WHERE owner = old.owner AND before = old.number
 """
@@ -36,15 +36,15 @@ _ARRIVED_AT: Final = """
             ORDER BY a.created_at, a.id LIMIT 2
         ) WHERE length(content) <= 300))
 """
-# They become jobs again, in a new edition, so that a vector that is being made of the old words is
-# refused.
+# They become jobs again, in a new edition, so that a vector that is being computed from the old
+# text is refused.
 _RENEW: Final = """
     UPDATE embeddings SET vector = NULL, context_hash = NULL, edition = edition + 1, attempts = 0,
         due_at = 0, last_error = NULL
     WHERE id IN ({which});
     DELETE FROM embedding_context WHERE embedding IN ({which});
 """
-# Indexes of memories, which stay when vectors are made again.
+# Indexes on memories, which remain when vectors are recomputed.
 _OF_MEMORIES: Final = 2
 
 
@@ -60,6 +60,6 @@ def read_vectors() -> tuple[str, ...]:
 
 
 def renew_vectors() -> tuple[str, ...]:
-    """Vectors are made again from the texts, so a change of their tables starts without any."""
+    """Return statements that recreate the tables empty: vectors are recomputed from texts."""
     statements = read_vectors()[_OF_MEMORIES:]
     return ("DELETE FROM concept_vectors", *drop_all(statements), *statements)

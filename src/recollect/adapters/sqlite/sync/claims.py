@@ -1,4 +1,4 @@
-"""Which writes are sent next, and what of them may leave this machine."""
+"""Choose the writes to send next, and what of them may leave this machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from recollect.adapters.sqlite.rows import moment
 from recollect.adapters.sqlite.sync import rows
 from recollect.core.sync.model import WITHOUT_TEXT, Outgoing, Revision, State, delta
 
-# Six bytes of JSON for a character is the most that is usual; a request may have a million.
+# A character rarely takes more than six bytes of JSON; a request may have a million.
 REQUEST_CHARACTERS: Final = 120_000
 
-# A sensitive memory that may not travel is here only for what may be said of it: that it became
-# sensitive, or was forgotten, after the server had got it.
+# A sensitive memory whose text may not be sent is included because two facts may be: that it became
+# sensitive, or was forgotten, after it was sent to the server.
 _NEXT: Final = """
 SELECT o.id AS asked, o.erased, o.edit, o.earlier, s.version AS synced_version,
     coalesce(s.withheld, 0) AS withheld, m.*
@@ -48,21 +48,21 @@ def claim(
     new_id: NewId,
     *,
     sensitive: bool,
-    most_characters: int,
+    max_characters: int,
 ) -> tuple[list[Outgoing], list[Revision]]:
-    """The next writes, each with its edit id stored."""
+    """Return the next writes, after storing the edit id of each."""
     named = {"owner": owner, "sensitive": sensitive, "limit": limit}
     items: list[Outgoing] = []
     characters = 0
     for row in writer.execute(_NEXT, named).fetchall():
         characters += len(row["content"] or "")
-        if items and characters > most_characters:
+        if items and characters > max_characters:
             break
         items.append(_outgoing(writer, owner, row, new_id, sensitive=sensitive))
     revisions: list[Revision] = []
     for row in writer.execute(_REVISIONS, named).fetchall()[: limit - len(items)]:
         characters += len(row["fields"])
-        if (items or revisions) and characters > most_characters:
+        if (items or revisions) and characters > max_characters:
             break
         revisions.append(rows.to_revision(row))
     return items, revisions
@@ -76,7 +76,7 @@ def _outgoing(
     uncertain = row["edit"] or row["earlier"]
     earlier = None if uncertain is None else UUID(uncertain)
     if row["erased"]:
-        # The text is gone, so what was sent before cannot be repeated: it is named instead.
+        # The text is gone, so the earlier write cannot be repeated: it is named instead.
         now = moment(0)
         return Outgoing(id, new_id(), based_on, based_on + 1, None, now, now, earlier)
     known = rows.read_known(writer, owner, [id])[id]
@@ -86,24 +86,24 @@ def _outgoing(
         allowed = {name: fields[name] for name in WITHOUT_TEXT}
         if known.edit is not None and known.sent is None:
             earlier = None if row["earlier"] is None else UUID(row["earlier"])
-            return _of(state, known.edit, based_on, allowed, earlier)  # the same again
+            return _of(state, known.edit, based_on, allowed, earlier)  # exactly the same as before
         edit = new_id()
         _note_edit(writer, owner, id, edit, earlier)
-        rows.keep_state(writer, owner, "sent", id, None)
+        rows.save_state(writer, owner, "sent", id, None)
         return _of(state, edit, based_on, allowed, earlier)
     base = known.base if based_on and not row["withheld"] else None
     if known.edit is not None and known.sent is not None:
-        # Sent and not answered: exactly the same again, even if it was changed since.
+        # Sent without an answer: send exactly the same, even if it was changed since.
         return _of(known.sent, known.edit, based_on, _find_changes(known.sent, base), None)
     edit = new_id()
     _note_edit(writer, owner, id, edit, None)
-    rows.keep_state(writer, owner, "sent", id, state)
+    rows.save_state(writer, owner, "sent", id, state)
     return _of(state, edit, based_on, _find_changes(state, base), None)
 
 
 def _find_changes(state: State, base: State | None) -> dict[str, object]:
-    """What differs. Whether the memory is sensitive was decided here and is always said, or the
-    server would judge the text again, against the word of its writer.
+    """Return the fields that differ, and always whether the memory is sensitive: that was decided
+    here, and the server must not decide it again from the text.
     """
     changed = delta(state) if base is None else delta(state, base)
     return {**changed, "is_sensitive": state.memory.is_sensitive}

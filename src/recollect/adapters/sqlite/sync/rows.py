@@ -1,4 +1,4 @@
-"""The statements of sync on the local store; the transaction is the caller's."""
+"""The statements of sync on the local store. The caller opens the transaction."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UPDATE memories SET {CHANGES}, extra = :extra WHERE owner = :owner AND id = :id
 _SYNCED: Final = (
     "INSERT OR REPLACE INTO synced (owner, id, version, change, withheld, gone) VALUES "
 )
-_KEEP_REVISION: Final = """
+_SAVE_REVISION: Final = """
 INSERT INTO revisions (id, owner, memory_id, kind, fields, made_at, resolved_at, unsent)
 VALUES (:id, :owner, :memory_id, :kind, :fields, :made_at, :resolved_at, :unsent)
 """
@@ -64,7 +64,7 @@ def state_row(state: State) -> dict[str, Any]:
 def read_known(
     connection: sqlite3.Connection, owner: str, ids: Collection[UUID]
 ) -> dict[UUID, Known]:
-    """What is known of each of these memories."""
+    """Return what is known of each of these memories."""
     asked = {"owner": owner, "ids": id_list(ids)}
     locals_ = _states(connection.execute(_LOCALS, asked))
     bases = _states(connection.execute(_IN_ROLE, {**asked, "role": "base"}))
@@ -93,7 +93,7 @@ def put(connection: sqlite3.Connection, state: State, *, is_new: bool) -> None:
     connection.execute(_PUT if is_new else _REPLACE, state_row(state))
 
 
-def keep_state(
+def save_state(
     connection: sqlite3.Connection, owner: str, role: str, id: UUID, state: State | None
 ) -> None:
     statement = "DELETE FROM states WHERE owner = ? AND id = ? AND role = ?"
@@ -124,7 +124,7 @@ def note_synced(
 def note_waiting(
     connection: sqlite3.Connection, id: UUID, owner: str, *, waits: bool, erased: bool
 ) -> None:
-    """After the triggers have had their say: whether this memory still waits to be sent."""
+    """Set whether this memory waits to be sent, after the triggers have set it."""
     if not waits:
         connection.execute("DELETE FROM outbox WHERE owner = ? AND id = ?", (owner, str(id)))
         connection.execute("DELETE FROM states WHERE owner = ? AND id = ?", (owner, str(id)))
@@ -153,15 +153,15 @@ def revision_row(owner: str, revision: Revision, *, unsent: int) -> dict[str, An
     }
 
 
-def keep_revision(
+def save_revision(
     connection: sqlite3.Connection, owner: str, revision: Revision, *, unsent: int
 ) -> None:
-    connection.execute(_KEEP_REVISION, revision_row(owner, revision, unsent=unsent))
+    connection.execute(_SAVE_REVISION, revision_row(owner, revision, unsent=unsent))
 
 
-def unheard_revisions(connection: sqlite3.Connection, state: State) -> list[Revision]:
-    """Of a memory that was erased elsewhere, the open revisions that no one there can have seen, as
-    what stays of it on this machine alone.
+def find_unseen_revisions(connection: sqlite3.Connection, state: State) -> list[Revision]:
+    """Return the open revisions of a memory that was erased elsewhere which cannot have been seen
+    there: they remain on this machine only.
     """
     query = """
         SELECT * FROM revisions

@@ -1,7 +1,7 @@
-"""The local store's side of sync: what waits, what the server said, how far it was read.
+"""The local store's side of sync: waiting writes, the server's answers, and the cursor.
 
 Every method is one transaction. A crash between two of them leaves a state from which the engine
-goes on: what was sent is written down before it is sent, and a cursor only with its page.
+can continue: what is sent is recorded before it is sent, and a cursor is stored only with its page.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from recollect.ports.stores import Clock, SettingsStore
 
 T = TypeVar("T")
-# Who changed a setting here, in the log: no person of this machine did.
+# The author of a changed setting in the log: no user of this machine.
 _SERVER: Final = "the server"
 _OPEN_LINK: Final = "INSERT INTO sync_link (owner, store) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _WAITING: Final = """
@@ -71,7 +71,7 @@ WHERE owner = ?1 AND id IN (SELECT id FROM outbox WHERE owner = ?1 AND erased)
 
 
 class SqliteSync:
-    """Implements the `SyncStore` port for one owner. `sensitive`: such memories travel, too."""
+    """Implements the `SyncStore` port for one owner. `sensitive`: also send sensitive memories."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class SqliteSync:
                 limit,
                 self._new_id,
                 sensitive=self._sensitive,
-                most_characters=self.request_characters,
+                max_characters=self.request_characters,
             )
 
         return await self._write(work)
@@ -189,9 +189,10 @@ class SqliteSync:
     async def reset(self, *, relink: bool = False) -> None:
         def work(writer: sqlite3.Connection) -> None:
             writer.execute(_FORGET_SYNCED, (self._owner,))
-            # Of what was erased here the version stays, to say what that was based on.
+            # The version of erased memories is kept, since the erasure names the version it is
+            # based on.
             writer.execute(_KEEP_ERASED, (self._owner,))
-            # What was erased long ago is sent again: a backup may have brought it back.
+            # Old erasures are sent again: a backup may have restored these memories.
             writer.execute(
                 "INSERT OR IGNORE INTO synced (owner, id, version, change, withheld, gone)"
                 " SELECT owner, id, version, 0, 0, 0 FROM erasures"
@@ -276,7 +277,7 @@ class SqliteSync:
         return await self._reader.run(work)
 
     async def unsent_ids(self) -> set[UUID]:
-        """The memories whose present text the server does not have."""
+        """Return the memories whose current text the server does not have."""
         query = """
             SELECT id FROM outbox WHERE owner = :owner
             UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
@@ -288,7 +289,7 @@ class SqliteSync:
         return {UUID(id) for (id,) in found}
 
     async def data_version(self) -> int:
-        """A number that is another one after any other process or lane has written."""
+        """Return a number that changes when another process or thread writes."""
         row = await self._reader.run(
             lambda reader: reader.execute("PRAGMA data_version").fetchone()
         )
@@ -300,7 +301,7 @@ class SqliteSync:
         return [rows.to_revision(row) for row in found]
 
     async def resolve(self, owner: str, revision: Revision) -> None:
-        """One that was erased with its memory is resolved already; an orphan goes altogether."""
+        """Resolve a conflict. One erased with its memory counts as resolved; delete an orphan."""
         if revision.resolved_at is None:
             raise NotFound(
                 "the conflict is still open",
@@ -316,7 +317,7 @@ class SqliteSync:
         await self._write(lambda writer: writer.execute(statement, values))
 
     def _absorb(self, writer: sqlite3.Connection, remotes: Iterable[Remote]) -> bool:
-        """Whether a text was erased on the way."""
+        """Apply states of the server. Returns whether a text was erased."""
         news = list(remotes)
         gone = False
         all_known = rows.read_known(writer, self._owner, [remote.id for remote in news])
@@ -336,16 +337,16 @@ class SqliteSync:
         if outcome.state is not None:
             rows.put(writer, outcome.state, is_new=before is None)
         elif before is not None:
-            orphans = rows.unheard_revisions(writer, before)
+            orphans = rows.find_unseen_revisions(writer, before)
             writer.execute(
                 "DELETE FROM memories WHERE owner = ? AND id = ?", (self._owner, str(id))
             )
             for orphan in orphans:
-                rows.keep_revision(writer, self._owner, orphan, unsent=0)
+                rows.save_revision(writer, self._owner, orphan, unsent=0)
         rows.note_waiting(writer, id, self._owner, waits=outcome.waits, erased=outcome.is_erased)
         if outcome.waits:
-            rows.keep_state(writer, self._owner, "base", id, outcome.base)
-            rows.keep_state(writer, self._owner, "sent", id, None)
+            rows.save_state(writer, self._owner, "base", id, outcome.base)
+            rows.save_state(writer, self._owner, "sent", id, None)
         rows.note_synced(
             writer,
             self._owner,
@@ -363,7 +364,7 @@ class SqliteSync:
             has_text = not kept.fields.keys() <= set(WITHOUT_TEXT)
             is_here_alone = was_sensitive and has_text and not self._sensitive
             unsent = 0 if kept.kind == "orphan" else 2 if is_here_alone else 1
-            rows.keep_revision(writer, self._owner, kept, unsent=unsent)
+            rows.save_revision(writer, self._owner, kept, unsent=unsent)
 
     def _absorb_revisions(
         self, writer: sqlite3.Connection, revisions: Iterable[RemoteRevision]
@@ -394,11 +395,11 @@ class SqliteSync:
 
 
 def _finish(writer: sqlite3.Connection, owner: str, item: Outgoing, answer: Answer) -> None:
-    """What an answer means for the write it answers, beyond the state it holds."""
+    """Apply what an answer means for its write, besides the state it contains."""
     if answer.refused is not None:
         _park(writer, owner, item, answer.refused.reason, answer.refused.remedy)
     elif answer.remote is None:
-        # The server has no such memory: next time it gets all of it, or, if it may not, nothing.
+        # The server has no such memory: next time it is sent all of it or, if not allowed, nothing.
         key = (owner, str(item.id))
         writer.execute("DELETE FROM synced WHERE owner = ? AND id = ?", key)
         writer.execute("DELETE FROM states WHERE owner = ? AND id = ?", key)
@@ -408,7 +409,7 @@ def _finish(writer: sqlite3.Connection, owner: str, item: Outgoing, answer: Answ
 
 
 def _note_unsent(writer: sqlite3.Connection, owner: str, revision: Revision, unsent: int) -> None:
-    """Unless it was resolved since: that is to be sent in its turn."""
+    """Record the outcome, unless the revision was resolved since: that must still be sent."""
     resolved = revision.resolved_at and microseconds(revision.resolved_at)
     writer.execute(
         "UPDATE revisions SET unsent = ? WHERE owner = ? AND id = ? AND resolved_at IS ?",
@@ -417,7 +418,7 @@ def _note_unsent(writer: sqlite3.Connection, owner: str, revision: Revision, uns
 
 
 def _park(writer: sqlite3.Connection, owner: str, item: Outgoing, reason: str, remedy: str) -> None:
-    """Until it is edited: what was refused is this version, not the next one."""
+    """Park a write until the memory is edited: only this version was refused."""
     writer.execute(
         """
         UPDATE outbox SET parked = ?, remedy = ?, parked_version = ?, edit = NULL, earlier = NULL

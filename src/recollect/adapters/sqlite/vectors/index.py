@@ -1,4 +1,4 @@
-"""All of the vectors in the local store: search, spaces and the queue of what is to be embedded."""
+"""The vectors in the local store: search, spaces, and the queue of memories to embed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The vectors of one owner in one space, in memory: what an exact search multiplies with. A long
-text has several, one for each passage; it is found by the nearest.
+"""The vectors of one owner in one space as an in-memory matrix, for exact search. A long text has
+several vectors, one per passage; it is found by the nearest.
 
-Beside each vector stand the columns that a scope asks for, so that the scope is applied before any
-vector is compared, without asking SQLite for a hundred thousand rows. Only what changed since is
-read again: `vector_changes` counts changes and removals.
+The columns that a scope filters by are stored with the vectors, so that the scope is applied before
+any vector is compared, without reading a hundred thousand rows from SQLite. Only changes are read
+again: `vector_changes` counts changes and removals.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ _ALWAYS: Final = np.iinfo(np.int64)
 _READ_AT_ONCE: Final = 4_096
 _MIN_ROOM: Final = 64
 _GATHERED: Final = 8
-"""A scope of less than one in so many vectors is gathered first; for a larger one it is faster to
-compare them all and take what is in the scope."""
+"""A scope with less than 1/8 of the vectors is gathered first; for a larger one it is faster to
+compare
+all vectors and select those in the scope."""
 
 
 class Near(NamedTuple):
-    """A memory, how near it is, and the passage that is."""
+    """A memory, its similarity, and its nearest passage."""
 
     number: int
     score: float
@@ -75,7 +76,7 @@ class Matrix:
         return sum(column.nbytes for column in self._columns())
 
     def refresh(self, connection: sqlite3.Connection) -> None:
-        """Read what changed. In a transaction of the caller's, so that all is of one moment."""
+        """Read changes, in a transaction of the caller, so that they are from one snapshot."""
         position, removed = connection.execute(_STATE).fetchone()
         if position != self._position:
             values = (self._owner, self._space_id, self._position)
@@ -94,8 +95,8 @@ class Matrix:
         depth: int,
         exclude: Iterable[int],
     ) -> list[Near]:
-        """The memories of a scope by cosine, each once: at least the `depth` nearest, if there are
-        so many, and all that are equally near.
+        """Return memories of a scope by cosine, each once: the `depth` nearest, if there are that
+        many, and all that are as near as the last one.
         """
         places = self._select(connection, scope, exclude)
         query = np.asarray(vector, np.float32)
@@ -106,7 +107,7 @@ class Matrix:
             scores = vectors[places] @ query
         else:
             scores = (vectors @ query)[places]
-        best = self._best(places, scores, depth)
+        best = self._find_best(places, scores, depth)
         found = best if places is None else places[best]
         return [
             Near(number, score, Span(start, end) if end else None)
@@ -119,15 +120,15 @@ class Matrix:
             )
         ]
 
-    def _best(
+    def _find_best(
         self, places: NDArray[np.int64] | None, scores: NDArray[np.float32], depth: int
     ) -> NDArray[np.int64]:
-        """Where in `scores` the nearest passage of each of the nearest memories is. Only the first
-        passages are sorted by memory; where they belong to too few memories, more are taken.
+        """Return the index in `scores` of the nearest passage of each of the nearest memories. Only
+        the first passages are grouped by memory; if these are too few memories, more are taken.
         """
         most = depth
         while True:
-            best = _largest(scores, most)
+            best = _find_largest(scores, most)
             found = best if places is None else places[best]
             if not self._ends[found].any():
                 return best
@@ -141,7 +142,7 @@ class Matrix:
     def _select(
         self, connection: sqlite3.Connection, scope: Scope, exclude: Iterable[int]
     ) -> NDArray[np.int64] | None:
-        """The places of a scope; None for all."""
+        """Return the rows of a scope; None for all."""
         if scope.tags:
             condition, values = inside(self._owner, scope)
             statement = f"SELECT m.number FROM memories m WHERE {condition}"  # noqa: S608  # constants
@@ -178,7 +179,7 @@ class Matrix:
         return np.isin(column[: self._count], codes)
 
     def _write(self, rows: Sequence[Any]) -> None:
-        """Take rows in, each in the place that it has, or in a new one."""
+        """Write rows to the matrix, each to its place or to a new one."""
         new = [row[0] for row in rows if row[0] not in self._places]
         self._make_room(len(new))
         for row in new:
@@ -252,8 +253,8 @@ def _enlarge(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:
     return larger
 
 
-def _largest(scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:
-    """Where the largest are, and all that are equal to the last of them."""
+def _find_largest(scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    """Return where the largest scores are, and all that are equal to the last of them."""
     if len(scores) <= most:
         return np.arange(len(scores))
     least = np.partition(scores, len(scores) - most)[len(scores) - most]

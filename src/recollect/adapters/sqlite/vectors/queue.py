@@ -1,12 +1,12 @@
-"""Which memories a space of the local store still needs: the rows without a vector are the jobs.
+"""The embedding queue of a space in the local store: the rows without a vector are the jobs.
 
-Triggers add such a row with the memory itself, in the same transaction, so nothing acknowledged can
-be missing. What was stored before a space was opened is found by a sweep, whenever no job is left.
-A claim is a lease that is committed before the model runs, so that processes share the work and
-what a dead one held is free again when its lease expires. See docs/adr/0008.
+Triggers add such a row in the transaction that stores the memory, so no acknowledged memory can be
+missing. Memories that were stored before a space was opened are found by a sweep, when no job is
+left. A claim is a lease that is committed before the model runs, so that processes share the work
+and the jobs of a dead one are released when its lease expires. See docs/adr/0008.
 
-A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim records whose
-words these are; when one of them changes, the ticket becomes invalid.
+A turn of a conversation is embedded with the turns before it (docs/adr/0029). A claim records which
+turns these are; when one of them changes, the ticket becomes invalid.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from recollect.core.retry import JOB_BACKOFF, MAX_JOB_ATTEMPTS
 from recollect.ports.embedding import NO_PASSAGES, NO_TOKENS, Passages, Tokens
 
 SWEEP: Final = 1_000
-"""Memories one step of a sweep looks at: others want to write as well."""
+"""Memories per step of a sweep: few, because it blocks other writers."""
 
 _IS_DUE: Final = "e.space_id = :space AND e.vector IS NULL AND e.due_at <= :now"
 _ANY_DUE: Final = f"SELECT 1 FROM embeddings e WHERE {_IS_DUE} LIMIT 1"  # noqa: S608  # constants
@@ -55,7 +55,7 @@ WHERE {_IS_DUE} AND NOT m.is_sensitive
     AND (:max_bytes IS NULL OR length(CAST(m.content AS BLOB)) <= :max_bytes)
 ORDER BY e.due_at, e.id LIMIT :limit
 """  # noqa: S608  # composed of constants
-# Its former error is cleared when it is tried again, so that silence can be told from an answer.
+# The last error is cleared for a retry, to distinguish a worker that died from a reported error.
 _CLAIM: Final = """
 UPDATE embeddings SET attempts = attempts + 1, due_at = :due_at, context_hash = :context,
     last_error = :error
@@ -105,7 +105,7 @@ WHERE {_MINE}
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "UPDATE spaces SET last_error = ? WHERE id = ?"
 _CLEAR_ERROR: Final = "UPDATE spaces SET last_error = NULL WHERE id = ? AND last_error IS NOT NULL"
-# A claimed job is no answer yet: a hosted model is known to work only by its vectors.
+# A claimed job does not clear the error: only a vector proves that a hosted model works.
 _HAS_RECOVERED: Final = """
 SELECT 1 FROM spaces s WHERE s.id = ? AND s.last_error IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM embeddings e
@@ -196,7 +196,7 @@ class EmbeddingQueue(SqliteComponent):
         rows: list[tuple[dict[str, object], list[tuple[object, ...]], list[dict[str, object]]]] = []
         for job, vector in done:
             parts = passages.get(job, ())
-            mine = _mine(job)
+            mine = _to_params(job)
             start, end = parts[0].span if parts else (None, None)
             first = {"vector": to_bytes(space.space, vector), "start": start, "end": end}
             others: list[tuple[object, ...]] = [
@@ -230,7 +230,7 @@ class EmbeddingQueue(SqliteComponent):
         jobs: Sequence[EmbeddingJob],
     ) -> list[EmbeddingJob]:
         def work(reader: sqlite3.Connection) -> list[EmbeddingJob]:
-            return [job for job in jobs if reader.execute(_ATTEMPTS, _mine(job)).fetchone()]
+            return [job for job in jobs if reader.execute(_ATTEMPTS, _to_params(job)).fetchone()]
 
         return await self._reader.run_until_cancelled(work)
 
@@ -243,7 +243,7 @@ class EmbeddingQueue(SqliteComponent):
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
                 for job in jobs:
-                    mine = _mine(job)
+                    mine = _to_params(job)
                     found = writer.execute(_ATTEMPTS, mine).fetchone()
                     if found is not None:
                         due_at = due_after_failure(found["attempts"], self._now())
@@ -257,7 +257,7 @@ class EmbeddingQueue(SqliteComponent):
     ) -> None:
         def work(writer: sqlite3.Connection) -> None:
             with transaction(writer):
-                writer.executemany(_GIVE_BACK, map(_mine, jobs))
+                writer.executemany(_GIVE_BACK, map(_to_params, jobs))
                 if error is not None:
                     writer.execute(_SET_ERROR, (to_storable(error), space.id))
 
@@ -275,14 +275,14 @@ class EmbeddingQueue(SqliteComponent):
         return await self._writer.run(lambda writer: writer.execute(_RETRY, values).rowcount)
 
     async def parked(self, owner: str, id: UUID) -> str | None:
-        """The last error of a memory that failed too often to be embedded; None when it did not."""
+        """Return the last error of a memory that failed too often to be embedded, or None."""
         row = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_PARKED_ERROR, (owner, str(id), PARKED)).fetchone()
         )
         return None if row is None else str(row[0])
 
     async def has_vector(self, owner: str, id: UUID) -> bool:
-        """Whether a memory has a vector in the active space."""
+        """Return whether a memory has a vector in the active space."""
         row = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_HAS_VECTOR, (owner, str(id))).fetchone()
         )
@@ -321,7 +321,7 @@ class EmbeddingQueue(SqliteComponent):
         return int(row[0])
 
     async def sweep(self, space: StoredSpace) -> bool:
-        """Add the rows that some more memories lack; False when all were looked at."""
+        """Add missing rows for a batch of memories. Returns False if all were checked."""
         unswept = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_UNSWEPT, (space.id,)).fetchone()
         )
@@ -350,7 +350,7 @@ class EmbeddingQueue(SqliteComponent):
                     return jobs
 
     def _claim_one(self, writer: sqlite3.Connection, row: sqlite3.Row) -> EmbeddingJob | None:
-        """The job; None when it was tried too often, and is parked now."""
+        """Claim a job. Returns None if it was tried too often, and is now parked."""
         context = _record_context(writer, row) if row["category"] == EPISODE else None
         is_parked = row["attempts"] >= MAX_JOB_ATTEMPTS
         values = {
@@ -364,7 +364,7 @@ class EmbeddingQueue(SqliteComponent):
 
 
 def due_after_failure(attempts: int, now: int) -> int:
-    """When a job that failed so often is due again, in microseconds."""
+    """Return when a job with this number of attempts is due again, in microseconds."""
     return (
         PARKED
         if attempts >= MAX_JOB_ATTEMPTS
@@ -373,7 +373,7 @@ def due_after_failure(attempts: int, now: int) -> int:
 
 
 def to_bytes(space: Space, vector: Sequence[float]) -> bytes:
-    """A vector of length 1 in 16-bit numbers; ModelUnavailable for one of another space."""
+    """Encode a unit vector as 16-bit numbers; raise ModelUnavailable if it is of another space."""
     return pack(f"<{space.dimension}e", *unit_vector(space, vector))
 
 
@@ -391,7 +391,7 @@ def _sweep(writer: sqlite3.Connection, space: StoredSpace) -> bool:
 
 
 def _record_context(writer: sqlite3.Connection, turn: sqlite3.Row) -> str | None:
-    """What is embedded with a turn, after recording whose words these are."""
+    """Record which turns are embedded with a turn, and return their text."""
     writer.execute(_NO_CONTEXT, (turn["id"],))
     values = {name: turn[name] for name in ("owner", "session", "project", "created_at")}
     values |= {"memory_id": turn["memory_id"], "turns": TURNS_BEFORE}
@@ -405,7 +405,7 @@ def _record_context(writer: sqlite3.Connection, turn: sqlite3.Row) -> str | None
 
 
 def _to_job(row: sqlite3.Row, context: str | None) -> EmbeddingJob:
-    """A turn's own words come first: of a long text, a model leaves out the end."""
+    """Put a turn's own text first: a model truncates long texts at the end."""
     text = row["content"] if context is None else f"{row['content']}\n{context}"
     ticket = f"{row['id']}.{row['edition']}.{(_hash(context) or b'').hex()}"
     context_at = None if context is None else len(row["content"])
@@ -416,7 +416,7 @@ def _hash(context: str | None) -> bytes | None:
     return None if context is None else sha256(context.encode()).digest()
 
 
-def _mine(job: EmbeddingJob) -> dict[str, object]:
-    """What a row must still be for a job to be valid."""
+def _to_params(job: EmbeddingJob) -> dict[str, object]:
+    """Return the parameters of `_MINE`: what a row must match for a job to be valid."""
     id, edition, context = job.ticket.split(".")
     return {"id": int(id), "edition": int(edition), "context": bytes.fromhex(context) or None}

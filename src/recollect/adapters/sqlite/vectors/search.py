@@ -1,8 +1,8 @@
 """The dense leg of the local store: every vector of the scope is compared, so nothing is missed.
 
-The vectors are kept in memory, and read from the file only as far as they changed. `PRAGMA
-data_version` says whether any process wrote at all; then two counters say whether it was vectors. A
-search has its own connection and thread: it runs beside the lexical leg.
+The vectors are cached in memory, and only changes are read from the file. `PRAGMA data_version`
+shows whether any process wrote at all; then two counters show whether vectors changed. A search has
+its own connection and thread, so it runs in parallel to the lexical leg.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from recollect.ports.recall import VectorQuery
 
 MAX_MATRICES: Final = 4
-"""Of several owners in one file those who recalled last are kept."""
+"""If a file has several owners, the matrices of those that recalled last are cached."""
 
 _NUMBER: Final = "SELECT number FROM memories WHERE owner = ? AND id = ?"
-# CROSS JOIN is an order to the planner: by number, where it would rather read all of an owner's.
-# A vector that is to be made again has no tokens either.
+# CROSS JOIN fixes the join order: by number; the planner would read all rows of the owner.
+# A vector that must be recomputed has no tokens either.
 _TOKENS: Final = """
 SELECT m.id, t.block FROM json_each(?) p
 CROSS JOIN memories m ON m.owner = ? AND m.id = json_extract(p.value, '$[0]')
@@ -48,7 +48,7 @@ WHERE m.owner = ? AND m.deleted_at IS NULL
 """
 
 
-class _Kept:
+class _MatrixCache:
     """The matrices that were read over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -56,7 +56,7 @@ class _Kept:
         self._matrices: OrderedDict[tuple[str, int], tuple[int, Matrix]] = OrderedDict()
 
     def matrix(self, owner: str, space: StoredSpace) -> Matrix:
-        """An owner's vectors in a space, as they are now."""
+        """Return an owner's current vectors in a space."""
         from recollect.adapters.sqlite.vectors.matrix import Matrix
 
         key = (owner, space.id)
@@ -79,10 +79,10 @@ class _Kept:
 class VectorSearch(SqliteComponent):
     """Implements the ports `VectorIndex` and `TokenIndex`."""
 
-    _kept: _Kept | None = None
+    _kept: _MatrixCache | None = None
 
     async def survey(self, owner: str, scope: Scope) -> Survey:  # noqa: ARG002  # the port's
-        """An exact search has no plan to choose, so no rows are counted."""
+        """Count no rows: an exact search has no plan to choose."""
         return Survey(await self._searcher.run_until_cancelled(read_active), use_index=False)
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
@@ -90,7 +90,7 @@ class VectorSearch(SqliteComponent):
             return []
         vector = unit_vector(query.space.space, query.vector)
 
-        # To its end, even when the caller's time is up: the next search needs it as well.
+        # Runs to its end even if the caller's deadline passes: the next search needs it as well.
         await self._searcher.run(lambda connection: self._matrix(connection, owner, query.space))
 
         def work(connection: sqlite3.Connection) -> list[Candidate]:
@@ -123,7 +123,7 @@ class VectorSearch(SqliteComponent):
 
     def _matrix(self, connection: sqlite3.Connection, owner: str, space: StoredSpace) -> Matrix:
         if self._kept is None or self._kept.connection is not connection:
-            self._kept = _Kept(connection)
+            self._kept = _MatrixCache(connection)
         return self._kept.matrix(owner, space)
 
 
@@ -135,7 +135,7 @@ def _numbers(connection: sqlite3.Connection, owner: str, ids: Iterable[UUID]) ->
 def _candidates(
     connection: sqlite3.Connection, owner: str, found: Iterable[Near]
 ) -> list[Candidate]:
-    """What ranking needs to know of these, best first; equally near ones by their ids."""
+    """Read what ranking needs to know of these, best first; equally near ones by their ids."""
     near = {each.number: each for each in found}
     rows = connection.execute(_MEMORIES, (json.dumps(list(near)), owner))
     candidates = [

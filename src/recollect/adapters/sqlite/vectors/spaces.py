@@ -1,5 +1,5 @@
-"""Embedding spaces in the local store. Writers take turns, so what a transaction reads it may
-decide on.
+"""Embedding spaces in the local store. There is only one writer at a time, so a transaction needs
+no row locks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from recollect.adapters.sqlite.thread import transaction
 from recollect.core.recall.space import Gap, StoredSpace
 
 ROW_BYTES: Final = 110
-"""What a vector of 16-bit numbers takes beside these: its row, its share of the page, and its
-entries in the indexes."""
+"""Size of a stored vector besides its 16-bit numbers: its row, its share of the page, and its index
+entries."""
 
 DROP_BATCH: Final = 5_000
-"""Vectors that one transaction removes when a space is dropped: others want to write as well."""
+"""Vectors per transaction when a space is dropped: few, because it blocks other writers."""
 
 _WAKE: Final = """
 UPDATE spaces SET state = 'filling', swept_to = 0 WHERE id = :id AND state = 'retired'
@@ -57,13 +57,13 @@ class SpaceStore(SqlSpaces, SqliteComponent):
         return await self._write(None, work)
 
     async def build_indexes(self, space: StoredSpace) -> None:
-        """There are none: every vector of a scope is compared."""
+        """Do nothing: there are no indexes, every vector of a scope is compared."""
 
     async def pending_indexes(self, space: StoredSpace) -> int:  # noqa: ARG002  # always none
         return 0
 
     async def bytes(self) -> int:
-        """About what the vectors of all spaces take in the file."""
+        """Estimate the size of the vectors of all spaces in the file."""
         row = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_BYTES, (ROW_BYTES,)).fetchone()
         )
@@ -82,14 +82,14 @@ class SpaceStore(SqlSpaces, SqliteComponent):
 
 
 def read_active(connection: sqlite3.Connection) -> StoredSpace | None:
-    """The space that recall asks."""
+    """Return the space that recall uses."""
     rows = run_to_end(SqliteSession(connection).fetch(ACTIVE_SPACE, {}))
     return to_space(rows[0]) if rows else None
 
 
 def read_active_embedder(path: Path) -> str | None:
-    """The name of the model of the space that recall asks, of a store that need not be open; None
-    where there is no such space, or the file cannot be read: what opens it says why.
+    """Return the model name of the space that recall uses, without opening the store. None if there
+    is no such space, or the file cannot be read: opening the store then reports why.
     """
     try:
         with closing(sqlite3.connect(read_only_address(os.fspath(path)), uri=True)) as connection:
@@ -101,8 +101,8 @@ def read_active_embedder(path: Path) -> str | None:
 
 
 def _drop_some(writer: sqlite3.Connection, space: StoredSpace) -> bool:
-    """Remove a part of a space that was given up; False when nothing is left of it, or when it was
-    opened again meanwhile.
+    """Remove a batch of vectors of an abandoned space. Returns False if nothing is left of it, or
+    if it was opened again meanwhile.
     """
     with transaction(writer):
         current = run_to_end(lock_space(SqliteSession(writer), space))

@@ -1,6 +1,6 @@
 """PINs, and codes that open doors, disarm alarms and unlock devices.
 
-Codes of errors, countries and campaigns are everywhere, so what the code opens has to be named.
+Codes of errors, countries and campaigns are common, so the text has to name what the code opens.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final
 from recollect.core.privacy.secrets.plain_words import DEVICES
 from recollect.core.privacy.secrets.tokens import Rule, one_of, words
 
-# How a number is stated: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
+# How a number is introduced: `PIN: 1`, `PIN is 1`, `the PIN of my card is now 1`.
 _IS: Final = (
     r"(?:[ \t]{0,2}[:=#]|['\u2019]s|"
     r"[ \t](?:is|was|to|ist|lautet|war|es|era|est|c['\u2019]est|\xe8|\xe9)\b[ \t]?:?)"
     r"(?:[ \t](?:now|jetzt|ahora|maintenant|ora|le|il))?[ \t]{0,2}[\"'`*]{0,2}"
 )
-_TOLD: Final = rf"(?:[ \t,][^\n.:=#\d]{{1,40}}?)?{_IS}"
+_INTRODUCED: Final = rf"(?:[ \t,][^\n.:=#\d]{{1,40}}?)?{_IS}"
 _NOT_COUNTED: Final = (
     r"(?![A-Za-z0-9_%]|[.,:/-]\d|[ ]?(?:bytes|times|px|ms|kB|MB|N|lines|files|words|characters|"
     r"digits|points|coins|items|steps|tests|users|people|requests|seconds|minutes|hours|days|"
@@ -66,7 +66,7 @@ _OF: Final = (
     r"da|do|para|per|от|для|к)[ \t'\u2019][^\n.:=#\d]{0,24}?)?"
 )
 _AT: Final = r"(?:[ \t](?:at|for|of|on|in|to)[ \t](?:the|my|our|his|her)(?:[ \t][a-z]{2,15}){1,2})?"
-_STATED: Final = rf"(?:{_TOLD}|{_AT}[ \t]{{1,2}})"
+_STATED: Final = rf"(?:{_INTRODUCED}|{_AT}[ \t]{{1,2}})"
 _OPENS: Final = (
     r"(?:unlock|disarm|open|entsperr|entsch\xe4rf|\xf6ffne|d\xe9verrouill|d\xe9bloqu|d\xe9sactiv|ouvr|"
     r"desbloque|desactiv|abr|sblocc|disattiv|apr)\w{0,6}"
@@ -79,7 +79,7 @@ _EASTERN: Final = (
 )
 
 
-# A lock has only one number; a locker also has that on its door.
+# A lock has only one number; a locker also has one on its door.
 _LOCK: Final = (
     r"(?:(?:b(?:ike|icycle|ag)|suitcase|luggage|gym|combination)[ -]?lock|padlock|lockbox|"
     r"fahrradschloss|zahlenschloss|ca(?:ndado|denas|deado)|lucchetto)"
@@ -94,26 +94,26 @@ _GROUPS: Final = rf"{_GROUP}(?:-{_GROUP}){{1,7}}(?![\w-])"
 
 
 def recovery_confidence(text: str) -> float:
-    """Groups of letters and digits; a date is one, too."""
+    """Rate groups of letters and digits; a date looks like them, too."""
     is_date = re.match(r"(?:19|20)\d\d-", text) is not None
     return 0.0 if is_date or not any(map(str.isdigit, text)) else 0.8
 
 
 def code_confidence(text: str) -> float:
-    """Years also have four digits after such a word."""
+    """Rate a code; a year also has four digits after such a word."""
     return 0.0 if re.fullmatch(r"(?:19|20)\d\d", text) else 0.8
 
 
 CODES: Final[tuple[Rule, ...]] = (
     Rule(
         "PIN",
-        re.compile(rf"\b(?:PIN|PUK)(?:[ -]?(?:[Cc]ode|CODE|[Nn]ummer))?{_TOLD}{_CODE}"),
+        re.compile(rf"\b(?:PIN|PUK)(?:[ -]?(?:[Cc]ode|CODE|[Nn]ummer))?{_INTRODUCED}{_CODE}"),
         code_confidence,
     ),
     Rule("PIN", re.compile(rf"\b(?:PIN|PUK)[ \t]{_CODE}"), code_confidence),
-    Rule("PIN", re.compile(rf"\bPIN(?:[ -]?[Cc]ode)?{_TOLD}{_SPACED}"), code_confidence),
-    words("PIN", rf"\bpin[ -]?code\b{_TOLD}{_CODE}", code_confidence),
-    words("PIN", rf"\b{_MY}[ -]pin\b(?:[ -]?code)?{_TOLD}{_CODE}", code_confidence),
+    Rule("PIN", re.compile(rf"\bPIN(?:[ -]?[Cc]ode)?{_INTRODUCED}{_SPACED}"), code_confidence),
+    words("PIN", rf"\bpin[ -]?code\b{_INTRODUCED}{_CODE}", code_confidence),
+    words("PIN", rf"\b{_MY}[ -]pin\b(?:[ -]?code)?{_INTRODUCED}{_CODE}", code_confidence),
     words(
         "PIN",
         rf"{_EASTERN}[^\n。！？!-~]{{0,12}}?[はがを是为為:][ \t]{{0,2}}{_CODE}",

@@ -1,7 +1,7 @@
 """Find what looks like a credential in a text, with a confidence.
 
 People paste keys into notes. A memory that contains one becomes sensitive, unless the caller
-overrides that, and so never leaves the machine. Nothing here keeps or shows what it found, only
+overrides that, and so never leaves the machine. Nothing here stores or shows what was found, only
 where.
 """
 
@@ -37,13 +37,13 @@ _WORD: Final = re.compile(r"[a-zA-Z\u0370-\u03ff\u0400-\u052f]+")
 
 
 def readable(text: str) -> tuple[str, Sequence[int]]:
-    """The text in compatibility form (NFKC) without invisible characters, and for each of its
-    characters, and its end, the position in the original text.
+    """Return the text in compatibility form (NFKC) without invisible characters, and for each of
+    its characters, and its end, the position in the original text.
     """
     if text.isascii() or (
         unicodedata.is_normalized("NFKC", text) and INVISIBLE.search(text) is None
     ):
-        return _in_one_alphabet(text), range(len(text) + 1)
+        return _unify_alphabet(text), range(len(text) + 1)
     parts: list[str] = []
     places: list[int] = []
     for match in _LETTER.finditer(text):
@@ -54,15 +54,15 @@ def readable(text: str) -> tuple[str, Sequence[int]]:
         parts.append(plain)
         places += [match.start()] * len(plain)
     places.append(len(text))
-    return _in_one_alphabet("".join(parts)), places
+    return _unify_alphabet("".join(parts)), places
 
 
-def _in_one_alphabet(text: str) -> str:
-    """Latin letters for their lookalikes, in words that also have Latin ones."""
-    return text if text.isascii() else _WORD.sub(_as_latin, text)
+def _unify_alphabet(text: str) -> str:
+    """Replace lookalikes by Latin letters, in words that also have Latin ones."""
+    return text if text.isascii() else _WORD.sub(_to_latin, text)
 
 
-def _as_latin(word: re.Match[str]) -> str:
+def _to_latin(word: re.Match[str]) -> str:
     letters = word[0]
     has_latin = any(letter.isascii() for letter in letters)
     return letters.translate(_LOOK_ALIKES) if has_latin else letters
@@ -76,12 +76,14 @@ SENSITIVE_CONFIDENCE: Final = 0.7
 
 
 def describe_secret(kind: str, confidence: float) -> str:
-    """Why a text made its memory sensitive, for the person who stored it. Never the text itself."""
+    """Explain why a text made its memory sensitive, for the person who stored it; never quotes the
+    text.
+    """
     return f"its text looks like a secret ({kind}, confidence {confidence:g})"
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """Possible secrets in text order; of two that overlap, the one with more confidence."""
+    """Return possible secrets in text order; of two that overlap, the one with more confidence."""
     plain, places = readable(text)
     found = [
         Secret(rule.kind, *match.span(match.lastindex or 0), confidence)
@@ -93,17 +95,19 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     ordered = sorted(found, key=lambda secret: secret.span)
     return tuple(
         replace(secret, start=places[secret.start], end=places[secret.end - 1] + 1)
-        for secret in _apart(ordered)
+        for secret in _drop_overlaps(ordered)
     )
 
 
 def looks_sensitive(text: str) -> Secret | None:
-    """The most certain secret in the text, if it is certain enough for the text to be sensitive."""
+    """Return the most certain secret in the text, if it is certain enough to make the text
+    sensitive.
+    """
     surest = max(find_secrets(text), key=lambda secret: secret.confidence, default=None)
     return surest if surest is not None and surest.confidence >= SENSITIVE_CONFIDENCE else None
 
 
-def _apart(ordered: Iterable[Secret]) -> list[Secret]:
+def _drop_overlaps(ordered: Iterable[Secret]) -> list[Secret]:
     kept: list[Secret] = []
     for secret in ordered:
         if not kept or secret.start >= kept[-1].end:

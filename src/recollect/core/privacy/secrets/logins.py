@@ -7,7 +7,7 @@ from typing import Final
 
 from recollect.core.privacy.secrets.plain_words import (
     PASSWORD,
-    kept_password_confidence,
+    file_password_confidence,
     plain_words_confidence,
 )
 from recollect.core.privacy.secrets.sentences import (
@@ -36,8 +36,8 @@ _ELSEWHERE: Final = re.compile(r"[/\\:]|\d\.\d|^[-@$]")
 
 
 def account_confidence(value: str) -> float:
-    """The confidence in what stands after the name of an account, where addresses, paths, versions
-    and several words also stand.
+    """Rate what follows the name of an account, where addresses, paths, versions and several words
+    are also common.
     """
     if _ELSEWHERE.search(value):
         return 0.0
@@ -46,13 +46,14 @@ def account_confidence(value: str) -> float:
 
 
 def named_account_confidence(value: str) -> float:
-    """The same where both an account and a password are named: there `Python3` is a password."""
-    is_told = _ELSEWHERE.search(value) is None
-    return max(account_confidence(value), sentence_password_confidence(value) if is_told else 0.0)
+    """Rate it if both an account and a password are named: then `Python3` is a password."""
+    if _ELSEWHERE.search(value):
+        return 0.0
+    return max(account_confidence(value), sentence_password_confidence(value))
 
 
 def network_confidence(value: str) -> float:
-    """After the name of a network, where standards stand, too: "Bluetooth5"."""
+    """Rate what follows the name of a network, where standards are also common: "Bluetooth5"."""
     has_number = len(value) >= 8 and re.search(r"\d\D*\d", value)
     return named_account_confidence(value) if has_number else 0.0
 
@@ -102,13 +103,13 @@ LOGINS: Final[tuple[Rule, ...]] = (
         # .netrc
         r"\b(?:machine[ \t]{1,4}\S{1,80}|default)\s{1,8}login\s{1,8}\S{1,80}\s{1,8}"
         r"(?:account\s{1,8}\S{1,80}\s{1,8})?password\s{1,8}(\S{1,128})",
-        kept_password_confidence,
+        file_password_confidence,
     ),
     words(
         "password in a file of logins",
         # .pgpass: host, port, database, user and password; other ports are in logs, too.
         r"(?<![^\s\"'`(=])(?:[\w.*-]{1,80}|\[[0-9a-f:]{2,40}\]):(?:\d?54\d\d|6432|6543|\*)"
         r"(?::(?!\d+:)[^\s:]{1,64}){2}:((?:[^\s:\\\"'`]|\\[:\\]){1,128})(?![^\s\"'`),;])",
-        kept_password_confidence,
+        file_password_confidence,
     ),
 )

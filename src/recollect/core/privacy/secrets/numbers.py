@@ -44,7 +44,7 @@ def _digits(text: str) -> str:
 
 
 def card_confidence(text: str) -> float:
-    """A number of a card network with a valid check digit."""
+    """Rate a number of a card network by its check digit."""
     digits = _digits(text)
     if not _CARD.fullmatch(digits) or digits in read_words("test cards") or len(set(digits)) < 4:
         return 0.0
@@ -61,7 +61,7 @@ def _account_lengths() -> Mapping[str, int]:
 
 
 def iban_confidence(text: str) -> float:
-    """An account number with its country's length and a valid checksum; words may follow."""
+    """Rate an account number by its country's length and the checksum; words may follow."""
     length = _account_lengths().get(text[:2], 0)
     account = text.replace(" ", "")[:length]
     if not length or len(account) < length:

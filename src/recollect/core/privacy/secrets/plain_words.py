@@ -1,7 +1,7 @@
 """Passwords made of several plain words: `tulips-and-rain`, "blue cat 7".
 
-Most of what follows "the password is" is a statement about the password, so the words have to be
-ones of which no statement consists.
+Most of what follows "the password is" is a statement about the password, so only words that occur
+in no such statement count.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _HAS_PASSWORD: Final = (
 )
 _OF_DEVICE: Final = rf"{_ABOUT}(?:[^\W\d_]{{1,12}}(?:[ \t]|['\u2019])){{0,3}}?{_HAS_PASSWORD}"
 _WIFI: Final = r"(?:wi-?fi|w-?lan|hotspot|guest network)"
-# These words have other meanings, too: "la clave" is also what success depends on.
+# These words have other meanings, too: "la clave" is also the key to success.
 _NETWORK_KEY: Final = rf"(?:clave|code|cl\xe9|key|schl\xfcssel)(?=[ \t][^\n.:=]{{0,16}}?{_WIFI})"
 _WORD: Final = r"[^\W_]{1,16}"
 _JOINED: Final = rf"{_WORD}(?:-{_WORD}){{1,6}}"
 _SPACED: Final = rf"{_WORD}(?:[ ]{_WORD}){{1,5}}"
 _CLAUSE_END: Final = r"(?![\w-])(?=[ \t]{0,2}(?:[.!,;)\n]|\Z))"
 
-# The endings of what was done to a password, or of what it is like.
+# The endings of words for what was done to a password, or for what it is like.
 _INFLECTED: Final = re.compile(
     r"^\w*(?:[^\W\d]ed|ing|ly|\xe9e?|[ai]d[oa]|[aiu]t[oa])\b|"
     r"^(?:ab|be|ge|hinter|ver)\w+(?:t|en)\b|"
@@ -63,7 +63,7 @@ _INFLECTED: Final = re.compile(
     r"[ыои]й|[ая]я|ое|ен|лен[ао]|тся|лся|[еиа]л[ао]?|ет|ит)$",
     re.IGNORECASE,
 )
-# What joined words say of a thing: `case-sensitive`, `read-only`, `base64-encoded`.
+# What joined words say about a thing: `case-sensitive`, `read-only`, `base64-encoded`.
 _DESCRIBING: Final = re.compile(
     r"(?:non|self|pre|re|un|per|opt|read|write|one|single|multi|up|out|built|plain|clear|well|case|"
     r"not|too|top|min|max|left|end|must|prompt|ask)-.*|"
@@ -76,42 +76,42 @@ _DESCRIBING: Final = re.compile(
 
 
 @cache
-def _stating() -> re.Pattern[str]:
-    """The words of statements."""
-    return re.compile(rf"\b{_listed('statements')}\b", re.IGNORECASE)
+def _compile_statement_words() -> re.Pattern[str]:
+    """Compile the words of statements."""
+    return re.compile(rf"\b{_compile_list('statements')}\b", re.IGNORECASE)
 
 
 @cache
-def _statements() -> tuple[re.Pattern[str], ...]:
-    last = re.compile(rf"\b{_listed('ends of statements')}$", re.IGNORECASE)
-    return (_stating(), last, _INFLECTED)
+def _compile_statements() -> tuple[re.Pattern[str], ...]:
+    last = re.compile(rf"\b{_compile_list('ends of statements')}$", re.IGNORECASE)
+    return (_compile_statement_words(), last, _INFLECTED)
 
 
-def _listed(heading: str) -> str:
+def _compile_list(heading: str) -> str:
     return one_of(" ".join(read_lists("recollect.core.privacy.secrets", "words.txt")[heading]))
 
 
 def plain_words_confidence(value: str) -> float:
-    """Several words that state nothing, joined by hyphens or spaces."""
+    """Rate several words that state nothing, joined by hyphens or spaces."""
     if is_placeholder(value) or not any(map(str.isalpha, value)) or len(value) < 8:
         return 0.0
     if " " in value:
-        forms = (_stating(),) if value[-1].isdigit() else _statements()
+        forms = (_compile_statement_words(),) if value[-1].isdigit() else _compile_statements()
         return 0.0 if any(form.search(value) for form in forms) else 0.75
     is_joined = re.fullmatch(_JOINED, value) is not None
     return 0.75 if is_joined and not _DESCRIBING.fullmatch(value) else 0.0
 
 
-def told_confidence(value: str) -> float:
-    """The password of a device, which may be one word."""
+def device_password_confidence(value: str) -> float:
+    """Rate the password of a device, which may be one word."""
     if not value.isalpha():
         return plain_words_confidence(value)
-    states = any(form.search(value) for form in _statements())
+    states = any(form.search(value) for form in _compile_statements())
     return 0.0 if states or _DESCRIBING.fullmatch(value) else set_password_confidence(value)
 
 
-def kept_password_confidence(value: str) -> float:
-    """Where nothing but a password can be, in the environment or the file of a client."""
+def file_password_confidence(value: str) -> float:
+    """Rate a value where only a password can be, in the environment or the file of a client."""
     return max(set_password_confidence(value), plain_words_confidence(value))
 
 
@@ -124,13 +124,13 @@ PLAIN_WORDS: Final[tuple[Rule, ...]] = (
         rf"(?:{_OF}?{_IS}|{_OF}|[ \t]{_WIFI})[ \t]?:[ \t]{{0,2}}({_JOINED}|{_SPACED})|"
         rf"[ \t]?[:=][ \t]{{0,2}}({_WORD}(?:-{_WORD}){{2,6}})|"
         rf"{_OF_DEVICE}(?:{_IS}:?|[ \t]?:)[ \t]{{1,2}}({_SPACED}|{_WORD})){_CLAUSE_END}",
-        told_confidence,
+        device_password_confidence,
     ),
     words(
         "password",
         rf"\b{_HAS_PASSWORD}(?:['\u2019]s)?[ \t-](?:{PASSWORD}|(?<=(?:fi|an|ot)[ \t-])(?:code|key))"
         rf"(?:[ \t]?:[ \t]{{0,2}}({_JOINED}|{_SPACED}|{_WORD})|"
         rf"{_IS}[ \t]{{1,2}}({_JOINED}|{_WORD})){_CLAUSE_END}",
-        told_confidence,
+        device_password_confidence,
     ),
 )

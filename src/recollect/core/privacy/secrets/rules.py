@@ -14,7 +14,7 @@ from recollect.core.privacy.secrets.numbers import NUMBERS
 from recollect.core.privacy.secrets.plain_words import (
     PASSWORD,
     PLAIN_WORDS,
-    kept_password_confidence,
+    file_password_confidence,
     plain_words_confidence,
 )
 from recollect.core.privacy.secrets.sentences import NOT_ABOUT, SENTENCES
@@ -53,7 +53,7 @@ _CHOSEN_KEY: Final = (
 )
 
 # What a connection string contains besides the password.
-_BESIDE: Final = (
+_OTHER: Final = (
     r"(?:host(?:name|addr)?|server|data source|addr(?:ess)?|user(?:[ _]?(?:id|name))?|uid|"
     r"db(?:name|user|host)?|database|initial catalog|sslmode|port)"
 )
@@ -111,13 +111,13 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     words(
         "password in a connection string",
-        rf"(?<![a-z]){_BESIDE}[ \t]?=[^;\n]{{1,128}};(?:[^;=\n]{{1,40}}=[^;\n]{{0,128}};){{0,8}}"
+        rf"(?<![a-z]){_OTHER}[ \t]?=[^;\n]{{1,128}};(?:[^;=\n]{{1,40}}=[^;\n]{{0,128}};){{0,8}}"
         rf"[ \t]{{0,2}}{_CONNECTING}{_VALUE}",
         set_password_confidence,
     ),
     words(
         "password in a connection string",
-        rf"(?<![a-z]){_BESIDE}{_PLAIN}(?:{_GAP}[\w.-]{{1,60}}{_PLAIN}){{0,8}}"
+        rf"(?<![a-z]){_OTHER}{_PLAIN}(?:{_GAP}[\w.-]{{1,60}}{_PLAIN}){{0,8}}"
         rf"{_GAP}(?:[\w.-]{{1,40}}[._-])?{_CONNECTING}{_VALUE}",
         set_password_confidence,
     ),
@@ -125,13 +125,13 @@ RULES: Final[tuple[Rule, ...]] = (
         "password in a connection string",
         rf"(?<![a-z]){_CONNECTING}{_VALUE}"
         rf"(?=[;\s&]{{1,6}}(?:[\w.-]{{1,40}}(?: \w{{1,20}})?{_PLAIN}[;\s&]{{1,6}}){{0,8}}"
-        rf"{_BESIDE}[ \t]?=)",
+        rf"{_OTHER}[ \t]?=)",
         set_password_confidence,
     ),
     words(
         "password in a connection string",
         # As arguments of a call, or as a table in code: there a password is quoted.
-        rf"""(?<![a-z]){_BESIDE}["']?[ \t]?[:=][ \t]?["'][^"'\n]{{1,128}}["'],\s{{0,12}}"""
+        rf"""(?<![a-z]){_OTHER}["']?[ \t]?[:=][ \t]?["'][^"'\n]{{1,128}}["'],\s{{0,12}}"""
         r"""(?:["']?\w{1,30}["']?[ \t]?[:=][ \t]?["']?[^"'\n,]{1,128}["']?,\s{0,12}){0,8}"""
         r"""["']?(?:passw(?:or)?d|pwd)["']?[ \t]?[:=][ \t]?["']([^"'\n]{1,256})["']""",
         set_password_confidence,
@@ -180,7 +180,7 @@ RULES: Final[tuple[Rule, ...]] = (
             r"(?:JWT|SESSION|COOKIE|CLIENT|APP|AUTH|SIGNING|WEBHOOK|HMAC)_SECRET)"
             r"=[\"']?([^\s\"']{1,256})"
         ),
-        kept_password_confidence,
+        file_password_confidence,
     ),
     words(
         "password",

@@ -22,8 +22,9 @@ from recollect.core.privacy.secrets.values import (
 )
 
 # Seed phrases: the words from which a wallet is restored. BIP 39 uses 12, 15, 18, 21 or 24 words of
-# three to eight letters from a list with hardly any inflected word and none of those that every
-# sentence needs. So a run of such words is not a sentence; the words before it add confidence.
+# three to eight letters from a list with hardly any inflected words and none of the words that
+# every sentence needs. So a run of such words is not a sentence; the words before it add
+# confidence.
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _GAP: Final = re.compile(r"[\s,;]{1,4}|[\s,;]{0,3}\d{1,2}[.):]?\s{0,2}")
@@ -36,7 +37,7 @@ _NAMED_WITHIN: Final = 80
 
 
 def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
-    """Where seed phrases are, and the confidence in each."""
+    """Find seed phrases and rate them."""
     for start, end, run in _runs(text):
         inflected = sum(_INFLECTED.fullmatch(word) is not None for word in run)
         if inflected > _MAX_INFLECTED * len(run) or len(set(run)) < len(run) * 2 / 3:
@@ -50,7 +51,7 @@ def find_phrases(text: str) -> Iterator[tuple[int, int, float]]:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Runs of twelve or more matching words."""
+    """Find runs of twelve or more matching words."""
     run: list[str] = []
     start = end = 0
     function_words = read_words("not in seed phrases")
@@ -69,7 +70,9 @@ def _runs(text: str) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Lower case separated by spaces, and nothing else on the line except a label."""
+    """Whether a phrase is lower case separated by spaces, with nothing else on the line except a
+    label.
+    """
     phrase = text[start:end]
     before = text[max(0, start - 20) : start].rpartition("\n")[2].rstrip()
     after = text[end : end + 3].lstrip(" \t\"'`.")
@@ -77,7 +80,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return is_plain and before[-1:] in ("", ":", '"', "'", "`") and after[:1] in ("", "\n")
 
 
-# A statement about something related to passwords is no password: "our password manager is …".
+# What follows something related to passwords is no password: "our password manager is …".
 NOT_ABOUT: Final = (
     r"(?!s?[ \t-]?(?:manager|safe|vault|polic|hash|field|reset|prompt|rule|length|generator|store|"
     r"app|tool|protected|change|expir|strength|check|box|form|less)\w*)"
@@ -97,14 +100,14 @@ _LOCAL_KEY: Final = (
     r"jeton(?: d['\u2019]acc\xe8s)?|clave (?:de )?api|token de acceso|(?:api|апи)[ -]ключ|"
     r"ключ (?:api|апи|доступа)|токен)|api[ ]?キー|トークン|密钥|密鑰|金鑰|令牌)"
 )
-# In Japanese and Chinese, where a value ends with the last letter that is none of theirs.
+# In Japanese and Chinese, where a value ends before the next Japanese or Chinese character.
 _EASTERN: Final = (
     r"(?:パスワード|パスフレーズ|密码|密碼|口令)(?!管理|マネ|生成|ポリシー|策略|規則|规则|学|學)"
 )
 _EASTERN_IS: Final = r"[^\n。！？!-~]{0,16}?(?:[はをが是为為成了到]|[:=])[ \t]{0,2}"
 _EASTERN_VALUE: Final = r"[\"'`「『\u201c\u2018]?((?:(?![\"'`,;])[!-~]){4,128})"
 WIFI: Final = r"(?:wi-?fi|wlan|w-?lan|ssid|hotspot|guest network)"
-_SAID_OF_IT: Final = re.compile(
+_DESCRIPTION: Final = re.compile(
     r"\b(?:too (?:short|long|weak)|not |no |must |(?:expired|invalid|wrong|required|incorrect|"
     r"mandatory|forgot(?:ten)?|reset|changed?|shown?|enter)\b)",
     re.IGNORECASE,
@@ -131,28 +134,34 @@ _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 
 
 def quoted_confidence(value: str) -> float:
-    """In quotes a plain word counts as a password; a phrase is more often a quotation."""
+    """Rate a value in quotes: there a plain word counts as a password; a phrase is more often a
+    quotation.
+    """
     if " " in value.strip():
         return 0.0
-    return 0.0 if _SAID_OF_IT.match(value) else set_password_confidence(value)
+    return 0.0 if _DESCRIPTION.match(value) else set_password_confidence(value)
 
 
 def wifi_confidence(value: str) -> float:
-    """The key of a network has eight or more characters, and may be a phrase."""
-    if len(value) < 8 or _SAID_OF_IT.search(value) or re.search(r"[/\\<>{}=]", value):
+    """Rate the key of a network, which has eight or more characters and may be a phrase."""
+    if len(value) < 8 or _DESCRIPTION.search(value) or re.search(r"[/\\<>{}=]", value):
         return 0.0
     return max(0.75 if " " in value or "-" in value else 0.0, set_password_confidence(value))
 
 
 def eastern_confidence(value: str) -> float:
-    """Between letters of another script, joined words that a number ends are a password, too."""
+    """Rate a value between letters of another script, where joined words that end in a number are a
+    password, too.
+    """
     is_joined = re.fullmatch(r"[a-z]{3,16}(?:-[a-z]{3,16}){0,4}-\d{2,4}", value, re.IGNORECASE)
     joined = 0.75 if is_joined and not is_placeholder(value) else 0.0
     return max(sentence_password_confidence(value), joined)
 
 
 def short_confidence(value: str) -> float:
-    """After a bare "pass", which is also a verb: only what no argument, name or path looks like."""
+    """Rate a value after a bare "pass", which is also a verb: only what does not look like an
+    argument, a name or a path.
+    """
     if re.search(r"[/=<>&@:\\]|^[-$%]", value) or kinds(value) < 3:
         return 0.0
     has_mark = any(not character.isalnum() and character not in "-_." for character in value)
@@ -160,24 +169,26 @@ def short_confidence(value: str) -> float:
 
 
 def pass_confidence(value: str) -> float:
-    """After "pass is" and "pass:": a name with its version (`Python3`) is not a password there."""
+    """Rate a value after "pass is" and "pass:", where a name with its version (`Python3`) is not a
+    password.
+    """
     return (
         0.0 if _VERSIONED.fullmatch(value.rstrip(".,;:)*")) else sentence_password_confidence(value)
     )
 
 
 def phrase_confidence(value: str) -> float:
-    """Four or more words that do not form a sentence."""
+    """Rate four or more words that do not form a sentence."""
     return 0.0 if _OF_A_SENTENCE.search(value) else 0.8
 
 
 def aws_confidence(value: str) -> float:
-    """Forty characters of base64; a commit is forty of hex."""
+    """Rate forty characters of base64; a commit is forty of hex."""
     return 0.9 if looks_random(value) and not _HEX.fullmatch(value) else 0.0
 
 
 def local_key_confidence(value: str) -> float:
-    """Nothing stands between the word and the value, so neither a path nor a name will do."""
+    """Rate a value that follows the word directly, where neither a path nor a name counts."""
     is_name = max(map(len, re.split(r"[-_.]", value))) < 12  # gpt-4o-2024-08-06
     if is_name or _PATH.search(value) or not looks_random(value):
         return 0.0

@@ -1,9 +1,8 @@
 """Credentials with a recognisable form, one rule each: private keys, and tokens with their issuer's
 prefix.
 
-No rule can be made to run long: every repetition is bounded, or runs over one character class after
-a prefix that cannot occur inside such a run. So the work never grows faster than the length of the
-text.
+No text can make a rule slow: every repetition is bounded, or covers one character class after a
+prefix that cannot occur inside it. So time never grows faster than the length of the text.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Rule:
 
 
 def sure(confidence: float) -> Judge:
-    """For unmistakable forms, except in the examples of manuals."""
+    """Create a judge for unmistakable forms, except in the examples of manuals."""
 
     def judge(text: str) -> float:
         return 0.0 if re.search(r"example|x{6}|\*{4}|\.{4}", text, re.IGNORECASE) else confidence
@@ -39,7 +38,9 @@ def sure(confidence: float) -> Judge:
 
 
 def machine_made(confidence: float) -> Judge:
-    """For forms that many harmless texts share: only machine-generated values count."""
+    """Create a judge for forms that many harmless texts share: only machine-generated
+    values count.
+    """
 
     def judge(text: str) -> float:
         return confidence if looks_random(text) else 0.0
@@ -48,13 +49,13 @@ def machine_made(confidence: float) -> Judge:
 
 
 def words(kind: str, pattern: str, judge: Judge) -> Rule:
-    """A rule that ignores case."""
+    """Create a rule that ignores case."""
     return Rule(kind, re.compile(pattern, re.IGNORECASE), judge)
 
 
 def one_of(listed: str) -> str:
-    """A pattern for the words of a long list. Those with the same first letter are tried together,
-    because trying each of them at every word of a text takes several times as long.
+    """Compile a pattern for the words of a long list. Those with the same first letter are tried
+    together, because trying each of them at every word of a text takes several times as long.
     """
     rests: dict[str, list[str]] = {}
     for word in listed.split():

@@ -1,7 +1,7 @@
 """How likely a value assigned to `password`, `token` and the like is a real one.
 
 Most such values are not: notes and code are full of placeholders, variable names and words about
-passwords. What decides is what the value consists of.
+passwords. So the value itself decides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from recollect.resources import read_lists
 
-# What a secret is called, as a whole word, and what people put around it in a placeholder.
+# Whole words for a secret, and what people add to them in a placeholder.
 _NAMING: Final = (
     r"(?:pass(?:w(?:or)?d|wort|phrase|code)?|pwd?|secret|token|credential|(?:api)?key|auth|hash)s?"
 )
@@ -67,13 +67,13 @@ _METHODS: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD_AND_DIGITS: Final = re.compile(r"[^\W\d_]{4,}\d{1,6}")
-# A year is more often that of a name.
+# A year is more often part of a name.
 _WORDS_AND_NUMBER: Final = re.compile(
     r"[a-z]{3,16}(?:[-_.][a-z]{4,16}){1,4}[-_.]?(?!20\d\d)\d{1,4}", re.IGNORECASE
 )
 _NO_METHOD: Final = r"(?!(?:sha|md|base|utf|aes|hs|rs|es|pbkdf|oauth|ed|v)\d)"
-# Digits among the letters more than once, as no word has them; names of methods put together
-# (`pbkdf2sha256`) do, and versions (`v2alpha1`).
+# Digits among the letters more than once, as in no word; joined names of methods (`pbkdf2sha256`)
+# and versions (`v2alpha1`) have them too.
 _SCATTERED_DIGITS: Final = re.compile(
     _NO_METHOD + r"(?=.{8})"
     r"\d*(?:[A-Za-z]+\d+){2,}[A-Za-z]*",
@@ -87,9 +87,9 @@ _DIGITS_INSIDE: Final = re.compile(
 )
 # Digits in the place of letters, in one of several words: `s3cr3t-horse`.
 _SCATTERED_PART: Final = re.compile(_NO_METHOD + r"[a-z]+(?:\d[a-z]+){2,}", re.IGNORECASE)
-# A part of a name, perhaps with its number: `user`, `v2`, `2026`. `x19` and `08t` are chosen.
+# A part of a name, perhaps with a number: `user`, `v2`, `2026`; not `x19` and `08t`.
 _NUMBERED_PART: Final = re.compile(r"[a-z]+|[a-z]{1,3}\d|\d+", re.IGNORECASE)
-# Capitals in the middle of a word, as chance puts them.
+# Capitals at random places in a word.
 _MIXED_CASE: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _MIN_CHOSEN_KEY: Final = 10
 # Random text of 16 characters has more; English words, and names made of them, mostly less.
@@ -100,7 +100,7 @@ _TOKEN_BITS: Final = 2.4
 
 @cache
 def read_words(heading: str) -> frozenset[str]:
-    """One of the lists that secrets are told by."""
+    """Read one of the word lists for detecting secrets."""
     return frozenset(read_lists("recollect.core.privacy.secrets", "words.txt")[heading])
 
 
@@ -132,7 +132,7 @@ def looks_random(value: str) -> bool:
 
 
 def key_confidence(value: str) -> float:
-    """The confidence that the value is a key or token, which a machine generated."""
+    """Rate a value as a key or token, which a machine generated."""
     value = value.rstrip(".,;:)")
     if _UUID.fullmatch(value):
         return 0.75
@@ -140,8 +140,8 @@ def key_confidence(value: str) -> float:
 
 
 def set_key_confidence(value: str) -> float:
-    """The same where a key is set (`JWT_SECRET=...`): a person may have chosen it, but the name of
-    something (`db-credentials-v2`) and the examples of manuals (`abc123`) are as common there.
+    """Rate it where a key is set (`JWT_SECRET=...`): a person may have chosen it, but names
+    (`db-credentials-v2`) and the examples of manuals (`abc123`) are as common there.
     """
     confidence = key_confidence(value)
     value = value.rstrip(".,;:)")
@@ -156,8 +156,8 @@ def set_key_confidence(value: str) -> float:
 
 
 def chosen_key_confidence(value: str) -> float:
-    """The same where nobody puts a name (`ENCRYPTION_KEY`, `TOKEN_SALT`): two words and a number,
-    or a word among digits.
+    """Rate it where no one puts a name (`ENCRYPTION_KEY`, `TOKEN_SALT`): two words and a number, or
+    a word among digits.
     """
     value = value.rstrip(".,;:)")
     is_chosen = _WORDS_AND_NUMBER.fullmatch(value) or (
@@ -169,7 +169,7 @@ def chosen_key_confidence(value: str) -> float:
 
 
 def password_confidence(value: str) -> float:
-    """The confidence that the value is a password, which a person may have chosen."""
+    """Rate a value as a password, which a person may have chosen."""
     value = value.rstrip(".,;:)")
     if len(value) < 5 or is_placeholder(value):
         return 0.0
@@ -183,28 +183,28 @@ def password_confidence(value: str) -> float:
 
 
 def sentence_password_confidence(value: str) -> float:
-    """The same in a sentence ("the password is ..."), where most of what follows is a word: only
-    what mixes three kinds of characters, is a word that runs into digits (`hunter2`), or has
-    digits among its letters (`k9mpq2zz7`, `s3cr3t-horse`, `hunter2correct`).
+    """Rate it in a sentence ("the password is ..."), where most of what follows is a word. Only a
+    value counts that mixes three kinds of characters, is a word followed by digits (`hunter2`), or
+    has digits among its letters (`k9mpq2zz7`, `s3cr3t-horse`, `hunter2correct`).
     """
-    value = value.rstrip(".,;:)*")  # a heading in bold ends so: `**Keep it up to date:**`
-    is_told = (
+    value = value.rstrip(".,;:)*")  # a bold heading may end in these: `**Keep it up to date:**`
+    is_likely = (
         kinds(value) >= 3
         or _WORD_AND_DIGITS.fullmatch(value)
         or _SCATTERED_DIGITS.fullmatch(value)
         or _DIGITS_INSIDE.fullmatch(value)
         or any(map(_SCATTERED_PART.fullmatch, re.split(r"[_-]", value)))
     )
-    return password_confidence(value) if is_told else 0.0
+    return password_confidence(value) if is_likely else 0.0
 
 
 def sentence_key_confidence(value: str) -> float:
-    """A key in a sentence ("our API key is ..."): there a UUID is more often its name."""
+    """Rate a key in a sentence ("our API key is ..."), where a UUID is more often its name."""
     return 0.0 if _UUID.fullmatch(value.rstrip(".,;:)")) else key_confidence(value)
 
 
 def set_password_confidence(value: str) -> float:
-    """The same where only a password is set, in the environment (`DB_PASSWORD=...`) or in a
+    """Rate it where only a password is set, in the environment (`DB_PASSWORD=...`) or in a
     connection string: there a plain word counts, too.
     """
     value = value.rstrip(".,;:)")
@@ -219,8 +219,8 @@ def url_password_confidence(value: str) -> float:
 
 
 def header_confidence(value: str) -> float:
-    """The confidence in what follows `Authorization: Bearer`: a token, unless it is a placeholder
-    or a word about it.
+    """Rate what follows `Authorization: Bearer`: a token, unless it is a placeholder or a word
+    about it.
     """
     value = value.rstrip(".")
     if (
@@ -232,13 +232,14 @@ def header_confidence(value: str) -> float:
         return 0.0
     if _has_digit(value):
         return 0.0 if _QUANTITY.fullmatch(value) else 0.8
-    # Without a digit it is longer than words are, or mixes its letters as no name does.
+    # Without a digit, it must be longer than words are, or mix upper and lower case as no name
+    # does.
     is_long = value.isalpha() and len(value) >= 20
     return 0.75 if is_long or (len(value) >= 12 and _MIXED_CASE.search(value)) else 0.0
 
 
 def basic_confidence(value: str) -> float:
-    """Basic credentials are base64 of `user:password`."""
+    """Rate basic credentials, which are base64 of `user:password`."""
     try:
         decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -248,14 +249,14 @@ def basic_confidence(value: str) -> float:
 
 
 def entropy(value: str) -> float:
-    """Shannon entropy, in bits per character."""
+    """Return the Shannon entropy, in bits per character."""
     counts = Counter(value).values()
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
 
 
 def kinds(value: str) -> int:
-    """How many of lower case, upper case, digits and symbols occur; `-`, `_` and `.` also join
-    words, so they do not count.
+    """Count how many of lower case, upper case, digits and symbols occur; `-`, `_` and `.` also
+    join words, so they do not count.
     """
     return (
         any(character.islower() for character in value)
@@ -275,8 +276,8 @@ def _has_digit(value: str) -> bool:
 
 
 def _names_a_secret(value: str) -> bool:
-    """Whether the value is the name of a variable or a field that holds a secret: words, one of
-    which says so (`db_password_2`, `accessTokenFromLogin`). `hunter2_secret` is no such name.
+    """Whether the value is the name of a variable or a field for a secret: words, one of which says
+    so (`db_password_2`, `accessTokenFromLogin`). `hunter2_secret` is no such name.
     """
     if _NAME.fullmatch(value):
         parts = re.split(r"[_-]", value)

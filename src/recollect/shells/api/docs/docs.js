@@ -1,4 +1,4 @@
-// Renders the OpenAPI document of this server. Needs nothing from any other server.
+// Renders the OpenAPI document of this server, without loading anything from other servers.
 import { element } from "./element.js";
 import { inline, prose } from "./prose.js";
 import { tryIt } from "./try.js";
@@ -14,7 +14,7 @@ const code = (value) =>
   );
 const nameOf = (reference) => reference.split("/").at(-1);
 
-// A schema in a few words: "string, up to 200 characters", with a link where it has a name.
+// Describes a schema in a few words: "string, up to 200 characters", with a link if it has a name.
 function typeOf(schema) {
   if (schema.$ref) {
     const name = nameOf(schema.$ref);

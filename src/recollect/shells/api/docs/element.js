@@ -1,4 +1,4 @@
-// Elements are made one by one, and texts only ever set as text.
+// Creates elements; text is only ever set as text, never as HTML.
 export function element(tag, { text, className, ...attributes } = {}, ...children) {
   const made = document.createElement(tag);
   if (className) made.className = className;

@@ -1,4 +1,4 @@
-// The Markdown that descriptions use: paragraphs, lists, code, emphasis, and links within the page.
+// Renders the Markdown of descriptions: paragraphs, lists, code, emphasis, and links in the page.
 import { element } from "./element.js";
 
 const MARKS = /`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([#/][^)\s]*)\)/g;

@@ -1,5 +1,5 @@
-// Sends a request of the reader's own to this server, and shows what it answers. The key stays in
-// its field: it is stored nowhere, and the page may connect to no other server.
+// Sends a request that the reader composes to this server, and shows the answer. The key stays in
+// its field: it is not stored, and the page cannot connect to any other server.
 import { element } from "./element.js";
 
 const key = document.getElementById("key");

@@ -11,14 +11,14 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import short_ids
 from recollect.shells.cli.framework.commands import Option
 from recollect.shells.cli.framework.options import AsJson, Start, owner_or_default, parse_duration
-from recollect.shells.cli.framework.output import note, one_line, print_json, show, with_local_times
+from recollect.shells.cli.framework.output import localize_times, note, one_line, print_json, show
 from recollect.shells.cli.framework.shell import ask_server, run_async
 
 if TYPE_CHECKING:
     from recollect.wiring import Server
 
-# Other reasons may quote a memory, whose times stay as they were written.
-_LIFETIME: Final[tuple[Kind, ...]] = ("expiring", "expired")
+# Kinds whose reasons get local times. Other reasons may quote a memory, which stays as written.
+_KINDS_WITH_TIMES: Final[tuple[Kind, ...]] = ("expiring", "expired")
 
 
 def audit(
@@ -65,7 +65,7 @@ def audit(
         note("nothing found")
     shown = short_ids(id for item in found for id in item.ids)
     for item in found:
-        reason = with_local_times(item.reason) if item.kind in _LIFETIME else item.reason
+        reason = localize_times(item.reason) if item.kind in _KINDS_WITH_TIMES else item.reason
         show(f"{item.kind}: {', '.join(shown[id] for id in item.ids)}: {one_line(reason)}")
         show(f"  → {item.command}")
 
@@ -75,7 +75,7 @@ async def _audit_local(
 ) -> list[Finding]:
     from recollect.settings import load
     from recollect.shells.progress import counting_bar
-    from recollect.usecases.curation.audit import audit as audited
+    from recollect.usecases.curation.audit import audit as run_audit
     from recollect.wiring.transfer import open_audit
 
     settings = load()
@@ -87,7 +87,7 @@ async def _audit_local(
         )
     async with open_audit(settings) as (store, recalls):
         with counting_bar("reading") as report:
-            return await audited(
+            return await run_audit(
                 store,
                 owner_or_default(owner, settings),
                 datetime.now(UTC),
@@ -102,10 +102,10 @@ async def _audit_on_server(
     server: Server, owner: str | None, kinds: Sequence[Kind], within: timedelta
 ) -> list[Finding]:
     from recollect.shells.progress import counting_bar
-    from recollect.usecases.curation.audit import audit as audited
+    from recollect.usecases.curation.audit import audit as run_audit
 
     with counting_bar("reading") as report:
-        return await audited(
+        return await run_audit(
             server.context.store,
             owner_or_default(owner, server.settings),
             server.clock.now(),

@@ -44,17 +44,17 @@ def backup(
     if not local and settings.mode == "remote":
         require_own_database(settings)
     with quiet_step_bar() as step:
-        made = run_async(
+        result = run_async(
             make_backup(settings, folder, local=local, verify=verify, keep=keep, report=step)
         )
     if as_json:
-        about = {"verified": made.is_verified, "removed": [str(path) for path in made.removed]}
-        print_json({"path": str(made.path), **_facts(made.manifest), **about})
+        about = {"verified": result.is_verified, "removed": [str(path) for path in result.removed]}
+        print_json({"path": str(result.path), **_facts(result.manifest), **about})
         return
-    checked = ", verified" if made.is_verified else ""
-    show(f"{made.path}: {_count(made.manifest)}{checked}")
-    if made.removed:
-        show(f"removed {counted(len(made.removed), 'older backup')}")
+    checked = ", verified" if result.is_verified else ""
+    show(f"{result.path}: {_count(result.manifest)}{checked}")
+    if result.removed:
+        show(f"removed {counted(len(result.removed), 'older backup')}")
 
 
 def restore(folder: Path, *, into: str | None, replace: bool, as_json: bool) -> None:

@@ -70,13 +70,13 @@ def reembed(
         note("now unset RECOLLECT_VECTORS, and restart every server and worker")
     elif cancel:
         dropped = ask_filled(_cancel, start=start)
-        _say("cancelled", dropped, as_json=as_json)
+        _report("cancelled", dropped, as_json=as_json)
     else:
 
         async def change(server: Server | Local) -> StoredSpace:
             return await _change(server, model, accept_parked=accept_parked)
 
-        _say("active", ask_filled(change, start=start), as_json=as_json)
+        _report("active", ask_filled(change, start=start), as_json=as_json)
 
 
 @models_app.default
@@ -146,17 +146,17 @@ def _how_to_use(name: str, settings: Settings) -> str:
 async def _status(server: Server | Local) -> list[SpaceStatus]:
     from recollect.usecases.workers.reembed import status
 
-    return await status(_embedding(server))
+    return await status(_require_embedding(server))
 
 
 async def _reindex(server: Server | Local) -> int:
-    outbox = _outbox(server)
+    outbox = _require_outbox(server)
     await outbox.rebuild()
     return await _send_all(outbox)
 
 
 async def _leave_qdrant(server: Server | Local) -> None:
-    outbox = _outbox(server)
+    outbox = _require_outbox(server)
     await outbox.leave()
     await _send_all(outbox)
 
@@ -168,13 +168,13 @@ async def _send_all(outbox: VectorOutbox) -> int:
     return sent
 
 
-def _outbox(server: Server | Local) -> VectorOutbox:
-    queue = _embedding(server).queue
+def _require_outbox(server: Server | Local) -> VectorOutbox:
+    queue = _require_embedding(server).queue
     if not isinstance(queue, VectorOutbox):
         raise InvalidInput(
             "the vectors are searched in the store itself",
             field="RECOLLECT_VECTORS",
-            remedy="Nothing is to be done: this is for RECOLLECT_VECTORS=qdrant.",
+            remedy="There is nothing to do: this is for RECOLLECT_VECTORS=qdrant.",
         )
     return queue
 
@@ -182,7 +182,7 @@ def _outbox(server: Server | Local) -> VectorOutbox:
 async def _cancel(server: Server | Local) -> StoredSpace:
     from recollect.usecases.workers.reembed import cancel
 
-    return await cancel(_embedding(server))
+    return await cancel(_require_embedding(server))
 
 
 async def _change(server: Server | Local, model: str | None, *, accept_parked: bool) -> StoredSpace:
@@ -194,7 +194,7 @@ async def _change(server: Server | Local, model: str | None, *, accept_parked: b
         if isinstance(news, BackoffEvent):
             note(f"{news.error}; retrying in {news.seconds:.0f} s")
 
-    context = _embedding(server)
+    context = _require_embedding(server)
     async with embedding_bar(context.queue):
         if model is None:
             space = await reembed.rollback(context, report, accept_parked=accept_parked)
@@ -206,13 +206,13 @@ async def _change(server: Server | Local, model: str | None, *, accept_parked: b
     return space
 
 
-def _embedding(server: Server | Local) -> EmbeddingContext:
+def _require_embedding(server: Server | Local) -> EmbeddingContext:
     if server.embedding is None:
         raise StoreError("this Postgres cannot store vectors", remedy=f"{server.vector_note}.")
     return server.embedding
 
 
-def _say(what: str, space: StoredSpace, *, as_json: bool) -> None:
+def _report(what: str, space: StoredSpace, *, as_json: bool) -> None:
     if as_json:
         print_json({what: {"embedder": space.embedder, "space": space.space.name}})
     else:

@@ -67,7 +67,7 @@ async def _erase_local(owner: str, *, dry_run: bool) -> ErasureReport:
     settings = load()
     if settings.mode == "remote" and not dry_run:
         return await erase_on_server(settings, owner)
-    async with open_erasure(_with_a_store()) as (store, eraser):
+    async with open_erasure(_require_local_store()) as (store, eraser):
         return await erase_owner(store, eraser, owner, dry_run=dry_run)
 
 
@@ -80,7 +80,7 @@ async def _erase_on_server(server: Server, owner: str, *, dry_run: bool) -> Eras
 
 
 def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bool) -> None:
-    """After `forget --forever`: search the local store for what remains of these memories."""
+    """Search the local store for remains of these memories, after `forget --forever`."""
     from recollect.core.privacy.erasure import Marks, marks_of
 
     marks = marks_of(known, Marks(ids=frozenset(map(UUID, erased))))
@@ -99,11 +99,11 @@ def report_search(known: Sequence[Memory], erased: Sequence[str], *, as_json: bo
 async def _search(marks: Marks) -> tuple[Sequence[str], Sequence[Remain]]:
     from recollect.wiring.transfer import open_erasure
 
-    async with open_erasure(_with_a_store()) as (_, eraser):
+    async with open_erasure(_require_local_store()) as (_, eraser):
         return await eraser.remains(marks)
 
 
-def _with_a_store() -> Settings:
+def _require_local_store() -> Settings:
     from recollect.settings import load
 
     settings = load()

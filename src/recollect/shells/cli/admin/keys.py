@@ -69,10 +69,10 @@ def create_key(
 def list_keys(*, start: Start = False, as_json: AsJson = False) -> None:
     """List the keys, without their text."""
 
-    async def known(keys: Keys) -> list[Key]:
+    async def read(keys: Keys) -> list[Key]:
         return list(await keys.list())
 
-    found = _ask(known, start=start)
+    found = _ask(read, start=start)
     if as_json:
         from recollect.wire.admin import KEYS
 
@@ -126,8 +126,8 @@ def revoke_key(
         if id is not None:
             return [str(await keys.revoke(id))]
         now = datetime.now(UTC)
-        in_force = [key for key in await keys.list() if not key.is_revoked(now)]
-        return [str(await keys.revoke(str(key.id))) for key in in_force]
+        valid = [key for key in await keys.list() if not key.is_revoked(now)]
+        return [str(await keys.revoke(str(key.id))) for key in valid]
 
     revoked = _ask(revoke, start=start)
     if as_json:

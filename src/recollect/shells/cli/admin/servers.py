@@ -1,7 +1,7 @@
-"""The commands of a server: those that run until they are stopped, and that of its database.
+"""The commands of a server: those that run until they are stopped, and that for its database.
 
-Each imports its shell only when it runs. What runs for long turns garbage collection on again,
-which `main` turns off for short commands.
+Each imports its shell only when it runs. Long-running commands turn on garbage collection, which
+`main` turns off for short ones.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def distribute(
     *,
     shards: Annotated[
         int,
-        Option("--shards", min=1, help="Shards of each table: owners are divided among so many."),
+        Option(
+            "--shards", min=1, help="Number of shards of each table; owners are divided among them."
+        ),
     ] = DEFAULT_SHARDS,
     as_json: AsJson = False,
 ) -> None:

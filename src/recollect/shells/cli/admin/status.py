@@ -28,8 +28,8 @@ def status(*, as_json: AsJson = False) -> None:
     from recollect.settings import load
 
     settings = load()
-    look = _look_at_both if settings.mode == "cached" else _look
-    stats, sync = ask(look, by_meaning=True)
+    read = _read_with_sync if settings.mode == "cached" else _read
+    stats, sync = ask(read, by_meaning=True)
     store = "server" if settings.mode == "remote" else "local"
     location = str(settings.sqlite_path) if store == "local" else str(settings.api_url)
     document: dict[str, object] = {"mode": settings.mode, "store": store, "location": location}
@@ -62,8 +62,8 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 def _cluster(settings: Settings) -> Distribution | None:
-    """How the database of a server on this machine is distributed; None if it is not, or does not
-    answer: `recollect doctor --full` says why.
+    """Return how the database of a server on this machine is distributed. None if it is not, or
+    does not answer: `recollect doctor --full` says why.
     """
     from recollect.core.errors import RecollectError
     from recollect.wiring.postgres import read_database
@@ -82,7 +82,7 @@ def _cluster_text(cluster: Distribution | None) -> str:
 
 
 def _sizes(settings: Settings) -> dict[str, int]:
-    """What the local store takes on disk, and about how much of that are vectors."""
+    """Return the size of the local store on disk, and roughly how much of it is vectors."""
     from recollect.shells.cli.framework.shell import run_async
     from recollect.wiring.local import measure_store
 
@@ -98,11 +98,11 @@ def _size_text(sizes: dict[str, int]) -> str:
     return f"{sizes['file_bytes'] / 1e6:.1f} MB{of_which}"
 
 
-async def _look(recollect: Service) -> tuple[Stats, SyncStatus | None]:
+async def _read(recollect: Service) -> tuple[Stats, SyncStatus | None]:
     return await recollect.stats(), None
 
 
-async def _look_at_both(recollect: Service) -> tuple[Stats, SyncStatus | None]:
+async def _read_with_sync(recollect: Service) -> tuple[Stats, SyncStatus | None]:
     from recollect.usecases.sync.offline_first import OfflineFirstService
 
     sync = await recollect.status() if isinstance(recollect, OfflineFirstService) else None

@@ -1,7 +1,6 @@
-"""`recollect hook`: the commands that agents run, described for people, and their log.
+"""`recollect hook`: the help for the commands that agents run, and their log.
 
-Agents never come this way: `main` goes straight to the hooks, without the imports of a command
-line.
+Agents do not use this module: `main` calls the hooks directly, without importing the command line.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def status(*, as_json: AsJson = False) -> None:
     from recollect.wiring.hooks import open_hook_files, open_hook_log
 
     settings = load()
-    used = open_hook_files(os.environ).captured_on(datetime.now(UTC).date()).used()
+    used = open_hook_files(os.environ).daily_count(datetime.now(UTC).date()).used()
     lines = open_hook_log(os.environ).last_lines(_LINES)
     if as_json:
         print_json(

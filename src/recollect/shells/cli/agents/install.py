@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import note, print_json, show
 
 if TYPE_CHECKING:
-    from recollect.wiring.agents import Installer
+    from recollect.wiring.agents import Edited, Installer
 
 
 def install(
@@ -49,6 +50,50 @@ def install(
         _change(open_installer(client, scope), uninstall=uninstall, as_json=as_json)
         if not uninstall and not no_model:
             _fetch_model(as_json=as_json)
+
+
+def uninstall(
+    *,
+    keep_agents: Annotated[
+        bool, Option("--keep-agents", help="Change nothing; show which files start Recollect.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove Recollect from every agent's settings, and show where memories and models remain.
+    Remove the program itself the way it was installed.
+    """
+    from recollect.settings import load
+    from recollect.wiring.agents import remove_everywhere
+
+    removal, settings = remove_everywhere(keep=keep_agents), load()
+    left = {"memories": settings.home, "models": settings.models_folder}
+    left = {what: folder for what, folder in left.items() if folder.is_dir()}
+    if as_json:
+        files = [_edit_json(edit) for edit in removal.edits]
+        print_json(
+            {
+                "files": files,
+                "kept": [*map(str, removal.kept)],
+                "errors": removal.errors,
+                "folders": {what: str(folder) for what, folder in left.items()},
+            }
+        )
+    else:
+        for edit in removal.edits:
+            _show_edit("removed from", edit)
+        for path in removal.kept:
+            show(f"still in {path}")
+        if not (removal.edits or removal.kept or removal.errors):
+            show("Recollect is in no agent's settings.")
+        for what, folder in left.items():
+            show(f"{what} remain in {folder}")
+        if left:
+            folders = {f for f in left.values() if not any(o in f.parents for o in left.values())}
+            show(f"To remove them, too: rm -r {shlex.join(sorted(map(str, folders)))}")
+    if removal.errors:
+        raise RecollectError(
+            "\n".join(removal.errors), remedy="Remove the entries of these files by hand."
+        )
 
 
 def _list_clients(scope: str, *, as_json: bool) -> None:
@@ -95,14 +140,7 @@ def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
     client = installer.client
     edits = installer.change(uninstall=uninstall)
     if as_json:
-        files = [
-            {
-                "path": str(edit.path),
-                "changed": edit.changed,
-                "backup": str(edit.backup) if edit.backup else None,
-            }
-            for edit in edits
-        ]
+        files = [_edit_json(edit) for edit in edits]
         print_json({"client": client.name, "scope": installer.scope, "files": files})
         return
     done = "removed from" if uninstall else "added to"
@@ -112,14 +150,25 @@ def _change(installer: Installer, *, uninstall: bool, as_json: bool) -> None:
         return
     for edit in edits:
         if edit.changed:
-            kept = f" (backup: {edit.backup})" if edit.backup else ""
-            show(f"{done} {edit.path}{kept}")
+            _show_edit(done, edit)
     show(f"Restart {client.title} to apply the change.")
 
 
+def _edit_json(edit: Edited) -> dict[str, object]:
+    backup = str(edit.backup) if edit.backup else None
+    return {"path": str(edit.path), "changed": edit.changed, "backup": backup}
+
+
+def _show_edit(done: str, edit: Edited) -> None:
+    if not edit.path.exists():
+        show(f"removed {edit.path}, which held nothing else")
+    else:
+        show(f"{done} {edit.path}{f' (backup: {edit.backup})' if edit.backup else ''}")
+
+
 def _fetch_model(*, as_json: bool) -> None:
-    """Get the model for recall by meaning, unless it is there or not needed. Without it, Recollect
-    works by words: a failure is reported, and does not undo the rest.
+    """Download the model for recall by meaning, unless it is there or not needed. Recollect works
+    without it, so a failure is reported but does not undo the rest.
     """
     from recollect.settings import load
     from recollect.shells.progress import step_bar

@@ -22,22 +22,22 @@ def memory_tool(
     as_json: AsJson = False,
 ) -> None:
     """Run one command of Anthropic's memory tool on files under /memories, each a memory."""
-    from recollect.usecases.agents.memory_tool import memory_tool as work
+    from recollect.usecases.agents.memory_tool import memory_tool as run_tool
 
     named = check_project(project)
     text = read_stdin("the tool's input") if command in (None, "-") else str(command)
     try:
-        asked = json.loads(text)
+        values = json.loads(text)
     except ValueError:
-        asked = None
-    if not isinstance(asked, dict):
+        values = None
+    if not isinstance(values, dict):
         raise InvalidInput(
             "the tool's input is not a JSON object",
             field="command",
             remedy="Pass the input that the model sent, such as "
             '\'{"command": "view", "path": "/memories"}\'.',
         )
-    answer = ask(lambda recollect: work(recollect, asked, project=named))
+    answer = ask(lambda recollect: run_tool(recollect, values, project=named))
     if as_json:
         print_json({"content": answer.text, "is_error": answer.is_error})
     else:

@@ -1,4 +1,4 @@
-"""The commands that show proposals, decide about them, and undo acceptances."""
+"""The commands that show proposals, decide on them, and undo acceptances."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def proposals(*, as_json: AsJson = False) -> None:
         print_json(PROPOSALS.encode(found))
         return
     if not found:
-        note(_nothing_proposed())
+        note(_explain_no_proposals())
     ids = short_ids(proposal.id for proposal in found)
     for proposal in found:
         show(f"{ids[proposal.id]}  {_describe(proposal)}")
@@ -56,7 +56,7 @@ def review(
         )
     found = ask(lambda recollect: recollect.proposals())
     if not found:
-        note(_nothing_proposed())
+        note(_explain_no_proposals())
     for number, proposal in enumerate(found, start=1):
         show(f"{number} of {len(found)}: {_describe(proposal)}")
         if not _decide(proposal):
@@ -82,7 +82,7 @@ def undo(
 
 
 def _decide(proposal: Proposal) -> bool:
-    """Ask for one decision and carry it out; False to stop."""
+    """Ask for one decision and carry it out. Return False to stop the review."""
     while True:
         answer = prompt(_CHOICES)
         if answer is None or answer[:1].lower() == "q":
@@ -101,15 +101,15 @@ def _accept(proposal: Proposal, keep: Survivor) -> None:
     _report([ask(lambda recollect: recollect.accept_proposal(str(proposal.id), keep))])
 
 
-def _settle(proposal: Proposal, verdict: Verdict) -> None:
+def _decide_without_change(proposal: Proposal, verdict: Verdict) -> None:
     ask(lambda recollect: recollect.decide_proposal(str(proposal.id), verdict))
 
 
 _DECISIONS: Final[Mapping[str, Callable[[Proposal], None]]] = {
     "a": lambda proposal: _accept(proposal, "newer"),
     "o": lambda proposal: _accept(proposal, "older"),
-    "r": lambda proposal: _settle(proposal, "rejected"),
-    "l": lambda proposal: _settle(proposal, "later"),
+    "r": lambda proposal: _decide_without_change(proposal, "rejected"),
+    "l": lambda proposal: _decide_without_change(proposal, "later"),
 }
 
 
@@ -127,7 +127,7 @@ def _accept_all(kind: Kind, *, as_json: bool) -> None:
 
 def _report(entries: Sequence[JournalEntry]) -> None:
     if not entries:
-        note(_nothing_proposed())
+        note(_explain_no_proposals())
     for entry in entries:
         show(
             f"accepted: {short(entry.survivor)} supersedes {short(entry.superseded)}; "
@@ -135,7 +135,7 @@ def _report(entries: Sequence[JournalEntry]) -> None:
         )
 
 
-def _nothing_proposed() -> str:
+def _explain_no_proposals() -> str:
     settings = load()
     if settings.api_url is not None:
         return "no proposals. The server makes them if its RECOLLECT_CURATION is propose or apply."

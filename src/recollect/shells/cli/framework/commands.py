@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """A positional argument. `metavar` is how the help shows it."""
+    """A positional argument. The help shows it as `metavar`."""
 
     metavar: str
     help: str
@@ -27,7 +27,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option: its name, or `--on/--off` for a flag that can be set either way."""
+    """An option. Its name is `--on/--off` for a flag that can be set either way."""
 
     name: str
     _: KW_ONLY
@@ -36,7 +36,7 @@ class Option:
     min: float | None = None
     max: float | None = None
     variable: str | None = None
-    """The environment variable that is read where the option is not given."""
+    """The environment variable that is read if the option is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Parameter:
 
     name: str
     type: Any
-    """Of one value."""
+    """The type of one value."""
     is_list: bool
     default: Any
     declared: Option | Argument
@@ -60,7 +60,7 @@ class Parameter:
 
     @property
     def names(self) -> list[str]:
-        """Of an option; a flag that can be set either way has two."""
+        """The names of an option; a flag that can be set either way has two."""
         return self.declared.name.split("/") if isinstance(self.declared, Option) else []
 
 
@@ -73,12 +73,14 @@ class Command:
 
     @property
     def parameters(self) -> list[Parameter]:
-        return [] if self.run is None else list(map(_declared, _parameters(self.run).values()))
+        return (
+            [] if self.run is None else list(map(_read_parameter, _parameters(self.run).values()))
+        )
 
 
 class Group(Command):
-    """Commands by name: functions, other groups, or where they are (`module:name`). A group that
-    has a default command runs it when no other is named.
+    """Commands by name: functions, other groups, or references (`module:name`). A default command
+    runs if no other is named.
     """
 
     def __init__(
@@ -115,17 +117,17 @@ class Group(Command):
 
 
 class Plugin(Command):
-    """A command of another distribution, which is imported only when it runs."""
+    """A command of another distribution, imported only when it runs."""
 
     def __init__(self, help: str, load: Callable[[], Command]) -> None:
         super().__init__(None, help)
         self.load = load
 
 
-def _declared(parameter: inspect.Parameter) -> Parameter:
+def _read_parameter(parameter: inspect.Parameter) -> Parameter:
     type, declared = get_args(parameter.annotation)
     if get_origin(type) in (Union, UnionType):
-        (type,) = (one for one in get_args(type) if one is not NoneType)
+        (type,) = (member for member in get_args(type) if member is not NoneType)
     is_list = get_origin(type) is list
     if is_list:
         (type,) = get_args(type)
@@ -139,8 +141,9 @@ def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]
 def option_group(
     **makers: Callable[..., object],
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """For each named parameter, pass what its function makes of the options it takes: a command
-    takes a scope as one parameter, and the options that describe a scope replace it.
+    """Replace parameters of a command by groups of options: each named parameter gets the value
+    that its function makes from the options. For example, a command takes a scope as one parameter,
+    and the command line shows the options that describe a scope.
     """
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
@@ -155,7 +158,7 @@ def option_group(
         shown: list[inspect.Parameter] = []
         for name, parameter in _parameters(command).items():
             shown += taken[name].values() if name in taken else [parameter]
-        run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # what we read
+        run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # which `_parameters` reads
         return run
 
     return decorate

@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes that scripts can rely on."""
+"""The exit codes of commands, which scripts can rely on."""
 
 from __future__ import annotations
 

@@ -12,19 +12,23 @@ from recollect.shells.cli.framework.commands import Argument, Command, Group, Pa
 _MAX_WIDTH: Final = 78
 _MIN_WIDTH: Final = 50
 _MAX_TERM: Final = 30
-"""A longer name has its explanation below it."""
+"""The explanation of a longer name starts on the next line."""
 
 
 def describe(command: Command, path: str) -> str:
-    """How to use the command that `path` names, what it does, and everything it takes."""
+    """Return the usage of the command at `path`, what it does, and everything it takes."""
     width = max(min(shutil.get_terminal_size().columns - 2, _MAX_WIDTH), _MIN_WIDTH)
     parameters = command.parameters
-    arguments = [one for one in parameters if isinstance(one.declared, Argument)]
-    options = [(_term(one), _explain(one)) for one in parameters if one not in arguments]
+    arguments = [parameter for parameter in parameters if isinstance(parameter.declared, Argument)]
+    options = [
+        (_term(parameter), _explain(parameter))
+        for parameter in parameters
+        if parameter not in arguments
+    ]
     parts = [
         _usage(command, path, arguments, width),
         _fill(command.help, width, "  "),
-        _section("Arguments", [(one.shown, _explain(one)) for one in arguments], width),
+        _section("Arguments", [(each.shown, _explain(each)) for each in arguments], width),
         _section("Options", [*options, ("-h, --help", "Show this message and exit.")], width),
     ]
     if isinstance(command, Group):
@@ -80,7 +84,7 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def _summarize(help: str, room: int) -> str:
-    """The first sentence, as much of it as fits on a line."""
+    """Return the first sentence, shortened to fit on a line."""
     first = help.partition("\n\n")[0].replace("\n", " ")
     sentence, dot, _ = first.partition(". ")
     return textwrap.shorten(sentence + dot.strip(), room, placeholder="...")

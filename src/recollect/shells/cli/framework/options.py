@@ -94,7 +94,7 @@ _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Lifetime(TypedDict, total=False):
-    """The bounds of a lifetime that were given."""
+    """The given bounds of a memory's lifetime."""
 
     valid_from: datetime | None
     valid_until: datetime | None
@@ -103,7 +103,7 @@ class Lifetime(TypedDict, total=False):
 def lifetime(
     *, expires: Expires = None, valid_from: ValidFrom = None, valid_until: ValidUntil = None
 ) -> Lifetime:
-    """When a memory is recalled; an empty value clears a bound."""
+    """Parse when a memory is recalled; an empty value clears a bound."""
     now = datetime.now(UTC)
     given: Lifetime = {}
     if valid_from is not None:
@@ -149,7 +149,7 @@ def scope(
     since: Since = None,
     until: Until = None,
 ) -> Scope:
-    """Which memories to search, independent of the folder."""
+    """Parse which memories to search, independent of the folder."""
     now = datetime.now(UTC)
     return Scope(
         project=check_project(project),
@@ -165,7 +165,7 @@ def scope(
 def scope_of_folder(
     *, where: Scope, is_global: GlobalOnly = False, everywhere: Everywhere = False
 ) -> Scope:
-    """The same for a folder: by default, its project and global memories."""
+    """Parse which memories to search here: by default, the folder's project and global ones."""
     if (where.project is not None) + is_global + everywhere > 1:
         raise InvalidInput(
             "use only one of --project, --global and --everywhere",
@@ -184,7 +184,7 @@ def project_of_folder() -> str | None:
 
 
 def check_project(name: str | None, *, has_global: bool = False) -> str | None:
-    """The value of --project, if given; InvalidInput if it is empty."""
+    """Return the value of --project, if given; raise InvalidInput if it is empty."""
     if name is not None and not name.strip():
         raise InvalidInput(
             "--project is empty",
@@ -252,7 +252,7 @@ def _length(span: re.Match[str]) -> timedelta:
 
 
 def owner_or_default(owner: str | None, settings: Settings) -> str:
-    """The owner that --owner names; by default the owner of this process. Trimmed like a key's."""
+    """Return --owner, trimmed like the owner of a key; by default, the owner of this process."""
     if owner is None:
         return settings.owner
     check_owner(owner)
@@ -271,16 +271,16 @@ def parse_full_id(text: str, option: str) -> UUID:
 
 
 def report_scope(scope: Scope) -> None:
-    """Memories of one project must not pass for all memories."""
-    if where := in_scope(scope):
-        note(f"searched{where.removeprefix(' in')}{more_everywhere(scope)}")
+    """Say where the command searched, so that one project's memories do not pass for all."""
+    if where := describe_scope(scope):
+        note(f"searched{where.removeprefix(' in')}{suggest_everywhere(scope)}")
 
 
-def in_scope(scope: Scope) -> str:
+def describe_scope(scope: Scope) -> str:
     named = [] if scope.project is None else [one_line(scope.project)]
     parts = [*named, *(["global memories"] if scope.with_global else [])]
     return f" in {' and '.join(parts)}" if parts else ""
 
 
-def more_everywhere(scope: Scope) -> str:
-    return "; use --everywhere to search all projects" if in_scope(scope) else ""
+def suggest_everywhere(scope: Scope) -> str:
+    return "; use --everywhere to search all projects" if describe_scope(scope) else ""

@@ -1,9 +1,8 @@
 """What a command prints: one JSON document for scripts, or text for people.
 
-Rich is imported only for tables, so that JSON and plain text need not wait for it. Memories are
-data: they must not control the terminal that shows them. An escape sequence in a memory could
-recolour, retitle or overwrite the screen, and a direction override could reverse text; both are
-made visible instead.
+Rich is imported only for tables, so that JSON and plain text do not wait for it. Memories are data
+and must not control the terminal. An escape sequence in a memory could recolour, retitle or
+overwrite the screen, and a direction override could reverse text; both are made visible instead.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # Narrower tables would cut the ids; a narrower terminal wraps the lines itself.
-_NARROWEST: Final = 60
+_MIN_WIDTH: Final = 60
 _WIDTH_WITHOUT_TERMINAL: Final = 100
 _CONTROLS: Final = re.compile(
     "["
@@ -71,7 +70,7 @@ def _render(renderables: Sequence[RenderableType]) -> str:
     width = shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
     console = Console(
         file=sys.stdout,
-        width=max(width, _NARROWEST),
+        width=max(width, _MIN_WIDTH),
         # Rich would also use colours for FORCE_COLOR and the like; a file must not get escape
         # sequences.
         force_terminal=terminal,
@@ -83,18 +82,18 @@ def _render(renderables: Sequence[RenderableType]) -> str:
         with console.capture() as captured:
             for renderable in renderables:
                 console.print(renderable, soft_wrap=isinstance(renderable, str))
-    except OSError as error:  # even when capturing, rich writes to the file, though nothing
+    except OSError as error:  # even when capturing, rich writes an empty string to the file
         raise write_error(error) from error
     return captured.get()
 
 
 def note(text: str) -> None:
-    """Print a remark that is not part of the result."""
+    """Print a note that is not part of the result."""
     sys.stderr.write(text + "\n")
 
 
 def _write(text: str) -> None:
-    """Write and flush; see `unwritten` for a reader that is gone (`| head`)."""
+    """Write and flush; see `write_error` for a reader that is gone (`| head`)."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -103,7 +102,7 @@ def _write(text: str) -> None:
 
 
 def write_error(error: OSError) -> Exception:
-    """The error to raise if stdout cannot be written. A reader that is gone is no error."""
+    """Return the error to raise if stdout cannot be written; a reader that is gone is none."""
     # The interpreter flushes again at exit: give it somewhere to write.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
@@ -115,45 +114,45 @@ def write_error(error: OSError) -> Exception:
     )
 
 
-def harmless(text: str) -> str:
-    """The text with every character that could control a terminal made visible."""
+def escape_controls(text: str) -> str:
+    """Make every character visible that could control a terminal."""
     return _CONTROLS.sub(lambda match: _picture(ord(match[0])), text)
 
 
 def one_line(text: str) -> str:
-    """The same, on one line."""
-    return " ".join(harmless(text).split())
+    """Put a text on one line, with control characters made visible."""
+    return " ".join(escape_controls(text).split())
 
 
 def local_time(moment: datetime) -> str:
-    """Local time, to the minute: for the columns of tables."""
+    """Format a local time to the minute, for the columns of tables."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def zoned_time(moment: datetime) -> str:
-    """The same with the offset of the zone, for a time that stands alone. Options that take a time
-    accept it.
+    """Format a local time with the offset of its zone, for a time outside of a table. Options that
+    take a time accept this format.
     """
     return moment.astimezone().isoformat(" ", "minutes")
 
 
-def with_local_times(sentence: str) -> str:
-    """A sentence of ours with its times, which are in UTC, in local time."""
+def localize_times(sentence: str) -> str:
+    """Convert the UTC times in a sentence that Recollect wrote to local time."""
     return _UTC_TIME.sub(
         lambda found: zoned_time(datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00")), sentence
     )
 
 
 def local_date(moment: datetime) -> str:
-    """The same, to the day."""
+    """Format a local date."""
     return moment.astimezone().strftime("%Y-%m-%d")
 
 
 def setting_value(value: object) -> str:
-    """As it would be typed; an unset value follows the default."""
+    """Format a setting as a user would type it; an unset value follows the default."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return "default" if value is None else harmless(str(value))
+    return "default" if value is None else escape_controls(str(value))
 
 
 def _picture(code: int) -> str:

@@ -1,7 +1,7 @@
-"""From the words of a command line to the command that runs.
+"""Parse the words of a command line and run the command.
 
-The one parser of every command, on the standard library alone: importing a library for it takes
-longer than most commands do (docs/adr/0061).
+Uses only the standard library: importing a parser library takes longer than most commands
+(docs/adr/0061).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.shells.cli.framework.output import note, print_text
 
 
 def invoke(command: Command, words: Sequence[str], path: str) -> None:
-    """Run the command that the words name below `path`. InvalidInput says what is wrong with them,
+    """Run the command that the words name below `path`. Raise InvalidInput for invalid words,
     before anything runs.
     """
     while isinstance(command, Group) and words and not words[0].startswith("-"):
@@ -38,7 +38,7 @@ def invoke(command: Command, words: Sequence[str], path: str) -> None:
             command = command.load()
     try:
         values = _Reader(command.parameters, path).read([*words])
-    except _HelpWanted:
+    except _HelpRequested:
         from recollect.shells.cli.framework.help import describe
 
         print_text(describe(command, path))
@@ -50,14 +50,14 @@ def invoke(command: Command, words: Sequence[str], path: str) -> None:
 
 
 def show_usage(command: Command, path: str) -> None:
-    """Where something is missing: the help as a remark, and the exit code of invalid usage."""
+    """Print the help to stderr because a command is missing, and exit with invalid usage."""
     from recollect.shells.cli.framework.help import describe
 
     note(describe(command, path))
     raise Exit(ExitCode.INVALID)
 
 
-class _HelpWanted(Exception):
+class _HelpRequested(Exception):
     pass
 
 
@@ -78,7 +78,7 @@ class _Reader:
                 positional += words
                 break
             if word in ("-h", "--help"):
-                raise _HelpWanted
+                raise _HelpRequested
             if word == "-" or not word.startswith("-"):
                 positional.append(word)
             else:
@@ -142,7 +142,7 @@ class _Reader:
             raise InvalidInput(str(refused), field=parameter.name, remedy=remedy) from error
 
     def _fill(self, parameter: Parameter) -> None:
-        """Give a parameter that the words leave out its default."""
+        """Give a parameter its default if the words do not set it."""
         if parameter.name in self._values:
             return
         option = parameter.declared

@@ -1,7 +1,7 @@
-"""What every command does: read the settings, ask one question, end with an exit code.
+"""What every command does: read the settings, ask one question, exit with a code.
 
-An error is reported on stderr. A person gets two lines: what went wrong and what to do. With
-`--json` a script gets one JSON object with the same text. Tracebacks appear only with
+Errors are reported on stderr. A person gets two lines: what went wrong and what to do. With
+`--json`, a script gets one JSON object with the same text. Tracebacks appear only with
 RECOLLECT_DEBUG.
 """
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Part = TypeVar("Part")
 
-_MAX_BYTES_A_CHARACTER: Final = 4
-_MAX_STDIN = MAX_CONTENT_LIMIT * _MAX_BYTES_A_CHARACTER
+_MAX_BYTES_PER_CHARACTER: Final = 4
+_MAX_STDIN = MAX_CONTENT_LIMIT * _MAX_BYTES_PER_CHARACTER
 
 
 def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
-    """Run a command to its exit code, then push what it wrote."""
+    """Run a command, push what it wrote, and exit with its code."""
     try:
         code = guarded(command, as_json=as_json)
-    except BrokenPipeError:  # no one reads stderr any more
+    except BrokenPipeError:  # the reader of stderr is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         code = ExitCode.UNEXPECTED
     _push_writes(quiet=as_json)
@@ -57,7 +57,7 @@ def guarded(work: Callable[[], object], *, as_json: bool) -> int:
         return exit_code(error)
     except Exit as end:
         return end.exit_code
-    except Exception as error:  # noqa: BLE001  # whatever it is, a person sees no traceback
+    except Exception as error:  # noqa: BLE001  # a person sees no traceback, whatever the error
         unexpected = RecollectError(
             f"unexpected {safe_message(error)}",
             remedy="Run it again with RECOLLECT_DEBUG=1 to get a traceback, and report it.",
@@ -80,7 +80,7 @@ def report(error: RecollectError, *, as_json: bool) -> None:
 
 
 def _problem(error: RecollectError) -> dict[str, object]:
-    """The error in the format of the REST API, which has no type for unexpected errors."""
+    """Return the error in the format of the REST API, which has no type for unexpected errors."""
     from recollect.wire.problems import KINDS, URN, Problem
 
     if not isinstance(error, tuple(KINDS)):
@@ -88,19 +88,19 @@ def _problem(error: RecollectError) -> dict[str, object]:
     return Problem.from_error(error).model_dump(mode="json")
 
 
-def names(arguments: list[str], *options: str) -> bool:
-    """Whether one of the options is among the arguments."""
-    named = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return not set(options).isdisjoint(named)
+def has_option(arguments: list[str], *options: str) -> bool:
+    """Return whether one of the options is among the arguments."""
+    before_end = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return not set(options).isdisjoint(before_end)
 
 
 _written = Event()
-# For a command that does not `ask`: what it wrote to a cached store is pushed after its answer.
+# For commands that do not use `ask`: push what they wrote to a cached store after the answer.
 note_write = _written.set
 
 
 def _push_writes(*, quiet: bool) -> None:
-    """After the answer. Nothing is imported for it unless something was written."""
+    """Push writes after the answer. Imports nothing unless something was written."""
     if not _written.is_set():
         return
     _written.clear()
@@ -112,7 +112,7 @@ def _push_writes(*, quiet: bool) -> None:
     try:
         error = run_async(_push(settings))
     except RecollectError:
-        return  # the command itself has answered; `recollect status` reports on the store
+        return  # the command has answered; `recollect status` reports on the store
     if error is not None and not quiet:
         note(f"stored here, but not sent: {error}\n→ {error.remedy}")
 
@@ -125,7 +125,7 @@ async def _push(settings: Settings) -> RecollectError | None:
 
 
 def run_async(work: Coroutine[object, object, Answer]) -> Answer:
-    """Run to its end in an event loop, which is imported only now."""
+    """Run a coroutine in an event loop. asyncio is imported only now."""
     import asyncio
 
     return asyncio.run(work)
@@ -138,21 +138,22 @@ def ask(
     catching_up: bool = False,
     settings: Settings | None = None,
 ) -> Answer:
-    """One question to the memory this process works with: the local store, or a server. Only a
-    command that recalls `by_meaning` pays for what that needs. `settings`, if they are read.
+    """Ask one question of the memory that this process works with: the local store, or a server.
+    Only a command that recalls `by_meaning` loads what that needs. Pass `settings` if they were
+    already read.
     """
     from recollect.settings import load
     from recollect.wiring import open_service
 
     chosen = settings or load()
 
-    async def asked() -> Answer:
+    async def run() -> Answer:
         async with open_service(
             chosen, by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
         ) as memory:
             return await question(memory)
 
-    return run_async(asked())
+    return run_async(run())
 
 
 def ask_part(
@@ -162,8 +163,8 @@ def ask_part(
     own: Callable[[Server], Part],
     start: bool,
 ) -> Answer:
-    """One question to a part of a server: over its API when RECOLLECT_API_URL names it, else on its
-    database, as `ask_server` does.
+    """Ask one question of a part of a server: through its API if RECOLLECT_API_URL is set, else of
+    its database, like `ask_server`.
     """
     from recollect.settings import load
 
@@ -171,16 +172,16 @@ def ask_part(
     if settings.api_url is None:
         return ask_server(lambda server: question(own(server)), start=start)
 
-    async def asked() -> Answer:
+    async def run() -> Answer:
         async with remote(settings) as part:
             return await question(part)
 
-    return run_async(asked())
+    return run_async(run())
 
 
 def ask_filled(question: Callable[[Server | Local], Awaitable[Answer]], *, start: bool) -> Answer:
-    """One question to the store whose vectors and graph a command works on: the database of a
-    server, when one is named, runs in this home or is to be started; else the local store.
+    """Ask one question of the store whose vectors and graph a command works on: the database of a
+    server if one is configured, runs in this home or is to be started; else the local store.
     """
     from recollect.settings import load
     from recollect.wiring import open_local
@@ -190,16 +191,16 @@ def ask_filled(question: Callable[[Server | Local], Awaitable[Answer]], *, start
     if start or settings.api_url is not None or is_database_running(settings):
         return ask_server(question, start=start)
 
-    async def asked() -> Answer:
+    async def run() -> Answer:
         async with open_local(settings) as local:
             return await question(local)
 
-    return run_async(asked())
+    return run_async(run())
 
 
 def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) -> Answer:
-    """One question to the server's database: the one that is named, else the embedded one of this
-    home. That one is started for it only when it is said so.
+    """Ask one question of the server's database: the configured one, else the embedded one of this
+    home, which is started for this only with `start`.
     """
     from recollect.settings import load
     from recollect.wiring import open_server
@@ -209,16 +210,16 @@ def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) 
     if not start:
         _require_running(settings)
 
-    async def asked() -> Answer:
+    async def run() -> Answer:
         async with open_server(settings) as server:
             return await question(server)
 
-    return run_async(asked())
+    return run_async(run())
 
 
 def require_own_database(settings: Settings) -> None:
-    """Where a server is named, its database is not the embedded one of this home, which would
-    answer instead.
+    """Raise InvalidInput if a server but not its database is configured: the embedded database of
+    this home would answer instead.
     """
     if settings.api_url is not None and settings.database_url is None:
         raise InvalidInput(
@@ -241,18 +242,18 @@ def _require_running(settings: Settings) -> None:
 
 
 def prompt(question: str) -> str | None:
-    """What a person answers, on one line; None at the end of the input (Ctrl-D)."""
+    """Read a person's answer, on one line; None at the end of the input (Ctrl-D)."""
     sys.stderr.write(f"{question}: ")
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
-        note("")  # what follows begins on a line of its own
+        note("")  # start the following output on a new line
         return None
     return line.strip()
 
 
 def read_stdin(what: str) -> str:
-    """All of stdin as text; InvalidInput when it is far too long. What is not UTF-8 is replaced."""
+    """Read all of stdin as text, replacing invalid UTF-8; raise InvalidInput if it is too long."""
     if sys.stdin.isatty():
         note(f"Type {what}, then Ctrl-D on a line of its own.")
     data = sys.stdin.buffer.read(_MAX_STDIN + 1)
@@ -274,8 +275,8 @@ def read_stdin(what: str) -> str:
 
 
 def survive_any_locale() -> None:
-    """Where the terminal cannot show a character, show its number instead of failing. A stream
-    that the caller has closed (`>&-`) leads nowhere, and is nothing to fail for either.
+    """Show the number of a character that the terminal cannot show, instead of failing. A stream
+    that the caller has closed (`>&-`) is replaced by /dev/null.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""Filling the graph of a server's database: the backfill, and files of ready-made facts."""
+"""Fill the concept graph of a store: the backfill, and files of ready-made facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODEL_HUNDREDS = 999
 
 
 async def build(server: Server | Local, *, again: bool, retry: bool) -> dict[str, float]:
-    """Extract from everything that waits. Can be interrupted and resumed at any time."""
+    """Extract from all queued memories. Can be interrupted and resumed at any time."""
     parts = server.graph
     if parts.mode == "off":
         raise InvalidInput(
@@ -89,7 +89,7 @@ async def import_into(
 
 
 def read_lines(file: Path) -> list[str]:
-    """The lines of a UTF-8 file, or of stdin."""
+    """Read the lines of a UTF-8 file, or of stdin."""
     if str(file) != "-" and file.exists() and not file.is_file():
         raise InvalidInput(
             f"{file} is not a regular file",
@@ -114,7 +114,7 @@ def read_lines(file: Path) -> list[str]:
 
 
 def read_ids(file: Path) -> dict[str, UUID]:
-    """Which memory each name in the file stands for."""
+    """Read which memory each name in the file refers to."""
     ids: dict[str, UUID] = {}
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():

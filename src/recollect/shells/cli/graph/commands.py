@@ -151,9 +151,9 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Extract concepts from all waiting memories of the store and compare new names."""
-    from recollect.shells.cli.graph.build import build as fill
+    from recollect.shells.cli.graph.build import build as build_graph
 
-    counts = ask_filled(lambda server: fill(server, again=again, retry=retry), start=start)
+    counts = ask_filled(lambda server: build_graph(server, again=again, retry=retry), start=start)
     if as_json:
         print_json(counts)
         return
@@ -191,12 +191,12 @@ def import_file(
     lines = read_lines(file)
     known = None if ids is None else read_ids(ids)
 
-    async def put_in(server: Server | Local) -> Imported:
+    async def run(server: Server | Local) -> Imported:
         return await import_into(
             server, owner_or_default(owner, server.settings), lines, known, dry_run=dry_run
         )
 
-    done = ask_filled(put_in, start=start)
+    done = ask_filled(run, start=start)
     errors = [{"line": error.line, "reason": error.reason} for error in done.errors]
     fields = ("lines", "memories", "mentions", "facts", "left_out")
     counts = {name: getattr(done, name) for name in fields}
@@ -223,11 +223,11 @@ def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answ
     if settings.api_url is None:
         return ask_filled(lambda store: question(store.graph_of(settings.owner)), start=start)
 
-    async def asked() -> Answer:
+    async def run() -> Answer:
         async with open_remote_graph(settings) as graph:
             return await question(graph)
 
-    return run_async(asked())
+    return run_async(run())
 
 
 def _moment(text: str | None) -> datetime | None:

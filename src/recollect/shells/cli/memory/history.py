@@ -11,21 +11,27 @@ from recollect.core.memory.memory import STATED_FIELDS, Memory
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.commands import Argument, Option
 from recollect.shells.cli.framework.options import AsJson
-from recollect.shells.cli.framework.output import harmless, one_line, print_json, show, zoned_time
+from recollect.shells.cli.framework.output import (
+    escape_controls,
+    one_line,
+    print_json,
+    show,
+    zoned_time,
+)
 from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.memory.link import describe_successor
 
 Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
-# What a change is reported by, if not by the field's name; the times and the number change with
-# every version.
-_WORDS: Final = {
+# How a changed field is named, if not by the field's name. Times and version numbers are left out,
+# since they change with every version.
+_NAMES: Final = {
     "content": "text",
     "expanded_keywords": "keywords",
     "is_sensitive": "sensitivity",
     "valid_from": "start of validity",
     "valid_until": "expiry",
 }
-_FORGETTING: Final = {(False, True): "forgotten", (True, False): "brought back"}
+_DELETION_CHANGES: Final = {(False, True): "forgotten", (True, False): "brought back"}
 
 
 def history(id: Id, *, as_json: AsJson = False) -> None:
@@ -47,7 +53,7 @@ def history(id: Id, *, as_json: AsJson = False) -> None:
         changed = _describe_change(version, former)
         by = "" if version.changed_by is None else f" by {one_line(version.changed_by)}"
         show(f"version {version.version}, {zoned_time(version.updated_at)}{by}: {changed}")
-        show(f"  {harmless(version.content)}")
+        show(f"  {escape_controls(version.content)}")
 
 
 def restore(
@@ -109,10 +115,10 @@ def _restore_version(id: str, version: int, *, as_json: bool) -> None:
 
 def _describe_change(version: Memory, former: Memory | None) -> str:
     if former is None:
-        return "stored" if version.version == 1 else "the oldest that is kept"
-    done = _FORGETTING.get((former.deleted_at is not None, version.deleted_at is not None))
+        return "stored" if version.version == 1 else "the oldest version that is kept"
+    done = _DELETION_CHANGES.get((former.deleted_at is not None, version.deleted_at is not None))
     changed = [
-        _WORDS.get(name, name.replace("_", " "))
+        _NAMES.get(name, name.replace("_", " "))
         for name in (*STATED_FIELDS, "links")
         if getattr(version, name) != getattr(former, name)
     ]

@@ -19,9 +19,9 @@ from recollect.shells.cli.framework.shell import note_write, run_async
 if TYPE_CHECKING:
     from recollect.shells.transfer.importing import Failure, Imported
 
-_SHOWN: Final = 20
-# Memories of one file. So many paragraphs are a document more often than notes.
-_MANY: Final = 50
+_MAX_SHOWN: Final = 20
+# Memories of one file: this many paragraphs are a document more often than notes.
+_DOCUMENT_PARAGRAPHS: Final = 50
 
 
 def import_memories(
@@ -92,7 +92,7 @@ async def _import(
 
 
 def _describe_formats(done: Imported) -> list[str]:
-    """What each file was read as, and what to do if that was a guess."""
+    """Describe what each file was read as, and what to do if that was a guess."""
     counts = Counter((detected.format, detected.confidence) for detected in done.formats)
     lines: list[str] = []
     for (format, confidence), files in counts.items():
@@ -114,12 +114,12 @@ def _describe_formats(done: Imported) -> list[str]:
 
 
 def _is_cut_small(done: Imported) -> bool:
-    """Whether texts became many memories each, and nobody said that they should."""
+    """Return whether texts became many memories each without the user having asked for that."""
     is_text = any(
         detected.format in ("markdown", "lines") and detected.confidence != "named"
         for detected in done.formats
     )
-    return is_text and done.new + done.same + done.kept >= _MANY * len(done.formats)
+    return is_text and done.new + done.same + done.kept >= _DOCUMENT_PARAGRAPHS * len(done.formats)
 
 
 def _describe_failure(failure: Failure) -> str:
@@ -140,16 +140,16 @@ def _report(done: Imported, *, as_json: bool, dry_run: bool) -> None:
     for line in _describe_formats(done):
         note(line)
     if done.skipped:
-        names = ", ".join(Path(file).name for file in done.skipped[:_SHOWN])
+        names = ", ".join(Path(file).name for file in done.skipped[:_MAX_SHOWN])
         note(one_line(f"skipped {counted(len(done.skipped), 'file')}: {names}"))
         note("  → Name a file, or pass --format, to import it.")
-    for warning in done.warnings[:_SHOWN]:
+    for warning in done.warnings[:_MAX_SHOWN]:
         note(_describe_failure(warning))
-    for failure in done.failures[:_SHOWN]:
+    for failure in done.failures[:_MAX_SHOWN]:
         note(_describe_failure(failure))
         note(one_line(f"  → {failure.remedy}"))
-    if len(done.failures) > _SHOWN:
-        note(f"and {len(done.failures) - _SHOWN} more; --json lists them all")
+    if len(done.failures) > _MAX_SHOWN:
+        note(f"and {len(done.failures) - _MAX_SHOWN} more; --json lists them all")
     would = "would import" if dry_run else "imported"
     lines = [f"{would} {counted(counts['new'], 'memory')} from {counted(done.files, 'file')}"]
     lines += [f"already here: {counts['same']}"] if counts["same"] else []

@@ -32,15 +32,15 @@ def unlink(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> No
 
 
 async def describe_links(recollect: Service, memory: Memory) -> list[str]:
-    """Describe each link, and whether its target exists."""
+    """Describe each link, and mark missing targets."""
     return [
-        f"{describe_link(link)}{'' if await _is_there(recollect, link) else ' (missing)'}"
+        f"{describe_link(link)}{'' if await _exists(recollect, link) else ' (missing)'}"
         for link in memory.links
     ]
 
 
 async def describe_successor(recollect: Service, memory: Memory) -> str:
-    """Which memory recall shows in the place of this one, and since when, if it links to it."""
+    """Describe which memory replaced this one in recall and, if they are linked, since when."""
     if memory.superseded_by is None:
         return ""
     link = Link(SUPERSEDES, memory.id)
@@ -54,7 +54,7 @@ def describe_link(link: Link) -> str:
     return f"{link.kind.replace('_', ' ')} {short(link.target)}"
 
 
-async def _is_there(recollect: Service, link: Link) -> bool:
+async def _exists(recollect: Service, link: Link) -> bool:
     try:
         await recollect.get(str(link.target))
     except NotFound:

@@ -11,11 +11,11 @@ from recollect.core.memory.memory import Scope
 from recollect.shells.cli.framework.commands import Option, option_group
 from recollect.shells.cli.framework.options import (
     AsJson,
-    in_scope,
-    more_everywhere,
+    describe_scope,
     report_scope,
     resolve_project,
     scope_of_folder,
+    suggest_everywhere,
 )
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask
@@ -55,7 +55,7 @@ def list_memories(
         print_json(PAGE.encode(page))
         return
     if not page.memories:
-        note(f"no memories{in_scope(page.scope)}{more_everywhere(page.scope)}")
+        note(f"no memories{describe_scope(page.scope)}{suggest_everywhere(page.scope)}")
         return
     from recollect.shells.cli.render.tables import listing
 

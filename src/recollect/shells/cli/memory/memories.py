@@ -98,8 +98,8 @@ def remember(
     async def remember_it(recollect: Service) -> Memory:
         replaced = [(await recollect.get(reference)).id for reference in supersedes or ()]
         links = tuple(Link(SUPERSEDES, id) for id in replaced)
-        meant = await resolve_project(recollect, draft.project)
-        return await recollect.remember(replace(draft, links=links, project=meant))
+        resolved = await resolve_project(recollect, draft.project)
+        return await recollect.remember(replace(draft, links=links, project=resolved))
 
     memory = ask(remember_it)
     if as_json:
@@ -156,7 +156,7 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Change the given fields of a memory; an empty value clears a field (--tag "")."""
-    said = {
+    values = {
         "content": read_stdin("the new text") if content == STDIN else content,
         "category": category,
         "tags": None if tag is None else tuple(tag),
@@ -165,7 +165,7 @@ def update(
         "is_sensitive": sensitive,
         "session": session,
     }
-    stated = {name: value for name, value in said.items() if value is not None}
+    stated = {name: value for name, value in values.items() if value is not None}
     changes = cast("Changes", {**stated, **validity})
     if project is not None or is_global:
         changes["project"] = project_to_store_in(project, None, is_global=is_global)
@@ -218,8 +218,8 @@ def forget(
             except RecollectError as error:
                 failure = error
                 return
-            way_back = "" if forever else await _describe_way_back(recollect, gone)
-            forgotten[str(gone)] = f"{'erased' if forever else 'forgot'} {gone}{way_back}"
+            how_to_restore = "" if forever else await _describe_how_to_restore(recollect, gone)
+            forgotten[str(gone)] = f"{'erased' if forever else 'forgot'} {gone}{how_to_restore}"
 
     ask(forget_each)
     if failure is not None and not forgotten:
@@ -237,17 +237,17 @@ def forget(
         raise Exit(exit_code(failure))
 
 
-async def _describe_way_back(recollect: Service, id: UUID) -> str:
+async def _describe_how_to_restore(recollect: Service, id: UUID) -> str:
     try:
         forgotten, *former = await recollect.history(str(id))
-    except RecollectError:  # it is forgotten all the same
+    except RecollectError:  # it is forgotten nevertheless
         return ""
     version = former[0].version if former else forgotten.version
     return f"; to bring it back: recollect restore {short(id)} --version {version}"
 
 
 async def _find_known(recollect: Service, id: str) -> list[Memory]:
-    """A memory that was already forgotten is only known by its full id."""
+    """Return the memory; empty if it was already forgotten, and only its full id is known."""
     try:
         return [await recollect.get(id)]
     except NotFound:

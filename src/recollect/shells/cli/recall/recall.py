@@ -23,13 +23,13 @@ from recollect.core.recall.request import (
 from recollect.shells.cli.framework.commands import Argument, Option, option_group
 from recollect.shells.cli.framework.options import (
     AsJson,
-    in_scope,
-    more_everywhere,
+    describe_scope,
     parse_full_id,
     parse_moment,
     report_scope,
     resolve_project,
     scope_of_folder,
+    suggest_everywhere,
 )
 from recollect.shells.cli.framework.output import note, print_json, show
 from recollect.shells.cli.framework.shell import ask
@@ -72,7 +72,7 @@ SensitiveQuery = Annotated[
 
 
 @option_group(where=scope_of_folder)
-def _asked(
+def _parse_options(
     *,
     limit: Limit = 10,
     sort_by: SortedBy = "relevance",
@@ -83,26 +83,26 @@ def _asked(
     sensitive: SensitiveQuery = False,
     as_of: AsOf = None,
 ) -> dict[str, Any]:
-    """What the options say of a request."""
+    """Return the fields of a request that the options set."""
     return {
         "expanded_query": expanded,
         "limit": limit,
-        "sort_by": _sort_order(sort_by),
+        "sort_by": _check_sort_order(sort_by),
         "scope": where,
         "exclude": frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
-        "weights": _leg_weights(weight),
+        "weights": _parse_weights(weight),
         "is_sensitive": sensitive,
-        "as_of": _then(as_of),
+        "as_of": _parse_as_of(as_of),
     }
 
 
-@option_group(asked=_asked)
+@option_group(options=_parse_options)
 def recall(
     query: Annotated[
         str, Argument(metavar="QUERY", help="The query, any text; - reads it from stdin.")
     ],
     *,
-    asked: dict[str, Any],
+    options: dict[str, Any],
     explain: Annotated[bool, Option("--explain", help="Explain why each hit is there.")] = False,
     no_dense: NoDense = False,
     as_json: AsJson = False,
@@ -110,10 +110,10 @@ def recall(
     """Find the memories most useful for a query, best first."""
     from recollect.settings import load
 
-    settings, text = load(), _query(query)
+    settings, text = load(), _read_query(query)
 
     async def find(recollect: Service) -> tuple[Recollection, dict[UUID, str]]:
-        found = await recollect.recall(await _make_request(recollect, text, asked))
+        found = await recollect.recall(await _make_request(recollect, text, options))
         shown = [] if as_json else [id for hit in found.hits for id in _ids_of(hit)]
         return found, await recollect.short_ids(shown)
 
@@ -127,22 +127,22 @@ def recall(
         _show_hits(found, ids, settings, explain=explain)
 
 
-@option_group(asked=_asked)
+@option_group(options=_parse_options)
 def why(
     id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
     *,
     query: Annotated[
         str, Option("--query", help="The query it should match; - reads it from stdin.")
     ],
-    asked: dict[str, Any],
+    options: dict[str, Any],
     no_dense: NoDense = False,
     as_json: AsJson = False,
 ) -> None:
     """Explain why a memory is or is not recalled for a query, and what would change that."""
-    text = _query(query)
+    text = _read_query(query)
 
     async def explain(recollect: Service) -> WhyReport:
-        return await recollect.why(id, await _make_request(recollect, text, asked))
+        return await recollect.why(id, await _make_request(recollect, text, options))
 
     report = ask(explain, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
@@ -150,25 +150,25 @@ def why(
 
         print_json(WhyOut.from_report(report))
     else:
-        from recollect.shells.cli.render.why import why as rendered
+        from recollect.shells.cli.render.why import why as render_why
 
-        show(rendered(report))
+        show(render_why(report))
         if report.note:
             note(report.note)
 
 
-def _then(text: str | None) -> datetime | None:
+def _parse_as_of(text: str | None) -> datetime | None:
     return parse_moment(text, "as-of", datetime.now(UTC)) if text else None
 
 
-def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
-    """Parse `lexical=1` for each leg."""
+def _parse_weights(texts: list[str] | None) -> dict[LegName, float]:
+    """Parse weights such as `lexical=1`."""
     weights: dict[LegName, float] = {}
     for text in texts or ():
         name, _, number = text.partition("=")
         try:
             if name not in LEGS:
-                raise ValueError(name)  # noqa: TRY301  # both mistakes have the same remedy
+                raise ValueError(name)  # noqa: TRY301  # both errors have the same remedy
             weights[name] = float(number)
         except ValueError as error:
             raise InvalidInput(
@@ -180,7 +180,7 @@ def _leg_weights(texts: list[str] | None) -> dict[LegName, float]:
 
 
 def _ids_of(hit: Hit) -> Iterator[UUID]:
-    """Every id shown with a hit."""
+    """Yield every id that is shown with a hit."""
     yield hit.memory.id
     yield from hit.stands_for
     if hit.newer_than is not None:
@@ -193,7 +193,7 @@ def _show_hits(
     found: Recollection, ids: Mapping[UUID, str], settings: Settings, *, explain: bool
 ) -> None:
     if not found.hits:
-        note(f"nothing found{in_scope(found.scope)}{more_everywhere(found.scope)}")
+        note(f"nothing found{describe_scope(found.scope)}{suggest_everywhere(found.scope)}")
     if found.hits or explain:
         from recollect.shells.cli.render.tables import hits, legs
 
@@ -219,13 +219,15 @@ def _show_hits(
         note(f"the hits were not reranked: {found.rerank.note}")
 
 
-async def _make_request(recollect: Service, query: str, asked: Mapping[str, Any]) -> RecallRequest:
-    scope: Scope = asked["scope"]
+async def _make_request(
+    recollect: Service, query: str, options: Mapping[str, Any]
+) -> RecallRequest:
+    scope: Scope = options["scope"]
     project = await resolve_project(recollect, scope.project)
-    return RecallRequest(query, **{**asked, "scope": replace(scope, project=project)})
+    return RecallRequest(query, **{**options, "scope": replace(scope, project=project)})
 
 
-def _sort_order(text: str) -> SortBy:
+def _check_sort_order(text: str) -> SortBy:
     if text not in get_args(SortBy):
         raise InvalidInput(
             f"unknown sort order {text[:60]!r}",
@@ -235,9 +237,9 @@ def _sort_order(text: str) -> SortBy:
     return cast("SortBy", text)
 
 
-def _query(text: str) -> str:
-    """The text, or that of stdin; any bytes are a valid query."""
+def _read_query(text: str) -> str:
+    """Return the query, from stdin if it is `-`; any bytes are a valid query."""
     if text != _STDIN:
         return text
-    data = sys.stdin.buffer.read(_MAX_STDIN_BYTES)  # recall reads its beginning and its end
+    data = sys.stdin.buffer.read(_MAX_STDIN_BYTES)  # recall uses its beginning and its end
     return data.decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from recollect.core.graph.model import GraphPath, GraphStats, Neighbourhood, Relationship
 from recollect.core.memory.ids import short
 from recollect.core.text.analysis import counted
-from recollect.shells.cli.framework.output import harmless, local_time
+from recollect.shells.cli.framework.output import escape_controls, local_time
 from recollect.shells.cli.render.tables import facts, plain_table
 
 
@@ -29,9 +29,9 @@ def neighbourhood(found: Neighbourhood) -> list[RenderableType]:
         table = plain_table("from", "relation", "to", "since", "until", "stated by")
         for relationship in found.relationships:
             table.add_row(
-                harmless(found.labels[relationship.source]),
-                harmless(relationship.relation),
-                harmless(found.labels[relationship.target]),
+                escape_controls(found.labels[relationship.source]),
+                escape_controls(relationship.relation),
+                escape_controls(found.labels[relationship.target]),
                 local_time(relationship.valid_from),
                 _until(relationship),
                 ", ".join(short(id) for id in relationship.evidence[:3]),
@@ -48,15 +48,16 @@ def _until(relationship: Relationship) -> str:
 
 def path_lines(path: GraphPath | None, source: str, target: str) -> list[RenderableType]:
     if path is None:
-        return [f"no path connects {harmless(source)} and {harmless(target)} within six steps"]
+        ends = f"{escape_controls(source)} and {escape_controls(target)}"
+        return [f"no path connects {ends} within six steps"]
     if not path.steps:
-        return [f"{harmless(source)} and {harmless(target)} are the same concept"]
+        return [f"{escape_controls(source)} and {escape_controls(target)} are the same concept"]
     table = plain_table("from", "relation", "to", "stated by")
     for step in path.steps:
         table.add_row(
-            harmless(step.source_label),
-            harmless(step.relation),
-            harmless(step.target_label),
+            escape_controls(step.source_label),
+            escape_controls(step.relation),
+            escape_controls(step.target_label),
             ", ".join(short(id) for id in step.evidence),
         )
     return [table]

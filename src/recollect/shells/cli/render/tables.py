@@ -1,7 +1,7 @@
 """Memories, hits and numbers as tables for people.
 
-Ids are never wrapped or cut, and a memory's text is only text: square brackets in it are not
-markup, and escape sequences are not executed.
+Ids are never wrapped or cut. A memory's text is only text: square brackets in it are not markup,
+and escape sequences are not executed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from recollect.core.memory.project import short_names
 from recollect.core.recall.request import Passage
 from recollect.core.text.analysis import counted
 from recollect.shells.cli.framework.output import (
-    harmless,
+    escape_controls,
     local_date,
     local_time,
     one_line,
@@ -53,13 +53,15 @@ if TYPE_CHECKING:
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MIN_SHOWN = 0.0001
 _PROJECT_WIDTH = 24
-# A passage is about as long.
-_SHOWN_WHOLE = 1_500
+# Texts up to about the length of a passage are shown whole.
+_MAX_SHOWN_WHOLE = 1_500
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
-    """`ids` are the ids of the memories and of what replaced them, as shown."""
+    """Build the table of a listing. `ids` are the shown ids of the memories and of those that
+    replaced them.
+    """
     projects = _project_cells(memories)
     table = _memory_table("id", "stored", "category", has_projects=any(projects))
     for memory, project in zip(memories, projects, strict=True):
@@ -72,7 +74,7 @@ def listing(memories: Sequence[Memory], ids: Mapping[UUID, str]) -> Table:
 
 
 def hits(recollection: Recollection, ids: Mapping[UUID, str], *, explain: bool) -> Table:
-    """`ids` are the ids of the hits and their link targets, as shown."""
+    """Build the table of hits. `ids` are the shown ids of the hits and their link targets."""
     found = recollection.hits
     projects = _project_cells([hit.memory for hit in found])
     table = _memory_table("id", "score", "stored", "category", has_projects=any(projects))
@@ -102,7 +104,7 @@ _TITLES: Final = {"expanded_keywords": "keywords", "is_sensitive": "sensitive"}
 
 
 def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Table:
-    """One memory with all its fields and its full id; `successor` is what replaced it."""
+    """Build the card of a memory, with all fields and its full id. `successor` replaced it."""
     rows = {
         "id": str(memory.id),
         **_describe(memory, lambda field: field.kind != "moment"),
@@ -117,13 +119,13 @@ def card(memory: Memory, links: Iterable[str] = (), successor: str = "") -> Tabl
     return facts({**rows, "memory": memory.content})
 
 
-def _describe(memory: Memory, is_meant: Callable[[Field], bool]) -> dict[str, str]:
-    """What people said about it, by title."""
+def _describe(memory: Memory, is_shown: Callable[[Field], bool]) -> dict[str, str]:
+    """Return the fields that people set, by title."""
     fields = [FIELDS[name] for name in STATED_FIELDS if name != "content"]
     return {
         _TITLES.get(field.name, field.name.replace("_", " ")): _as_text(getattr(memory, field.name))
         for field in fields
-        if is_meant(field)
+        if is_shown(field)
     }
 
 
@@ -144,18 +146,18 @@ def _as_text(value: object) -> str:
 
 
 def facts(rows: Mapping[str, str]) -> Table:
-    """Names and values; empty values are left out."""
+    """Build a table of names and values; empty values are left out."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
         if value:
-            table.add_row(name, Text(harmless(value)))
+            table.add_row(name, Text(escape_controls(value)))
     return table
 
 
 def rows(found: Iterable[Mapping[str, object]]) -> Table:
-    """Items with the same fields, one per row."""
+    """Build a table of items with the same fields, one per row."""
     listed = list(found)
     table = plain_table(*(name.replace("_", " ") for name in listed[0]))
     for row in listed:
@@ -168,7 +170,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
         "memories": str(stats.memories),
         "forgotten": str(stats.forgotten),
         "sensitive": str(stats.sensitive),
-        "expiring": _expiring(stats.expiring),
+        "expiring": _describe_expiring(stats.expiring),
         "categories": _counts(stats.by_category),
         "projects": _counts(stats.by_project),
         "languages": _counts(stats.by_language),
@@ -179,7 +181,7 @@ def stats_rows(stats: Stats) -> dict[str, str]:
     }
 
 
-def _expiring(memories: int) -> str:
+def _describe_expiring(memories: int) -> str:
     return f"{memories} within 7 days; see `recollect audit --kind expiring`" if memories else ""
 
 
@@ -230,8 +232,9 @@ def _end(key: Key, now: datetime) -> str:
 
 
 def amount(score: float) -> str:
-    """A fused score: 1 to 100 when ranked by standout, a few hundredths when by reciprocal ranks.
-    The graph walk leaves next to nothing on memories it does not reach, which is not zero.
+    """Format a fused score: 1 to 100 if ranked by standout, a few hundredths if by reciprocal
+    ranks. The graph walk gives memories that it does not reach almost zero, which is not shown as
+    zero.
     """
     if 0.0 < score < _MIN_SHOWN:
         return f"<{_MIN_SHOWN:.4f}"
@@ -247,7 +250,7 @@ def plain_table(*columns: str) -> Table:
 
 
 def _memory_table(*columns: str, has_projects: bool) -> Table:
-    """A table of memories. Of the columns before the text, only projects may wrap."""
+    """Build a table of memories. Of the columns before the text, only projects may wrap."""
     table = plain_table(*columns, *(["project"] if has_projects else []), "memory")
     if has_projects:
         projects = table.columns[-2]
@@ -256,7 +259,7 @@ def _memory_table(*columns: str, has_projects: bool) -> Table:
 
 
 def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
-    """Each memory's project cell; none if all have the same project."""
+    """Return each memory's project cell; no cells if all have the same project."""
     projects = {memory.project for memory in memories}
     if len(projects) < 2:
         return [()] * len(memories)
@@ -266,7 +269,7 @@ def _project_cells(memories: Sequence[Memory]) -> list[tuple[Text, ...]]:
 
 
 def _content(memory: Memory) -> Text:
-    text = Text(harmless(memory.content))
+    text = Text(escape_controls(memory.content))
     if memory.is_sensitive:
         text.append("  sensitive", style="yellow")
     if memory.valid_from is not None:
@@ -277,7 +280,7 @@ def _content(memory: Memory) -> Text:
 
 
 def _excerpt(memory: Memory) -> Text:
-    """The beginning of a memory, on one line."""
+    """Return the beginning of a memory, on one line."""
     line = one_line(memory.content)
     shown = excerpt(line, LISTED)
     text = _content(replace(memory, content=shown))
@@ -287,14 +290,14 @@ def _excerpt(memory: Memory) -> Text:
 
 
 def _beginning(memory: Memory) -> Passage | None:
-    """What is shown of a long text if no passage of it matched."""
-    if len(memory.content) <= _SHOWN_WHOLE:
+    """Return what to show of a long text if no passage of it matched."""
+    if len(memory.content) <= _MAX_SHOWN_WHOLE:
         return None
-    return Passage(memory.content[:_SHOWN_WHOLE], 0, _SHOWN_WHOLE)
+    return Passage(memory.content[:_MAX_SHOWN_WHOLE], 0, _MAX_SHOWN_WHOLE)
 
 
 def _passage(memory: Memory, passage: Passage) -> Text:
-    """Of a long text the part that matched, and where it is."""
+    """Return the matched part of a long text, and where it is."""
     length = len(memory.content)
     text = _content(replace(memory, content=passage.excerpt(length)))
     place = f"characters {passage.start + 1:,} to {passage.end:,} of {length:,}"
@@ -302,7 +305,7 @@ def _passage(memory: Memory, passage: Passage) -> Text:
 
 
 def _link_lines(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
-    """What the links of a hit lead to, one line each."""
+    """Yield a line for what each link of a hit leads to."""
     if hit.stands_for:
         yield f"stands for {', '.join(ids[id] for id in hit.stands_for)}, which it supersedes"
     if hit.newer_than is not None:
@@ -311,15 +314,15 @@ def _link_lines(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     if hit.duplicates:
         yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
-        said = excerpt(one_line(memory.content), LISTED)
-        yield f"resolved by {ids[memory.id]}: {said}"
+        text = excerpt(one_line(memory.content), LISTED)
+        yield f"resolved by {ids[memory.id]}: {text}"
     for pointer in hit.pointers:
         gone = " (missing)" if pointer.is_dangling else ""
         yield f"{one_line(pointer.kind).replace('_', ' ')} {ids[pointer.target]}{gone}"
 
 
 def _why(hit: Hit) -> str:
-    """The hit's score as a sum that a person can check."""
+    """Format the hit's score as a sum that a person can check."""
     shares = " + ".join(
         f"{name} {amount(place.contribution)} ({_where(name, place)})"
         for name, place in hit.legs.items()
@@ -334,7 +337,7 @@ def _why(hit: Hit) -> str:
 
 
 def format_matched_words(rerank: RerankPlace | None, content: str) -> str:
-    """The query's words with what is most like them in a memory, the most telling first."""
+    """Format the query's words with their best matches in a memory, most informative first."""
     return ", ".join(
         f"{one_line(match.word)} ~ {one_line(content[match.start : match.end])} "
         f"({match.similarity:.2f})"
@@ -350,7 +353,7 @@ def _where(name: LegName, place: LegPlace) -> str:
 
 
 def _path(path: Sequence[str]) -> str:
-    """What led to a hit, with short ids; if no memory did, the query itself."""
+    """Format the path that led to a hit, with short ids; it starts at a memory or the query."""
     steps = [short(UUID(step)) if _is_id(step) else one_line(step) for step in path]
     return " → ".join([*([] if _is_id(path[0]) else ["the query"]), *steps])
 
@@ -401,7 +404,7 @@ def _graph_rows(reading: ExtractionProgress) -> dict[str, str]:
 
 
 def _trouble(error: str | None, parked: int) -> str:
-    """The last error, and how to retry what it parked."""
+    """Format the last error, and how to retry what it parked."""
     return one_line(error or "") + (f"\n→ {PARKED_REMEDY}" if parked else "")
 
 

@@ -12,29 +12,29 @@ from recollect.core.memory.ids import short
 from recollect.core.recall.explain import WhyLeg, WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.shells.cli.framework.output import (
-    harmless,
+    escape_controls,
     local_time,
+    localize_times,
     one_line,
     setting_value,
-    with_local_times,
 )
 from recollect.shells.cli.render.tables import amount, facts, format_matched_words, plain_table
 
 
 def why(report: WhyReport) -> RenderableType:
-    memory = f"{short(report.memory.id)}  {harmless(report.memory.content)}"
+    memory = f"{short(report.memory.id)}  {escape_controls(report.memory.content)}"
     rows = {"memory": memory, "recalled": _verdict(report), "score": _score(report)}
     rows["second stage"] = _second_stage(report)
     rows["order"] = one_line(report.moved or "")
     obstacles = [
-        Text(f"\n- {one_line(with_local_times(obstacle.what))}\n  → {one_line(obstacle.remedy)}")
+        Text(f"\n- {one_line(localize_times(obstacle.what))}\n  → {one_line(obstacle.remedy)}")
         for obstacle in report.kept_out
     ]
     return Group(facts(rows), Text(""), _legs(report), *obstacles)
 
 
 def settings_log(changes: Iterable[SettingChange]) -> Table:
-    """Each change as `settings set` shows it, including those from a default."""
+    """Build the table of changed settings, in the format of `settings set`."""
     table = plain_table("when", "by", "setting", "change")
     defaults = RecallSettings().as_dict()
     for entry in changes:

@@ -1,4 +1,4 @@
-"""The commands of a cached store: sync, and the conflicts it met."""
+"""The commands of a cached store: sync, and its conflicts."""
 
 from __future__ import annotations
 

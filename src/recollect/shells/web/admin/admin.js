@@ -72,7 +72,7 @@ class Admin extends HTMLElement {
     );
   }
 
-  // What others changed, except where someone is busy: those parts follow when they are left.
+  // Shows changes by others, except in parts that are being edited: those follow on blur.
   refresh(names) {
     const isBusy = (name) =>
       this.parts[name].contains(document.activeElement) ||
@@ -87,14 +87,14 @@ class Admin extends HTMLElement {
     return this.load(names.filter((name) => !this.missed.has(name)));
   }
 
-  // What one key may not see does not keep the rest from being shown.
+  // A part that the key may not see must not prevent the others from being shown.
   async part(name, title, answer, draw) {
     const place = this.parts[name];
     try {
       const found = await answer;
       const label = place.contains(document.activeElement) && document.activeElement.ariaLabel;
       fill(place, [el("h2", {}, title), draw(this, found)]);
-      if (label) place.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus(); // a changed setting keeps the focus
+      if (label) place.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus(); // keep the focus on a changed setting
     } catch (error) {
       if (!(error instanceof Error) || error.status === undefined) throw error;
       fill(place, [el("h2", {}, title), el("p.quiet", {}, error.message)]);
@@ -129,7 +129,7 @@ class Admin extends HTMLElement {
     ];
   }
 
-  // No event tells of embedding, so the page asks while something waits.
+  // No event reports embedding, so the page polls while something is waiting.
   models(status) {
     clearTimeout(this.polling);
     if (this.isConnected && status.spaces.some((space) => space.waiting))

@@ -1,5 +1,5 @@
-// What each setting does, in plain words, and what the benchmark says. Figures are nDCG@10 in
-// percent, from the ADR that is named.
+// What each setting does, in plain words, and what the benchmark measured. Figures are nDCG@10 in
+// percent, from the ADR given.
 export const SETTINGS = {
   lexical_weight: [
     "Weight of words",

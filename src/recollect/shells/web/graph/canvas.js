@@ -1,8 +1,8 @@
-// The drawing: nodes can be dragged, the ground moved, and the wheel or the keys + and - zoom.
+// The drawing: drag nodes or the background; zoom with the wheel or the keys + and -.
 import { el, shortened } from "../parts/dom.js";
 import { Layout } from "./layout.js";
 
-export const STEP = 1.3; // of zooming by a key or a button
+export const STEP = 1.3; // zoom factor of a key press or a button
 
 export class Canvas {
   constructor({ openNode, openEdge }) {
@@ -35,7 +35,7 @@ export class Canvas {
     new ResizeObserver(() => this.draw()).observe(this.svg);
   }
 
-  // Concepts that were there before keep their place.
+  // Concepts that were already shown keep their positions.
   show(nodes, edges) {
     const former = new Map((this.layout?.nodes ?? []).map((node) => [node.name, node]));
     for (const node of nodes) {
@@ -72,7 +72,7 @@ export class Canvas {
         return node.dot;
       }),
     );
-    for (let step = 0; step < 120; step++) this.layout.step(); // it appears in order
+    for (let step = 0; step < 120; step++) this.layout.step(); // lay it out before it appears
     this.run();
   }
 

@@ -1,18 +1,18 @@
-// The concept graph: what is around a concept, at any moment, and how two concepts connect.
+// The concept graph: the neighbourhood of a concept, at any time, and how two concepts connect.
 import { ask, Refused, withParams } from "../parts/api.js";
 import { button, count, date, el, field, fill, goTo, said, shortened } from "../parts/dom.js";
 import { attempt, notify } from "../parts/notices.js";
 import { staleLine } from "../parts/stale.js";
 import { Canvas, STEP } from "./canvas.js";
 
-const MOST = 60;
-const NEAR = 40; // relationships and memories of a concept that are asked for
-const EXPANDED = 6; // neighbours whose own relationships are shown, too
+const MAX_NODES = 60;
+const NEAR = 40; // how many relationships and memories of a concept are requested
+const EXPANDED = 6; // how many neighbours are shown with their own relationships
 const WEEKS = 52;
 const WEEK = 7 * 24 * 3600 * 1000;
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
-// A day in local time as the address has it.
+// A day in local time, in the format of the address.
 const dayOf = (moment) =>
   [moment.getFullYear(), moment.getMonth() + 1, moment.getDate()]
     .map((part) => String(part).padStart(2, "0"))
@@ -102,7 +102,7 @@ class GraphView extends HTMLElement {
     ]);
   }
 
-  // The address has the concepts and the moment.
+  // Puts the concepts and the time into the address.
   remember(changes = {}) {
     const { name, to } = this.form.elements;
     goTo("graph", {
@@ -113,7 +113,7 @@ class GraphView extends HTMLElement {
     });
   }
 
-  // The day that is looked at, or nothing for now.
+  // Returns the day that is shown, or "" for now.
   asOfDay() {
     const text = this.params.get("as_of") ?? "";
     return Number.isNaN(endOf(text).getTime()) ? "" : text;
@@ -137,7 +137,7 @@ class GraphView extends HTMLElement {
     return ask("GET", withParams("/graph/concept", { name, limit, as_of: this.asOf() }));
   }
 
-  // `isAgain`: what is typed stays.
+  // `isAgain`: keep what was typed.
   async load({ isAgain = false } = {}) {
     this.stale.clear();
     const stats = await ask("GET", "/graph/stats");
@@ -194,12 +194,13 @@ class GraphView extends HTMLElement {
     const nodes = new Map();
     const edges = new Map();
     const add = (name, more = {}) => {
-      if (!nodes.has(name) && nodes.size < MOST) nodes.set(name, { name, mentions: 1, ...more });
+      if (!nodes.has(name) && nodes.size < MAX_NODES)
+        nodes.set(name, { name, mentions: 1, ...more });
       return nodes.get(name);
     };
     const join = (one, other, more) => {
       const [source, target] = [add(one), add(other)];
-      // One line for each pair; what a text says comes before being mentioned together.
+      // One line for each pair; a stated relationship takes precedence over being mentioned together.
       const key = [one, other].sort().join("\n");
       if (
         source &&
@@ -349,7 +350,7 @@ class GraphView extends HTMLElement {
   async showEdge(edge) {
     for (const each of this.canvas.layout.edges)
       each.line.classList.toggle("chosen", each === edge);
-    // The latest of each concept are known: those of both mention them together.
+    // Only each concept's latest memories are known: those in both lists mention both.
     const theirs = edge.other && new Set((await this.concept(edge.other, NEAR)).memories);
     const ids = edge.memories.filter((id) => !theirs || theirs.has(id)).slice(0, 12);
     const found = await Promise.all(

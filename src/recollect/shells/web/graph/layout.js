@@ -1,4 +1,4 @@
-// A force layout for a few dozen nodes: they repel each other, edges pull, the middle attracts.
+// A force layout for a few dozen nodes: nodes repel each other, edges pull, the center attracts.
 const REPULSION = 9000;
 const SPRING = 0.02;
 const LENGTH = 120;
@@ -10,7 +10,7 @@ export class Layout {
     this.nodes = nodes;
     this.edges = edges;
     nodes.forEach((node, at) => {
-      const angle = at * 2.4; // the golden angle: no two start at one point
+      const angle = at * 2.4; // the golden angle: no two nodes start at the same point
       node.x ??= Math.cos(angle) * 26 * Math.sqrt(at);
       node.y ??= Math.sin(angle) * 26 * Math.sqrt(at);
       node.dx = 0;

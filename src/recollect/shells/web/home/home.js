@@ -1,4 +1,4 @@
-// Home: how much there is, how it grows, what waits, and what needs attention.
+// Home: how much is stored, how it grows, what is waiting, and what needs attention.
 import { ask } from "../parts/api.js";
 import { count, el, figure, fill, said, time } from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
@@ -20,7 +20,7 @@ class Home extends HTMLElement {
   }
 
   async load() {
-    // A key that is limited to a project sees no status of the whole server.
+    // A key that is limited to a project may not read the server's status.
     const [stats, growth, conflicts, status] = await Promise.all([
       ask("GET", "/stats"),
       ask("GET", "/stats/growth"),

@@ -1,4 +1,4 @@
-// What can be done to several memories at once, each with a way back.
+// Actions on several memories at once, each with an undo.
 import { ask } from "../parts/api.js";
 import { button, count, el, fill, words } from "../parts/dom.js";
 import { actOnAll } from "../parts/many.js";
@@ -26,8 +26,8 @@ export const restoreAll = (memories, after) =>
     after,
   });
 
-// The memory as it is now is changed, not as it was when it was selected. Whoever writes at the
-// same moment comes first.
+// Changes the memory as it is now, not as it was when it was selected. Concurrent writes by others
+// win.
 async function change(memory, changes) {
   const current = await ask("GET", path(memory));
   const wanted = changes(current);
@@ -46,7 +46,7 @@ const changeAll = (memories, what, changes, after) =>
     after,
   });
 
-// A file as `recollect export` writes it.
+// Downloads a file in the format of `recollect export`.
 async function exportAll(memories, { sensitive = false } = {}) {
   const lines = [];
   let [exported, leftOut] = [0, 0];
@@ -75,8 +75,8 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// The toolbar of a selection: `show(memories)` tells it what is selected. A form that is open, and
-// what was typed in it, stays while the selection changes.
+// The toolbar of a selection, which `show(memories)` updates. An open form stays, with what was
+// typed in it, while the selection changes.
 export function bulkBar({ after, clear }) {
   let chosen = [];
   const current = () => chosen.filter((memory) => !memory.deleted_at);

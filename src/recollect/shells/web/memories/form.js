@@ -1,4 +1,4 @@
-// The fields of a memory as a form: for a new one, and to edit one in place.
+// The form for the fields of a memory: to add one, and to edit one in place.
 import { ask } from "../parts/api.js";
 import { button, categories, el, field, select, shortened, words } from "../parts/dom.js";
 import { attempt, notify } from "../parts/notices.js";
@@ -99,14 +99,14 @@ export function memoryForm(memory, { title, save, cancel }) {
   return form;
 }
 
-// A moment as the form shows it: local time, to the second.
+// Formats a time for the form: local, to the second.
 function localMoment(moment) {
   if (!moment) return "";
   const at = new Date(moment);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-// The moment of a field: the one it had, unless it was edited. Browsers leave out seconds that are 0.
+// Returns the time of a field: the former one, unless it was edited. Browsers omit seconds that are 0.
 function moment(text, former) {
   if (!text) return null;
   const at = new Date(text);
@@ -147,7 +147,7 @@ export function newMemoryForm(after, cancel) {
     title: "Remember",
     cancel,
     save: async (draft) => {
-      // Unset, a text that looks like a credential makes the memory sensitive.
+      // If unset, a text that looks like a credential makes the memory sensitive.
       const { is_sensitive: isSensitive, ...rest } = draft;
       const stored = await ask("POST", "/memories", isSensitive ? draft : rest);
       await after();

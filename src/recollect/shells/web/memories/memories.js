@@ -1,4 +1,4 @@
-// The table of memories: filters, sorting, selection and what can be done to many at once.
+// The table of memories: filters, sorting, selection and bulk actions.
 import { ask, withParams } from "../parts/api.js";
 import {
   button,
@@ -20,6 +20,7 @@ import { newMemoryForm } from "./form.js";
 
 const FILTERS = [
   "words",
+  "match",
   "project",
   "session",
   "category",
@@ -32,6 +33,11 @@ const FILTERS = [
   "expires",
 ];
 const READ_AT_ONCE = 500;
+const MAX_HITS = 100; // of one recall
+const MATCHES = [
+  ["", "by words"],
+  ["meaning", "by meaning"],
+];
 const DAY = 24 * 3600 * 1000;
 const SOON = 7;
 const SORTS = [
@@ -79,18 +85,45 @@ class Memories extends HTMLElement {
     );
   }
 
-  // Another address of this view: what is being written in the form of a new memory stays.
+  // Applies a new address of this view; keeps what is typed in the form of a new memory.
   readParams(params) {
     this.params = params;
     this.takeParams();
     for (const name of FILTERS) this.form.elements[name].value = this.filters[name];
     this.showOrder();
     this.clearChoice();
+    this.showScope();
     attempt(() => this.rows.refresh({ fromTop: true }));
   }
 
+  // What a recall cannot be limited by.
+  showScope() {
+    for (const name of ["sensitive", "state", "expires"])
+      this.form.elements[name].disabled = this.isByMeaning();
+  }
+
   async read(offset, limit) {
+    if (this.isByMeaning()) return this.recall();
     return ask("GET", withParams("/table", { ...this.query(), offset, limit }));
+  }
+
+  isByMeaning() {
+    return Boolean(this.filters.match && this.filters.words);
+  }
+
+  // The best hits of a recall, as rows; only current memories are recalled.
+  async recall() {
+    const { project, sessions, categories, tags, since, until } = this.query();
+    const scope = { tags, sessions: [sessions].filter(Boolean) };
+    Object.assign(scope, categories && { categories: [categories] });
+    Object.assign(scope, project && { project }, since && { since }, until && { until });
+    const { hits } = await ask("POST", "/recall", {
+      query: this.filters.words,
+      scope,
+      limit: MAX_HITS,
+    });
+    const memories = hits.map((hit) => hit.memory);
+    return { memories, total: memories.length };
   }
 
   build() {
@@ -116,11 +149,12 @@ class Memories extends HTMLElement {
         "div.row",
         {},
         search,
+        select(MATCHES, it.match, { name: "match", "aria-label": "Search", ...on }),
         button("New memory", () => this.toggleNew(), "primary", { "aria-expanded": "false" }),
       ),
       el(
         "details",
-        { open: FILTERS.slice(1).some((name) => it[name]) },
+        { open: FILTERS.slice(2).some((name) => it[name]) },
         el("summary", {}, "More filters"),
         el(
           "div.fields",
@@ -193,7 +227,7 @@ class Memories extends HTMLElement {
       this.headPlace,
       this.rows.body,
     );
-    // A narrow screen has no headings to sort by.
+    // For narrow screens, which have no headings to sort by.
     this.sorting = select(SORTS, "", {
       "aria-label": "Sorted by",
       change: (event) => this.sortBy(...event.target.value.split(" ")),
@@ -207,16 +241,18 @@ class Memories extends HTMLElement {
       this.emptyPlace,
     ]);
     this.showOrder();
+    this.showScope();
     this.showBulk();
   }
 
   sortBy(name, order = "") {
+    this.filters.match = ""; // a recall has its own order
     this.filters.order = order;
     this.filters.sort_by = name === "created" ? "" : name;
     goTo("memories", this.filters);
   }
 
-  // A heading that was clicked keeps the focus.
+  // Keeps the focus on a heading that was clicked.
   showOrder() {
     const focused =
       this.headPlace.contains(document.activeElement) && document.activeElement.dataset.sort;
@@ -228,7 +264,7 @@ class Memories extends HTMLElement {
 
   head() {
     const sorted = (name, title, before = "") => {
-      const isCurrent = (this.filters.sort_by || "created") === name;
+      const isCurrent = !this.isByMeaning() && (this.filters.sort_by || "created") === name;
       const up = this.filters.order === "asc";
       return el(
         "span",
@@ -292,7 +328,7 @@ class Memories extends HTMLElement {
     this.typing = setTimeout(() => this.apply(), 250);
   }
 
-  // The address keeps the filters; typing on does not lose the focus.
+  // Puts the filters into the address, without losing the focus while the user types.
   apply() {
     clearTimeout(this.typing);
     for (const [name, value] of new FormData(this.form)) {
@@ -304,6 +340,8 @@ class Memories extends HTMLElement {
     history.replaceState(null, "", `#/memories${query ? `?${query}` : ""}`);
     this.chosen.clear();
     this.showBulk();
+    this.showOrder();
+    this.showScope();
     attempt(() => this.rows.refresh({ fromTop: true }));
   }
 
@@ -320,12 +358,8 @@ class Memories extends HTMLElement {
   }
 
   async chooseAll() {
-    const query = this.query();
     for (let offset = 0; offset < this.rows.total; offset += READ_AT_ONCE) {
-      const page = await ask(
-        "GET",
-        withParams("/table", { ...query, offset, limit: READ_AT_ONCE }),
-      );
+      const page = await this.read(offset, READ_AT_ONCE);
       for (const memory of page.memories) this.chosen.set(memory.id, memory);
     }
     this.showBulk();
@@ -358,7 +392,8 @@ class Memories extends HTMLElement {
   }
 
   showTotal(total) {
-    this.totalText.textContent = count(total, "memory", "memories");
+    const order = this.isByMeaning() && total ? ", best match first" : "";
+    this.totalText.textContent = count(total, "memory", "memories") + order;
     this.grid.setAttribute("aria-rowcount", total + 1);
     const isFiltered = FILTERS.some((name) => this.filters[name]);
     this.grid.hidden = total === 0;

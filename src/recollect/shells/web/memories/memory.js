@@ -14,7 +14,7 @@ const VECTOR = {
   off: "this store recalls by words only",
 };
 const CHANGEABLE = FIELDS.filter((name) => name !== "deleted_at");
-// Fields with a place of their own beside the rows of the facts.
+// Fields that are shown separately, not as rows of facts.
 const ELSEWHERE = ["content", "expanded_keywords", "links", "deleted_at"];
 
 class MemoryView extends HTMLElement {
@@ -31,7 +31,7 @@ class MemoryView extends HTMLElement {
     document.removeEventListener("recollect:changed", this.onChange);
   }
 
-  // A live update that arrives after the person has begun to edit must not close the form.
+  // A live update that arrives after the user has started editing must not close the form.
   async load({ isLive = false } = {}) {
     let details;
     try {
@@ -282,7 +282,7 @@ class MemoryView extends HTMLElement {
     return undefined;
   }
 
-  // The way back to a former state, unless someone changes the memory meanwhile.
+  // Offers to restore a former state, unless someone changes the memory meanwhile.
   offerBack(text, former, now) {
     const values = Object.fromEntries(
       CHANGEABLE.filter((name) => JSON.stringify(former[name]) !== JSON.stringify(now[name])).map(
@@ -296,7 +296,7 @@ class MemoryView extends HTMLElement {
     });
   }
 
-  // Someone else has changed it meanwhile: both sides, and the choice between them.
+  // Someone else has changed the memory meanwhile: shows both sides to choose from.
   async showConflict(mine, based) {
     this.details = await ask("GET", `/memories/${based.id}/details`);
     const theirs = this.details.memory;

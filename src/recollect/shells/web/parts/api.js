@@ -3,7 +3,7 @@ const API = "/api/v1";
 const KEY = "recollect-key";
 const LINK = /^#link=([\w-]+)/;
 
-// A request that was not answered as asked. `message` is for people.
+// A request that failed or was refused. `message` is for people.
 export class Refused extends Error {
   constructor(message, status = 0) {
     super(message);
@@ -15,7 +15,7 @@ function refusal({ detail, remedy, status }) {
   return new Refused(`${detail.charAt(0).toUpperCase()}${detail.slice(1)}. ${remedy}`, status);
 }
 
-// `recollect page` serves the page of a local store, with a key that only its link has.
+// `recollect page` serves the page of a local store, with a key that only its link provides.
 export const isLocal = () => document.body.dataset.command === "recollect page";
 export const unreachable = () =>
   isLocal() ? "`recollect page` does not answer." : "The server cannot be reached.";
@@ -26,8 +26,8 @@ export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 export const keepKey = (key) => sessionStorage.setItem(KEY, key);
 export const forgetKey = () => sessionStorage.removeItem(KEY);
 
-// A link of `recollect page` carries a code behind the #, which is never part of a request's address.
-// It is exchanged for the key, once.
+// A link of `recollect page` carries a code after the #, which browsers never send. It can be
+// exchanged for the key once.
 export function takeLink() {
   const code = LINK.exec(location.hash)?.[1];
   if (code) history.replaceState(null, "", "#/home");
@@ -57,7 +57,7 @@ async function answerOf(request) {
   } catch {
     throw new Refused(`${unreachable()} ${howToStart()}`);
   }
-  // A proxy in between answers in its own format.
+  // A proxy in between may answer in its own format.
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   if (response.status === 401) document.dispatchEvent(new Event("recollect:rejected"));
@@ -83,8 +83,8 @@ export function withParams(path, params) {
   return `${path}?${query}`;
 }
 
-// Follows the server's events until the returned function is called. After a lost connection it
-// tries again, a little later each time.
+// Follows the server's events until the returned function is called. A lost connection is retried
+// with growing delays.
 export function listen({ changed, away, back, rejected }) {
   const stopped = new AbortController();
   let pause = 500;

@@ -1,13 +1,13 @@
 // The difference between two texts, word by word.
 import { el, textOf } from "./dom.js";
 
-const MOST = 600; // words a side; beyond it, the cost of comparing is not worth it
+const MAX_WORDS = 600; // per side; comparing more is not worth the cost
 
 // [["same" | "gone" | "new", text], …]
 export function compare(before, after) {
   const old = split(before);
   const now = split(after);
-  if (old.length > MOST || now.length > MOST)
+  if (old.length > MAX_WORDS || now.length > MAX_WORDS)
     return [
       ["gone", before],
       ["new", after],
@@ -38,7 +38,7 @@ export function compare(before, after) {
 
 const split = (text) => text.match(/\s+|[^\s]+/g) ?? [];
 
-// One side of a comparison: what is not on the other side is marked.
+// One side of a comparison, with what the other side lacks marked.
 export function side(parts, kind) {
   return el(
     "span.said",
@@ -51,7 +51,7 @@ export function side(parts, kind) {
   );
 }
 
-// Rows for the fields in which two states differ: [title, left, right].
+// Returns rows for the fields in which two states differ: [title, left, right].
 export function differences(left, right, fields) {
   return fields
     .filter((name) => textOf(left[name]) !== textOf(right[name]))

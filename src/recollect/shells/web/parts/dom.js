@@ -25,11 +25,11 @@ export function fill(node, children) {
   return node;
 }
 
-// What a person wrote: as text, with its own writing direction kept inside.
+// Text that a person wrote, with its own writing direction isolated.
 export const said = (text, name = "span") => el(`${name}.said`, { dir: "auto" }, visible(text));
 
-// Without characters that nobody sees, in which orders to a model can hide. Of a run of them, a
-// joiner or an emoji's selector stays: scripts and emoji need one.
+// Removes invisible characters, in which instructions to a model can hide. Of a run of them, one
+// joiner or emoji selector stays, since scripts and emoji need one.
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 const JOINER = /^(\ufe0f?[\u200c\u200d]|\ufe0f)/u;
 const visible = (text) => {
@@ -39,7 +39,7 @@ const visible = (text) => {
     : text;
 };
 
-// The same with some of its words marked. Positions count code points, as the API does.
+// Such text with some of its words marked. Positions count code points, as in the API.
 export function highlighted(text, matches, from = 0, most = 600) {
   const letters = Array.from(text);
   const end = Math.min(letters.length, from + most);

@@ -1,11 +1,11 @@
-// One action on several items: what can be done is done, what failed is named, all with one way back.
+// One action on several items: does what is possible, reports failures, and offers one undo for all.
 import { Refused } from "./api.js";
 import { offerUndo, showProblem, undoProblem } from "./notices.js";
 
 const AT_ONCE = 4;
 const REASONS = 2;
 
-// Runs `work` for each, a few at a time. `done` has pairs of an item and its answer.
+// Runs `work` for each item, a few at a time. `done` holds pairs of an item and its answer.
 async function tryEach(items, work, reasonOf = (error) => error.message) {
   const waiting = [...items];
   const done = [];
@@ -29,8 +29,8 @@ async function tryEach(items, work, reasonOf = (error) => error.message) {
 const failed = (many, all, reasons) =>
   `${many} of ${all} failed: ${[...new Set(reasons)].slice(0, REASONS).join(" ")}`;
 
-// `act(item)` is undone by `undo(item, answer)`; `done(many)` says what was done to so many.
-// `after()` shows the new state, of whatever was done.
+// `undo(item, answer)` reverts `act(item)`; `done(count)` describes what was done to that many items.
+// `after()` shows the new state, even if some of them failed.
 export async function actOnAll(items, { act, undo, done: describe, after }) {
   const { done, reasons } = await tryEach(items, act);
   await after();

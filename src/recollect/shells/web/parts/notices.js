@@ -1,4 +1,4 @@
-// Messages at the bottom: what was done, with a way back for ten seconds, and what went wrong.
+// Messages at the bottom: what was done, with an undo for ten seconds, and what went wrong.
 import { Refused } from "./api.js";
 import { button, el } from "./dom.js";
 
@@ -27,7 +27,7 @@ function show(kind, text, action, seconds) {
 export const notify = (text) => show("notice", text, null, SECONDS);
 export const showProblem = (text) => show("problem", text, null, 0);
 
-// A message with something to do about it.
+// Shows a message with a button for an action.
 export function offer(text, title, action) {
   show(
     "notice",
@@ -40,7 +40,7 @@ export function offer(text, title, action) {
   );
 }
 
-// Why a change could not be undone.
+// Says why a change could not be undone.
 export const undoProblem = (error) =>
   error.status === 409
     ? "It was changed since then. Its history has every version."
@@ -65,7 +65,7 @@ export function offerUndo(text, undo, { isPartial = false } = {}) {
   show(isPartial ? "problem" : "notice", text, back, isPartial ? 0 : SECONDS);
 }
 
-// Runs what a person asked for, and shows what went wrong.
+// Runs an action of the user, and shows what went wrong.
 export async function attempt(action) {
   try {
     return await action();

@@ -1,4 +1,4 @@
-// A table of any length: only the rows in view exist, and they are read as they come into view.
+// A table of any length: only rows in view exist, and they are read when they come into view.
 import { el } from "./dom.js";
 
 const HEIGHT = 44; // of a row, as in page.css
@@ -22,7 +22,7 @@ export class Rows {
     new ResizeObserver(() => this.draw_soon()).observe(this.body);
   }
 
-  // Reads again what is in view; what was there stays until then.
+  // Reloads the rows in view; the old ones stay until then.
   async refresh({ fromTop = false } = {}) {
     this.edition += 1;
     this.waiting.clear();
@@ -73,7 +73,7 @@ export class Rows {
       if (!used.has(row)) row.node.hidden = true;
     }
     clearTimeout(this.reading);
-    // While someone scrolls fast, pages that fly past are not read.
+    // During fast scrolling, pages that are only passed are not read.
     if (missing.size)
       this.reading = setTimeout(() => missing.forEach((page) => this.load(page)), 40);
   }
@@ -165,7 +165,7 @@ export class Rows {
       ?.node.focus({ preventScroll: true });
   }
 
-  // The rows between two, as far as they were read.
+  // Returns the rows between two, as far as they were read.
   between(one, other) {
     const found = [];
     for (let index = Math.min(one, other); index <= Math.max(one, other); index++) {

@@ -1,4 +1,4 @@
-// A line that says that what is shown may be out of date. Its room is reserved, so that nothing moves.
+// A line that says that the view may be out of date. Its space is reserved, so that nothing moves.
 import { button, el, fill } from "./dom.js";
 
 export function staleLine(text, title, refresh) {

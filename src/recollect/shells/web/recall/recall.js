@@ -1,5 +1,5 @@
-// Recall as an agent would ask: scope, moment and weights, why each hit is there, why another is
-// not, two settings side by side, and what a hook would inject.
+// Recall as an agent would see it: scope, time and weights, why each hit is there, why another
+// memory is not, two settings side by side, and what a hook would inject.
 import { ask } from "../parts/api.js";
 import {
   button,
@@ -22,14 +22,14 @@ import {
 import { attempt } from "../parts/notices.js";
 import { staleLine } from "../parts/stale.js";
 
-// What people call each kind of search; page.css has its color under the same name.
+// The user-facing name of each leg; page.css has its color under the same name.
 const LEGS = { lexical: "words", dense: "meaning", graph: "connections" };
 const KEPT = ["query", "project", "session", "category", "tag", "since", "until", "as_of", "why"];
 
 class Recall extends HTMLElement {
   async connectedCallback() {
     this.asked = 0;
-    // What is being typed or read is left alone: a person asks again when they like.
+    // A change must not replace what the user is typing or reading; they recall again at will.
     this.stale = staleLine("Memories have changed since.", "Recall again", () =>
       attempt(() => this.run()),
     );
@@ -216,7 +216,7 @@ class Recall extends HTMLElement {
     );
   }
 
-  // The address keeps the question, so that it can be shared and reloaded.
+  // Puts the query into the address, so that it can be shared and reloaded.
   remember() {
     const data = new FormData(this.form);
     const params = Object.fromEntries(KEPT.map((name) => [name, data.get(name)?.trim()]));
@@ -328,7 +328,7 @@ function hitCard(hit, place, best, before, askWhy) {
         : moved + 1 === place
           ? "same place"
           : `was ${moved + 1}`;
-  // A word that is only a little like one of the query says nothing to a reader.
+  // A weak match of a word would not help the reader.
   const matches = (explanation?.rerank?.words ?? []).filter((match) => match.similarity >= 0.5);
   let isShown = !memory.is_sensitive;
   const text = el("p.content");
@@ -385,7 +385,7 @@ function hitCard(hit, place, best, before, askWhy) {
   );
 }
 
-// The bar is as long as the score, and divided as the legs contributed to it.
+// The length of the bar is the score, divided by what each leg contributed.
 function contributions(hit, best) {
   const { legs, fused, prior } = hit.explanation;
   const bar = el("div.stacked", { role: "img", "aria-label": `Score ${hit.score.toPrecision(3)}` });
@@ -435,7 +435,7 @@ function plain(name, title, leg, words) {
   return `${title}: reached through the graph (#${leg.rank})`;
 }
 
-// The API says which leg it means; people know them as searches.
+// Replaces the API's names of legs with the user-facing ones.
 const plainText = (text) =>
   text.replace(/\b(lexical|dense|graph) leg\b/g, (_, leg) => `search by ${LEGS[leg]}`);
 

@@ -1,12 +1,12 @@
-// Decisions that wait for a person, one pair at a time, with the keyboard if they like.
+// Decisions that wait for the user, one pair at a time, with mouse or keyboard.
 import { ask } from "../parts/api.js";
 import { button, count, el, fill, percent, said, shortened, time } from "../parts/dom.js";
 import { differences, FIELDS, pairTable } from "../parts/diff.js";
 import { actOnAll } from "../parts/many.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
 
-// Where decisions come from. Each item has an id, a title, two sides, and choices by their keys:
-// a title, what it does, what to say afterwards, and the way back if there is one.
+// Where decisions come from. Each item has an id, a title, two sides, and choices by key: a title,
+// an action, the message afterwards, and the undo if there is one.
 const SOURCES = [loadConflicts, loadProposals];
 
 const HOW = {
@@ -68,7 +68,7 @@ const BY_RULES = "rules";
 
 const proposalPath = (id, step) => `/proposals/${id}/${step}`;
 const accept = (id, keep = "newer") => ask("POST", proposalPath(id, "accept"), { keep });
-// Both ways back put the proposal off: so it waits for a decision again.
+// Both undos postpone the proposal, so that it waits for a decision again.
 const reopen = (id) => ask("POST", proposalPath(id, "later"));
 async function takeBack(id, entry) {
   await ask("POST", "/undo", { id: entry.id });
@@ -119,7 +119,7 @@ async function loadProposals() {
 
 class Review extends HTMLElement {
   connectedCallback() {
-    this.later = new Set(); // conflicts that were put off; the server knows those of proposals
+    this.later = new Set(); // postponed conflicts; the server records postponed proposals
     this.cards = new Map();
     this.items = [];
     this.selected = null;
@@ -186,7 +186,7 @@ class Review extends HTMLElement {
       this.items.length,
       kinds.map(([kind, items]) => [kind, items.map((item) => item.id)]),
     ]);
-    if (shown === this.shownHead && this.head.isConnected) return; // a button in it may have the focus
+    if (shown === this.shownHead && this.head.isConnected) return; // keep the focus of its buttons
     this.shownHead = shown;
     fill(this.head, [
       el(
@@ -221,7 +221,7 @@ class Review extends HTMLElement {
     ]);
   }
 
-  // Cards that are shown stay as they are, with the focus and what was revealed in them.
+  // Cards that are already shown stay unchanged, with the focus and what was revealed in them.
   arrange() {
     const focused = this.list.contains(document.activeElement) && document.activeElement;
     const ids = new Set(this.items.map((item) => item.id));
@@ -325,7 +325,7 @@ class Review extends HTMLElement {
     this.focusOn(this.items[Math.min(this.items.length - 1, Math.max(0, to))].id);
   }
 
-  // The next one is selected at once: another key is meant for it, not for the one just decided.
+  // Selects the next item at once: another key press is meant for it, not for the decided one.
   leave(item) {
     const at = this.items.findIndex((each) => each.id === item.id);
     const next = this.items[at + 1] ?? this.items[at - 1];

@@ -15,7 +15,7 @@ from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import Cached, open_cached
+from recollect.wiring.local import Cached, open_cached
 
 console = Console(highlight=False)
 WRITTEN = "The ferry to Bastø leaves from pier three, not from pier two."

@@ -23,7 +23,7 @@ from recollect.shells.asgi.listening import listen, url_of
 from recollect.shells.asgi.protocol import ConnectionLimits
 from recollect.shells.serve import serve
 from recollect.usecases.admin.keys import issue_key
-from recollect.wiring import Server, open_server
+from recollect.wiring.server import Server, open_server
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster

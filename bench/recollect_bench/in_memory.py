@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from math import fsum, log
-from typing import Final, Self
+from typing import Any, Final, Self
 from uuid import UUID
 
 from recollect.adapters.in_memory_keys import InMemoryKeys
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.errors import Conflict
 from recollect.core.memory.duplicates import PlacedText, is_same, normalize
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart, ending
 from recollect.core.memory.listing import Cursor, Listing, Table, week_of
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.recall.relevance import MIN_ROWS, idf, most_information
@@ -55,6 +55,7 @@ class InMemoryStore(InMemoryKeys):
     _spoken: dict[MemoryKey, tuple[str, ...]] = field(default_factory=dict)
     _versions: dict[MemoryKey, list[tuple[Memory, datetime]]] = field(default_factory=dict)
     _erased: set[MemoryKey] = field(default_factory=set)
+    _former: dict[str, dict[str, str]] = field(default_factory=dict)
     _removed: dict[tuple[str, str | None, str], datetime] = field(default_factory=dict)
     _settings: dict[str, object] = field(default_factory=dict)
     _settings_log: list[SettingChange] = field(default_factory=list)
@@ -136,7 +137,7 @@ class InMemoryStore(InMemoryKeys):
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -150,6 +151,23 @@ class InMemoryStore(InMemoryKeys):
             and prefix.low <= memory.id <= prefix.high
             and (forgotten or memory.deleted_at is None)
         )[:limit]
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        return sorted(
+            memory.id
+            for memory in self._memories.values()
+            if memory.owner == owner
+            and project in (None, memory.project)
+            and ending(memory.id) in endings
+            and (forgotten or memory.deleted_at is None)
+        )
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         current = await self.get(memory.owner, memory.id)
@@ -240,6 +258,26 @@ class InMemoryStore(InMemoryKeys):
         ]
         first = list(dict.fromkeys((*full, *found)))[: query.depth]
         return sorted(first, key=_best_first)
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return dict(self._former.get(owner, {}))
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        moved = [
+            memory
+            for memory in self._memories.values()
+            if memory.owner == owner and memory.project == old
+        ]
+        for memory in moved:
+            changed = {"project": new, "version": memory.version + 1, "updated_at": at}
+            changes: dict[str, Any] = {**changed, "changed_by": by}
+            await self.replace(replace(memory, **changes), based_on=memory.version)
+        former = self._former.setdefault(owner, {})
+        former.pop(new, None)
+        former.update(dict.fromkeys((*(n for n, p in former.items() if p == old), old), new))
+        return len(moved)
 
     async def projects(self, owner: str) -> list[str]:
         return sorted(

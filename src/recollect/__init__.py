@@ -65,9 +65,11 @@ __all__ = [
 if not TYPE_CHECKING:  # with this, a type checker would accept any name
 
     def __getattr__(name: str) -> object:
-        from recollect.lazy import lazy_getattr
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-        return lazy_getattr(__name__, _MODULES)(name)
+        return getattr(import_module(_MODULES[name]), name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 # How long a hook may take if a prompt waits for it, and if none does.
 HOOK_BUDGET_MS = 300
 HOOK_START_MS = 2_000
+# Set for processes that a hook starts: an agent that is run to extract statements has hooks too,
+# which must capture nothing.
+CAPTURING = "RECOLLECT_CAPTURING"
 
 
 def home_path(environ: Mapping[str, str]) -> str:

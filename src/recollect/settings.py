@@ -91,6 +91,8 @@ class Settings:
     graph: GraphMode = "rules"
     graph_llm_calls: int = Field(default=1_000, ge=0, le=10_000_000)
     mcp_sensitive: Literal["by-id", "show"] = "by-id"
+    # `project` and `hook_start_ms` are only validated here: what uses them reads the variables
+    # without the settings (wiring/project.py, shells/hooks/watchdog.py).
     project: str | None = None
     hook_budget_ms: int = Field(default=HOOK_BUDGET_MS, ge=50, le=60_000)
     hook_start_ms: int = Field(default=HOOK_START_MS, ge=50, le=60_000)
@@ -113,6 +115,17 @@ class Settings:
         if self.api_url is None:
             return "local"
         return "cached" if self.sync == "on" else "remote"
+
+    def require_api_key(self) -> str:
+        """Return the key of the server; raise InvalidInput if there is none."""
+        if self.api_key is None:
+            raise InvalidInput(
+                "RECOLLECT_API_URL names a server, but there is no key for it",
+                field="RECOLLECT_API_KEY",
+                remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was "
+                "created.",
+            )
+        return self.api_key.get_secret_value()
 
     @property
     def slots(self) -> int:

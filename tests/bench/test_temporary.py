@@ -24,7 +24,7 @@ OPENING = """
 import asyncio
 from recollect_bench.temporary import temporary_home
 from recollect.settings import load
-from recollect.wiring import open_postgres
+from recollect.wiring.postgres import open_postgres
 
 async def measure(home):
     async with open_postgres(load(home=home)):

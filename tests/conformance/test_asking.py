@@ -174,7 +174,7 @@ async def test_the_rules_go_on_without_the_command(
 
 async def test_a_command_that_does_not_exist_is_reported(curated: Context, tmp_path: Path) -> None:
     await store(curated, OLD, NEW)
-    model = Command(str(tmp_path / "gone"))
+    model = Command(str(tmp_path / "gone"), seconds=60.0)
     events = await work(curated, model=model, calls=10)
     (event,) = (event for event in events if isinstance(event, BackoffEvent))
     assert "RECOLLECT_LLM_COMMAND" in event.error.remedy

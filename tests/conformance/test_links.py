@@ -21,7 +21,7 @@ from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
-from recollect.wiring import SystemClock
+from recollect.wiring.context import SystemClock
 
 pytestmark = pytest.mark.anyio
 

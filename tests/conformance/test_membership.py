@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,7 +14,7 @@ from tests.strategies import MOMENT
 
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import Conflict
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import Link
 from recollect.core.memory.memory import EVERYWHERE, Memory, Scope
 from recollect.core.recall.settings import WordQuery
@@ -183,7 +184,7 @@ async def test_ids_by_prefix(store: MemoryStore) -> None:
     await store.add(memory(1, id=forgotten, deleted_at=MOMENT))
 
     async def find_by_prefix(text: str, limit: int = 10, *, forgotten: bool = False) -> list[UUID]:
-        prefix = IdPrefix.parse(text)
+        prefix = IdPart.parse(text)
         return await store.ids_with_prefix(OWNER, prefix, limit, forgotten=forgotten)
 
     assert await find_by_prefix("0190ABCD") == sorted(alike)
@@ -194,6 +195,55 @@ async def test_ids_by_prefix(store: MemoryStore) -> None:
     assert await find_by_prefix("0190abcd-0004", forgotten=True) == [forgotten]
     assert await find_by_prefix("0190abcd-0009", forgotten=True) == []
     assert await find_by_prefix("ffff") == []
+
+
+async def test_ids_by_their_ends(store: MemoryStore) -> None:
+    def ending(text: str, start: int = 0) -> UUID:
+        return UUID(f"0190abc{start}-0000-7000-8000-00000000{text}")
+
+    await fill(store, memory(1, id=ending("beef")), memory(2, id=ending("cafe"), project="shop"))
+    await store.add(memory(3, id=ending("beef", 1), deleted_at=MOMENT))
+    await store.add(memory(4, id=ending("beef", 2), owner="eve"))
+
+    async def found(*ends: str, **among: Any) -> list[UUID]:
+        return await store.ids_with_endings(OWNER, ends, **{"forgotten": False, **among})
+
+    assert await found("beef") == [ending("beef")]
+    assert await found("beef", forgotten=True) == [ending("beef"), ending("beef", 1)]
+    assert await found("beef", "cafe", "0000") == [ending("beef"), ending("cafe")]
+    assert await found("beef", "cafe", project="shop") == [ending("cafe")]
+    assert await found() == []
+
+
+async def test_a_renamed_project_takes_its_memories_and_its_old_name_along(
+    store: MemoryStore,
+) -> None:
+    await fill(
+        store,
+        memory(1, project="shop"),
+        memory(2, project="shop", deleted_at=MOMENT),
+        memory(3, project="lab"),
+        memory(4),
+    )
+    await store.add(memory(5, project="shop", owner="eve"))
+    moved = await store.rename_project(OWNER, "shop", "store", by="test", at=MOMENT)
+    assert moved == 2
+    assert await store.projects(OWNER) == ["lab", "store"]
+    first, forgotten = await store.get(OWNER, UUID(int=1)), await store.get(OWNER, UUID(int=2))
+    assert first is not None
+    assert forgotten is not None
+    assert (first.project, first.version, first.changed_by) == ("store", 2, "test")
+    assert (forgotten.project, forgotten.deleted_at) == ("store", MOMENT)
+    assert [former.project for former in await store.versions(OWNER, first.id)] == ["shop"]
+    assert await store.former_names(OWNER) == {"shop": "store"}
+    # The old names follow, and a name that is in use again is no former one.
+    await store.rename_project(OWNER, "store", "lab", by=None, at=MOMENT)
+    assert await store.former_names(OWNER) == {"shop": "lab", "store": "lab"}
+    assert await store.projects(OWNER) == ["lab"]
+    await store.rename_project(OWNER, "lab", "shop", by=None, at=MOMENT)
+    assert await store.former_names(OWNER) == {"lab": "shop", "store": "shop"}
+    assert await store.former_names("eve") == {}
+    assert await store.projects("eve") == ["shop"]
 
 
 async def test_stats_count_what_an_owner_has(store: MemoryStore) -> None:
@@ -258,7 +308,7 @@ async def test_forgotten_memories_are_listed_when_asked_for(store: MemoryStore) 
 async def test_ids_and_counts_of_one_project_alone(store: MemoryStore) -> None:
     shop, forgotten = memory(1, project="shop"), memory(2, project="shop", deleted_at=MOMENT)
     await fill(store, shop, forgotten, memory(3, project="web"), memory(4))
-    everything = IdPrefix.parse("0000")
+    everything = IdPart.parse("0000")
     found = await store.ids_with_prefix(OWNER, everything, 10, forgotten=True, project="shop")
     assert found == ids(1, 2)
     assert await store.stats(OWNER, "shop") == Stats(1, 1, 0, {"fact": 1}, {"shop": 1}, {"en": 1})

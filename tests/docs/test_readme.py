@@ -18,12 +18,12 @@ GUIDE = ROOT / "docs" / "python.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
 # What differs from run to run: ids, moments and durations.
 VARYING = (
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}\b"), "<id>"),
     (re.compile(r"\b\d+\.\d+ ms"), "<ms>"),
     (re.compile(r"\S+/models/\S+"), "<folder>"),
     (re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?"), "<moment>"),
     # Cosines differ in their last digits between processors, and lines wrap where numbers end.
     (re.compile(r"\d+\.\d+"), "<number>"),
+    (re.compile(r"\b[0-9a-f]{4,8}\b"), "<id>"),
     (re.compile(r"\s+"), " "),
 )
 

@@ -19,6 +19,7 @@ from tests.serving import Running, running
 from tests.sync.clients import OWNER, Client
 from tests.waiting import SECONDS
 
+from recollect import AsyncClient as AsyncRecollect
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.imports.jsonl import from_values, to_line
 from recollect.core.memory.memory import EVERYWHERE
@@ -62,6 +63,13 @@ async def use_mcp(server: Running, key: str) -> Any:
         id = stored.structured_content["id"]
         await client.call_tool("memory_update", {"id": id, "places": NEW})
         return (await client.call_tool("memory_get", {"id": id})).structured_content["places"]
+
+
+async def use_python(server: Running, key: str) -> Any:
+    async with AsyncRecollect(url=server.url, key=key) as client:
+        stored = await client.remember("Ada runs.", places=OLD)  # type: ignore[call-arg]  # has it
+        changed = await client.update(stored.id, places=NEW)  # type: ignore[call-arg]  # as above
+        return [getattr(memory, "places") for memory in (stored, changed)]  # noqa: B009  # as above
 
 
 async def use_sync(server: Running, key: str, home: Path, id: UUID) -> dict[str, Any]:
@@ -114,6 +122,7 @@ def main(database_url: str, home: Path, chromium: str) -> None:
             found["shown"] = show(server, key, found["id"], chromium)
         else:
             found["mcp"] = asyncio.run(use_mcp(server, key))
+            found["python"] = asyncio.run(use_python(server, key))
             found["sync"] = asyncio.run(use_sync(server, key, home, UUID(found["id"])))
             found["older"] = asyncio.run(read_older(home / "older.db"))
         sys.stdout.write(json.dumps(found))

@@ -12,7 +12,7 @@ from recollect.settings import load
 from recollect.usecases.graph.extract import Extracted, extract_batch
 from recollect.usecases.priority import MAX_YIELD_SECONDS
 from recollect.usecases.service import LocalService
-from recollect.wiring import open_server
+from recollect.wiring.server import open_server
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["the harbour freezes in January", "Ana Lund repairs the pier", "the pier is closed"]

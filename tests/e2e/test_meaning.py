@@ -21,7 +21,7 @@ from recollect.shells.worker import require_embedding
 from recollect.usecases.sync.sync import sync
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import open_cached
+from recollect.wiring.local import open_cached
 
 pytestmark = pytest.mark.anyio
 

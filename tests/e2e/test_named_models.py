@@ -11,7 +11,7 @@ from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.adapters.models.embedders.weights import fetch_weights
 from recollect.ports.embedding import TokenEmbedder
 from recollect.settings import load
-from recollect.wiring import catalogue
+from recollect.wiring.context import catalogue
 from recollect.wiring.models import fetch_model
 
 pytestmark = pytest.mark.anyio

@@ -1,7 +1,8 @@
 """A memory is defined once: what a new field needs, and where it then appears.
 
 The edits below are all that a copy of the sources gets: a line in the table of fields, and one in
-each place that decides something. The copy then runs both stores, REST, MCP, sync and exports.
+each place that decides something. The copy then runs both stores, REST, MCP, the Python client,
+sync and exports.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ async def test_a_field_that_is_added_to_the_table_is_everywhere(
     assert (found["stored"], found["changed"], found["versions"]) == (OLD, NEW, [NEW, OLD])
     assert (found["recalled"], found["recalled as of then"]) == (NEW, OLD)
     assert found["page"] == found["exported"] == found["mcp"] == NEW
+    assert found["python"] == [OLD, NEW]
     assert found["sync"] == {
         "pulled": NEW,
         "pushed": OLD,

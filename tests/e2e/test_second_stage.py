@@ -13,7 +13,8 @@ from recollect.core.memory.memory import Draft
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.service import LocalService
-from recollect.wiring import open_server, open_service
+from recollect.wiring.local import open_service
+from recollect.wiring.server import open_server
 
 pytestmark = pytest.mark.anyio
 

@@ -35,7 +35,7 @@ from recollect.usecases.workers import reembed
 from recollect.usecases.workers.embed import BATCH, EmbeddingContext
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import SystemClock
+from recollect.wiring.context import SystemClock
 
 pytestmark = pytest.mark.anyio
 

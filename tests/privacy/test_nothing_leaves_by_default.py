@@ -27,7 +27,8 @@ from recollect.usecases.service import LocalService
 from recollect.usecases.workers.reembed import status
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import catalogue, open_server
+from recollect.wiring.context import catalogue
+from recollect.wiring.server import open_server
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from recollect.ports.recall import Leg
 from recollect.usecases.context import Context
 from recollect.usecases.recall.lexical import lexical_leg
 from recollect.usecases.service import LocalService
-from recollect.wiring import SystemClock
+from recollect.wiring.context import SystemClock
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -41,7 +41,7 @@ from recollect.core.curation.proposals import STATES, Addition, JournalEntry, Pr
 from recollect.core.errors import RecollectError
 from recollect.core.graph.extraction import BY_RULES, join_extraction, to_mention
 from recollect.core.graph.resolution import Neighbour, PendingConcept
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import Link
 from recollect.core.memory.listing import Listing
 from recollect.core.memory.memory import EVERYWHERE, Scope
@@ -356,8 +356,9 @@ READS: dict[str, Call] = {
     "follow": lambda rig: rig.store.follow(OWNER, ALL[:1], ALL),
     "follow as of": lambda rig: rig.store.follow(OWNER, ALL[:1], ALL, BEFORE_EDIT),
     "prefix": lambda rig: rig.store.ids_with_prefix(
-        OWNER, IdPrefix("", UUID(int=0), UUID(int=99)), 50, forgotten=True
+        OWNER, IdPart("", "0" * 28), 50, forgotten=True
     ),
+    "endings": lambda rig: rig.store.ids_with_endings(OWNER, ["0003"], forgotten=True),
     "page": lambda rig: rig.store.page(OWNER, EVERYWHERE, None, 50),
     "page of a project": lambda rig: rig.store.page(OWNER, Scope(project="coast"), None, 50),
     "words": lambda rig: rig.store.search_words(OWNER, EVERYWHERE, WORDS),
@@ -366,6 +367,7 @@ READS: dict[str, Call] = {
         OWNER, EVERYWHERE, replace(WORDS, as_of=BEFORE_EDIT)
     ),
     "projects": lambda rig: rig.store.projects(OWNER),
+    "former names": lambda rig: rig.store.former_names(OWNER),
     "stats": lambda rig: rig.store.stats(OWNER),
     "same text": lambda rig: rig.store.find_same([replace(MEMORIES[0], id=UUID(int=77))]),
     "removed texts": lambda rig: rig.store.find_removed(OWNER, [(None, MEMORIES[0].content)]),
@@ -483,6 +485,9 @@ async def analyze_again(rig: Rig) -> None:
 
 
 WRITES: dict[str, Call] = {
+    "rename a project": lambda rig: rig.store.rename_project(
+        OWNER, "coast", "shore", by="test", at=BEFORE_EDIT
+    ),
     "add": lambda rig: rig.store.add(memory(70)),
     "add unless known": lambda rig: rig.store.add_unless_known(memory(71, "The PIN is 4711")),
     "add all": lambda rig: rig.store.add_all([memory(1), memory(72)]),

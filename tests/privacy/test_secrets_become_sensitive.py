@@ -26,7 +26,7 @@ from recollect.core.memory.memory import Draft, Memory
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
 from recollect.usecases.service import LocalService
-from recollect.wiring import SystemClock
+from recollect.wiring.context import SystemClock
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,8 @@ from recollect import settings
 from recollect.core.memory.memory import Draft
 from recollect.shells.asgi.listening import listen
 from recollect.shells.serve import serve
-from recollect.wiring import open_server, open_service
+from recollect.wiring.local import open_service
+from recollect.wiring.server import open_server
 
 _OUT = 1
 

@@ -20,13 +20,14 @@ from recollect.adapters.sqlite.store import SqliteStore
 from recollect.adapters.sqlite.sync.store import SqliteSync
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import EVERYWHERE, Memory
+from recollect.core.memory.project import Into, Renamed
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.offline_first import OfflineFirstService
 from recollect.usecases.sync.sync import PAGE, pull_all, push_all, sync
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 
 OWNER = "me"
 
@@ -103,6 +104,12 @@ class FaultyServer:
             lambda: self._inner.pull(store, cursor, limit, count=count)
         )
         return page
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        renamed: Renamed = await self._faults.call(
+            lambda: self._inner.rename_project(project, name, into)
+        )
+        return renamed
 
 
 @dataclass

@@ -16,11 +16,11 @@ from tests.sync.clients import with_short_timeout
 
 from recollect import settings
 from recollect.core.errors import NotFound, StoreUnavailable
-from recollect.core.memory.memory import Draft
+from recollect.core.memory.memory import Draft, Scope
 from recollect.core.recall.request import RecallRequest, Recollection
 from recollect.ports.service import Service
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import Cached, open_cached
+from recollect.wiring.local import Cached, open_cached
 
 pytestmark = pytest.mark.anyio
 
@@ -202,3 +202,76 @@ async def test_a_version_from_before_the_first_sync_is_restored_on_the_server(
         assert (await client.service.restore(id, 1)).content == "the harbour"
         await sync_once(client)
         assert (await client.service.get(id)).content == "the harbour"
+
+
+async def test_a_new_machine_lists_what_the_server_has(server: Running, tmp_path: Path) -> None:
+    key = server.new_key()
+    async with cached(tmp_path / "one", server.url, key) as one:
+        for number in range(5):
+            await one.service.remember(Draft(f"fact {number}", project="github.com/ada/shop"))
+        await sync_once(one)
+    async with cached(tmp_path / "two", server.url, key) as two:
+        await two.service.remember(Draft("written here", project="github.com/ada/shop"))
+        assert await two.service.resolve_project("shop") == "github.com/ada/shop"
+        assert (await two.service.stats()).memories == 5
+        listed: list[str] = []
+        cursor: str | None = None
+        while cursor is not None or not listed:
+            page = await two.service.page(Scope(project="shop"), cursor, 2)
+            listed += [memory.content for memory in page.memories]
+            cursor = page.next_cursor
+        assert listed == ["written here", *(f"fact {number}" for number in (4, 3, 2, 1, 0))]
+        assert await two.run.push_briefly() is None
+        page = await two.service.page(Scope(), None, 50)
+        assert len(page.memories) == 6
+    async with cached(tmp_path / "three", "http://127.0.0.1:1", key) as three:
+        with pytest.raises(StoreUnavailable):
+            await three.service.page(Scope(), None, 50)
+        await three.service.remember(Draft("alone"))
+        page = await three.service.page(Scope(), None, 50)
+        assert [memory.content for memory in page.memories] == ["alone"]
+
+
+async def test_a_renamed_project_is_known_by_both_names_everywhere(
+    server: Running, tmp_path: Path
+) -> None:
+    key = server.new_key()
+    old, new = "shop-0a1b2c3d", "github.com/ada/shop"
+
+    async def named(one: Cached, project: str) -> set[str]:
+        page = await one.service.page(Scope(project=project), None, 50)
+        assert page.scope.project == new
+        return {memory.content for memory in page.memories}
+
+    async with (
+        cached(tmp_path / "one", server.url, key) as one,
+        cached(tmp_path / "two", server.url, key) as two,
+    ):
+        await one.service.remember(Draft("fact of one", project=old))
+        await sync_once(one)
+        await sync_once(two)
+        # Written while it does not know yet.
+        late = await two.service.remember(Draft("fact of two", project=old))
+        assert (await one.service.rename_project(old, new)).memories == 1
+        assert await named(one, old) == {"fact of one"}
+        await sync_once(one)
+        await sync_once(two)
+        assert await named(two, old) == {"fact of one", "fact of two"}
+        assert (await two.service.remember(Draft("fact three", project=old))).project == new
+        await sync_once(two)
+        await sync_once(one)
+        assert await named(one, old) == {"fact of one", "fact of two", "fact three"}
+        for side in (one, two):
+            assert (await side.service.stats()).former_names == {old: new}
+            assert (await side.service.status()).waiting == 0
+            assert await side.service.conflicts() == []
+        assert (await one.service.get(str(late.id))).project == new
+        found = await one.service.recall(RecallRequest("fact", scope=Scope(project=old)))
+        assert len(found.hits) == 3
+        # Back again, from the other machine.
+        await two.service.rename_project(new, old)
+        await sync_once(two)
+        await sync_once(one)
+        for side in (one, two):
+            assert (await side.service.stats()).by_project == {old: 3}
+            assert (await side.service.stats()).former_names == {new: old}

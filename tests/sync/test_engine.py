@@ -25,7 +25,7 @@ from recollect.core.memory.memory import Draft
 from recollect.settings import load
 from recollect.usecases.service import LocalService
 from recollect.usecases.sync.engine import Engine
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 
 pytestmark = pytest.mark.anyio
 

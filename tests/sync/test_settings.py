@@ -21,7 +21,7 @@ from recollect.core.sync.model import ChangePage
 from recollect.ports.sync import SyncServer, SyncStore
 from recollect.usecases.sync.sync import sync
 from recollect.wire.sync import CHANGES
-from recollect.wiring import Cached
+from recollect.wiring.local import Cached
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from recollect.settings import load
 from recollect.shells.cli.framework.commands import Option
 from recollect.shells.progress import step_bar
-from recollect.wiring import catalogue
+from recollect.wiring.context import catalogue
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
     ALL,

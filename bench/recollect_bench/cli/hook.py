@@ -19,8 +19,7 @@ import recollect
 from recollect.settings import load
 from recollect.shells.cli.framework.commands import Option
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import open_cached, open_service
-from recollect.wiring.local import is_available
+from recollect.wiring.local import is_available, open_cached, open_service
 from recollect_bench.cli.measuring import check_writable, report_console
 from recollect_bench.cli.sync import progress_bar, temporary_server
 from recollect_bench.speed.corpus import Corpus

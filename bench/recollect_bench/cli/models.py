@@ -13,7 +13,7 @@ from rich.table import Table
 
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
-from recollect.wiring import catalogue
+from recollect.wiring.context import catalogue
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import ALL, check_writable, report_console, select_sets
 from recollect_bench.cli.sync import progress_bar

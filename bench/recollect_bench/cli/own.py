@@ -15,8 +15,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.core.text.analysis import clean_query, find_unstorable
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
-from recollect.wiring import open_service
-from recollect.wiring.local import has_model
+from recollect.wiring.local import find_model, open_service
 from recollect_bench.cli.measuring import measure_runs, report_console
 from recollect_bench.own.labels import (
     Label,
@@ -69,7 +68,7 @@ def own(
     current = current_config(
         asyncio.run(_read_settings(settings)),
         is_local=settings.api_url is None,
-        has_model=has_model(settings),
+        has_model=find_model(settings) is not None,
     )
     chosen, yours = with_current(parse_configs(configs), current)
     words = OwnWords.of(memories.memories.values())

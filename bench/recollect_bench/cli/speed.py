@@ -21,7 +21,9 @@ from recollect.usecases.priority import Callers
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.late import LateStage
 from recollect.usecases.service import LocalService
-from recollect.wiring import build_context, catalogue, open_postgres, open_second_phase
+from recollect.wiring.context import build_context, catalogue
+from recollect.wiring.postgres import open_postgres
+from recollect.wiring.server import open_second_phase
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
     ALL,

@@ -15,7 +15,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import Settings, load
 from recollect.shells.cli.framework.commands import Option
 from recollect.shells.cli.framework.output import print_text
-from recollect.wiring import open_service
+from recollect.wiring.local import open_service
 from recollect_bench.cli.data import Data
 from recollect_bench.cli.measuring import (
     ALL,

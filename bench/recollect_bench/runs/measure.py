@@ -17,7 +17,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.ports.embedding import Embedders
 from recollect.ports.recall import Reranker
 from recollect.settings import Settings
-from recollect.wiring import catalogue, open_reranker
+from recollect.wiring.context import catalogue, open_reranker
 from recollect_bench.data.datasets import EvaluationSet
 from recollect_bench.runs.configs import Config, Layout
 from recollect_bench.runs.databases import Databases

@@ -42,7 +42,8 @@ from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import Embedded, EmbeddingContext
 from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import build_context, open_postgres
+from recollect.wiring.context import build_context
+from recollect.wiring.postgres import open_postgres
 from recollect_bench.data.datasets import FACTS, Document, EvaluationSet, conversations
 from recollect_bench.runs.before_model import FirstWindows
 from recollect_bench.runs.configs import Layout

@@ -26,7 +26,8 @@ from recollect.settings import Settings, load
 from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.wiring import build_context, open_postgres
+from recollect.wiring.context import build_context
+from recollect.wiring.postgres import open_postgres
 from recollect_bench.runs.databases import Databases
 from recollect_bench.scale.clusters import NAME, Clusters
 from recollect_bench.scale.fill import TABLES, VECTORS, Filler, Progress

@@ -32,7 +32,8 @@ from recollect.usecases.recall.dense import dense_leg
 from recollect.usecases.recall.graph_leg import GraphLeg
 from recollect.usecases.service import LocalService
 from recollect.usecases.tasks import measure_ms
-from recollect.wiring import build_context, open_postgres
+from recollect.wiring.context import build_context
+from recollect.wiring.postgres import open_postgres
 from recollect_bench.speed.copying import NamedConcept, allow_copy, copy_concepts, copy_mentions
 from recollect_bench.speed.corpus import OWNER, Corpus
 from recollect_bench.speed.graph import make_graph

@@ -27,7 +27,7 @@ from recollect.ports.service import Service
 from recollect.settings import Settings
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import open_local
+from recollect.wiring.local import open_local
 from recollect_bench.speed.corpus import Corpus
 
 # As an agent runs it; as a module if the command is not installed.

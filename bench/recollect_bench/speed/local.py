@@ -31,7 +31,7 @@ from recollect.usecases.tasks import measure_ms
 from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import build_context, catalogue
+from recollect.wiring.context import build_context, catalogue
 from recollect_bench.speed.corpus import KINDS, OWNER, Corpus
 from recollect_bench.speed.recall import FUSED, ROUNDS, TOP, WHOLE, Timing, timing
 from recollect_bench.speed.rig import DEPTH, Progress

@@ -19,10 +19,12 @@ from typing import Final
 
 import numpy as np
 
+from recollect.adapters.models.embedders.local_cache import model_folder
+from recollect.adapters.models.embedders.local_models import LOCAL_MODELS
 from recollect.core.recall.space import TURNS_BEFORE, context_of
 from recollect.ports.embedding import Embedder, TokenEmbedder
 from recollect.settings import Settings
-from recollect.wiring import catalogue
+from recollect.wiring.context import catalogue
 from recollect_bench.data.datasets import EvaluationSet, conversations
 from recollect_bench.runs.stage import wake
 from recollect_bench.scores.metrics import Ranking, means, score
@@ -127,11 +129,10 @@ async def _encode_tokens(
 
 
 def _disk_mb(settings: Settings, name: str) -> float | None:
-    from recollect.wiring.models import find_built_folder
-
-    folder = find_built_folder(settings, name)
-    if folder is None:
+    model = LOCAL_MODELS.get(name)
+    if model is None:
         return None
+    folder = model_folder(model, settings.models_folder)
     sizes = [path.stat().st_size for path in folder.iterdir()]
     return round(sum(sizes) / 1_000_000, 1)
 

@@ -12,11 +12,12 @@ from uuid import UUID
 
 from recollect.adapters.http.client import RemoteService
 from recollect.core.memory.memory import Draft
+from recollect.core.memory.project import Into, Renamed
 from recollect.core.sync.model import ChangePage, Outgoing, Pushed, Revision
 from recollect.ports.sync import SyncServer
 from recollect.settings import Settings, load
 from recollect.usecases.sync.sync import sync
-from recollect.wiring import Cached, open_cached
+from recollect.wiring.local import Cached, open_cached
 
 Progress = Callable[[str, int, int], None]
 
@@ -72,6 +73,10 @@ class _CountingServer:
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage:
         self.requests += 1
         return await self._inner.pull(store, cursor, limit, count=count)
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        self.requests += 1
+        return await self._inner.rename_project(project, name, into)
 
 
 async def measure(

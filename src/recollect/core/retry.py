@@ -1,6 +1,6 @@
 """When Recollect retries, how often, and how long it waits: every policy in one place.
 
-A read whose connection to Postgres broke is repeated once, at once (`adapters/postgres/retry.py`).
+A read whose connection to Postgres broke is repeated once, at once (`adapters/postgres/pool.py`).
 The text of a memory is sent to a model once: while it waited for a retry, it could become
 sensitive. The worker retries instead: it releases what it claimed, backs off, and reads it again.
 """
@@ -38,11 +38,20 @@ class Backoff:
 
 # A Postgres that starts refuses connections at first.
 CONNECT_BACKOFF: Final = Backoff(0.05, 0.4)
+# A migration whose table is in use: about two minutes with the attempts.
+MIGRATION_BACKOFF: Final = Backoff(1.0, 8.0)
+MAX_MIGRATION_WAITS: Final = 10
 # A client of an overloaded server.
 SERVER_BACKOFF: Final = Backoff(1.0, 10.0)
 MAX_SERVER_ATTEMPTS: Final = 5
 # Sync. It never waits longer than until the next pull.
 SYNC_FIRST_WAIT: Final = 1.0
+# How soon to try again when another process of this store runs the engine, or it failed.
+SYNC_RESTART_SECONDS: Final = 1.0
+# After a bug in a worker.
+WORKER_RESTART_SECONDS: Final = 60.0
+# A model that could not be loaded is not retried at every recall.
+MODEL_RETRY_SECONDS: Final = 60.0
 # A model or store that a worker cannot use.
 WORKER_BACKOFF: Final = Backoff(1.0, 60.0)
 # How many backoffs in a row a caller waits for who needs the work done.

@@ -39,7 +39,7 @@ class KeyStore(Protocol):
 
 class Keys(Protocol):
     """What an admin can do with the keys of a server, on its database or over its API. A
-    `reference` is an id or any unambiguous prefix of one.
+    `reference` is an id or any unambiguous end or beginning of one.
     """
 
     async def list(self) -> Sequence[Key]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+    from recollect.core.memory.project import Into, Renamed
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 class Service(Protocol):
     """Everything a shell can do, for one owner: the use cases here, or a server elsewhere.
 
-    A `reference` is an id or any unambiguous prefix of one. A project may be given by a short name
-    (`core/memory/project.py`); `resolve_project` returns the full name; `here` is the project of
-    the current folder. `short_ids` are references for people to read and type.
+    A `reference` is an id or any unambiguous end or beginning of one. A project may be given by a
+    short name (`core/memory/project.py`); `resolve_project` returns the full name; `here` is the
+    project of the current folder. `short_ids` are references for people to read and type.
     """
 
     async def remember(self, draft: Draft) -> Memory: ...
@@ -45,6 +46,7 @@ class Service(Protocol):
     async def restore(self, reference: str, version: int) -> Memory: ...
     async def forget(self, reference: str, *, forever: bool = False) -> UUID: ...
     async def resolve_project(self, name: str, here: str | None = None) -> str: ...
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed: ...
     async def stats(self) -> Stats: ...
     async def settings(self) -> RecallSettings: ...
     async def change_settings(self, changes: Mapping[str, object]) -> RecallSettings: ...

@@ -13,7 +13,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from recollect.core.admin.stats import Stats
     from recollect.core.memory.duplicates import PlacedText
-    from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.ids import IdPart
     from recollect.core.memory.listing import Cursor, Listing, Table
     from recollect.core.memory.memory import Memory, Scope
     from recollect.core.recall.request import Candidate
@@ -72,7 +72,7 @@ class MemoryStore(Protocol):
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -81,6 +81,16 @@ class MemoryStore(Protocol):
         """Return the ids with this prefix, in order; forgotten ones only if requested. With a
         project, only those of that project.
         """
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        """The ids that end in one of these (`core/memory/ids.py`), in order; otherwise the same."""
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
         """Replace version `based_on` with this state; False if that version is not current."""
@@ -121,6 +131,16 @@ class MemoryStore(Protocol):
 
     async def projects(self, owner: str) -> list[str]:
         """Return the projects with at least one memory that is not forgotten."""
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        """Which project each former name means."""
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        """Give every memory of a project, forgotten ones too, to another name, as one change, and
+        keep the old name as a former one; how many they were.
+        """
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         """Count what this owner has stored, in all or in one project."""

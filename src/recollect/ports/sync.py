@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from recollect.core.memory.project import Into, Renamed
     from recollect.core.sync.model import (
         Answer,
         ChangePage,
@@ -46,6 +47,8 @@ class SyncServer(Protocol):
         """Send writes. Nothing is written if the server is in another epoch than the given one."""
 
     async def pull(self, store: UUID, cursor: int, limit: int, *, count: bool) -> ChangePage: ...
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed: ...
 
 
 class RevisionStore(Protocol):
@@ -102,6 +105,15 @@ class SyncStore(RevisionStore, Protocol):
 
     async def follow_settings(self, said: Mapping[str, object]) -> None:
         """Adopt the server's recall settings, as far as possible."""
+
+    async def unsent_names(self) -> Mapping[str, str]:
+        """The former names of projects that the server was not told yet, with what they mean."""
+
+    async def note_named(self, names: Mapping[str, str]) -> None:
+        """The server was told these."""
+
+    async def follow_names(self, said: Mapping[str, str]) -> None:
+        """Let former names of projects mean what they mean on the server."""
 
     async def record_success(self, at: datetime) -> None:
         """Record that everything is sent and pulled."""

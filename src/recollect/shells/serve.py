@@ -39,7 +39,8 @@ from recollect.shells.worker import run_workers
 from recollect.usecases.admin.keys import issue_first_key, issue_key
 from recollect.usecases.admin.settings import check_some_leg
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.wiring import Server, open_local_server, open_server
+from recollect.wiring.local_server import open_local_server
+from recollect.wiring.server import Server, open_server
 
 log = structlog.get_logger("recollect")
 

@@ -44,13 +44,13 @@ from recollect.usecases.workers.steps import (
     GraphStep,
     IndexStep,
     OnCuration,
-    OnGraph,
     OutboxStep,
     retry_parked,
 )
 from recollect.usecases.workers.worker import Step, Worker, persist
-from recollect.wiring import Local, Server, open_local, open_server
 from recollect.wiring.context import build_curation
+from recollect.wiring.local import Local, open_local
+from recollect.wiring.server import Server, open_server
 
 log = structlog.get_logger("recollect")
 
@@ -116,25 +116,12 @@ async def _run(
     counts, error = tally.counts, None
     opened = open_local if local else open_server
     async with opened(settings, log_steps()) as server:
-        graph = graph_step(server, tally.on_graph)
-        curation = curation_step(server, tally.on_curation)
-        has_other_work = graph is not None or curation is not None
+        steps = steps_of(server, tally)
+        has_other_work = any(isinstance(step, GraphStep | CurationStep) for step in steps)
         context = embedding_of(server) if has_other_work else require_embedding(server)
-        steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
-        if context is not None:
-            steps += [
-                EmbeddingStep(context, tally.on_embedding),
-                IndexStep(context.queue, tally.embedding_line),
-            ]
-        if (outbox := outbox_of(server)) is not None:
-            steps.append(OutboxStep(outbox, tally.embedding_line))
-        if graph is not None:
-            steps.append(graph)
-        if curation is not None:
-            steps.append(curation)
         workers = [Worker(trace_step(server, step)) for step in steps]
         if retry:
-            counts["retried"] = await _retry(context, None if graph is None else server.graph)
+            counts["retried"] = await _retry(context, server.graph)
             log.info("retrying what failed", jobs=counts["retried"])
         async with nullcontext() if context is None else embedding_bar(context.queue):
             working = asyncio.create_task(_work(workers, once=once))
@@ -146,9 +133,9 @@ async def _run(
     return counts, error
 
 
-async def _retry(context: EmbeddingContext | None, graph: GraphContext | None) -> int:
+async def _retry(context: EmbeddingContext | None, graph: GraphContext) -> int:
     vectors = 0 if context is None else await retry_parked(context)
-    return vectors + (0 if graph is None else await graph.store.retry_parked())
+    return vectors + (0 if graph.mode == "off" else await graph.store.retry_parked())
 
 
 async def _work(workers: Sequence[Worker], *, once: bool) -> tuple[int, RecollectError | None]:
@@ -171,9 +158,21 @@ async def _work(workers: Sequence[Worker], *, once: bool) -> tuple[int, Recollec
     return failing, first
 
 
-def graph_step(server: Server | Local, on_event: OnGraph) -> GraphStep | None:
-    """Return the step that fills the concept graph, or None if the graph is off."""
-    return None if server.graph.mode == "off" else GraphStep(server.graph, on_event)
+def steps_of(server: Server | Local, tally: _Tally) -> list[Step]:
+    """Return the work that there is on a store, in the order in which it is worked off."""
+    steps: list[Step] = [AnalysisStep(server.analysis, log_analysis)]
+    if (context := embedding_of(server)) is not None:
+        steps += [
+            EmbeddingStep(context, tally.on_embedding),
+            IndexStep(context.queue, tally.embedding_line),
+        ]
+    if (outbox := outbox_of(server)) is not None:
+        steps.append(OutboxStep(outbox, tally.embedding_line))
+    if server.graph.mode != "off":
+        steps.append(GraphStep(server.graph, tally.on_graph))
+    if (curation := curation_step(server, tally.on_curation)) is not None:
+        steps.append(curation)
+    return steps
 
 
 def curation_step(server: Server | Local, on_event: OnCuration) -> CurationStep | None:
@@ -227,26 +226,8 @@ async def run_workers(server: Server | Local) -> AsyncIterator[None]:
         log.info("no recall by meaning", reason=reason)
     if server.barrier_note:
         log.warning("row-level security has no roles", reason=server.barrier_note)
-    tasks: list[asyncio.Task[None]] = []
-
-    def start(step: Step, name: str) -> asyncio.Task[None]:
-        return asyncio.create_task(persist(trace_step(server, step), log_bug), name=name)
-
-    if server.settings.worker != "off":
-        analysis = AnalysisStep(server.analysis, log_analysis)
-        tasks.append(start(analysis, "analysis worker"))
-        if (context := embedding_of(server)) is not None:
-            embedding = EmbeddingStep(context, log_embedding())
-            tasks.append(start(embedding, "embedding worker"))
-            indexing = IndexStep(context.queue, log_embedding())
-            tasks.append(start(indexing, "index worker"))
-        if (outbox := outbox_of(server)) is not None:
-            sending = OutboxStep(outbox, log_embedding())
-            tasks.append(start(sending, "outbox worker"))
-        if (graph := graph_step(server, log_graph())) is not None:
-            tasks.append(start(graph, "graph worker"))
-        if (curation := curation_step(server, log_curation)) is not None:
-            tasks.append(start(curation, "curation worker"))
+    steps = [] if server.settings.worker == "off" else steps_of(server, _Tally())
+    tasks = [asyncio.create_task(persist(trace_step(server, step), log_bug)) for step in steps]
     try:
         yield
     finally:

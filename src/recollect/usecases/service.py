@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+    from recollect.core.memory.project import Into, Renamed
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.core.recall.settings import RecallSettings, SettingChange
@@ -154,6 +155,14 @@ class LocalService:
         store = self.context_for("resolve_project").store
         named = check_name(name, "project")
         return await projects.resolve_project(store, self.owner, named, here)
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        from recollect.core.memory.memory import check_name
+        from recollect.usecases.memory import projects
+
+        context = self.context_for("rename_project")
+        old, new = check_name(project, "project"), check_name(name, "name")
+        return await projects.rename_project(context, self.owner, old, new, into)
 
     async def stats(self) -> Stats:
         from recollect.usecases.memory import stats as count

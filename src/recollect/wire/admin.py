@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, NamedTuple, get_type_hints
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_type_hints
 from uuid import UUID
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from recollect.core.memory.owner import MAX_NAME
+from recollect.core.memory.project import Renamed
 from recollect.core.privacy.erasure import ErasureReport, Remain
 from recollect.core.privacy.keys import ROLES, Key
 from recollect.core.recall.settings import (
@@ -181,6 +182,27 @@ class SettingsLogIn(Input):
     limit: QueryInt = Field(
         default=DEFAULT_LOG, json_schema_extra={"minimum": 1, "maximum": MAX_SETTINGS_LOG}
     )
+
+
+class RenameIn(Input):
+    """A project, and what it is to be called: a `new` name, an `existing` project, or either."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"project": "shop-0a1b2c3d", "name": "github.com/ada/shop"}]
+        }
+    )
+
+    project: Name
+    name: Name
+    into: Literal["new", "existing", "any"] = "any"
+
+
+RENAMED: Final = codec(
+    Renamed,
+    "RenamedOut",
+    """How many memories came along from `project` to `name`.""",
+)
 
 
 class EraseIn(Input):

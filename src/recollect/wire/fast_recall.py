@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
 
 from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.memory.project import is_short_for
@@ -56,6 +57,7 @@ def _hit(values: Any) -> Hit:  # noqa: ANN401  # JSON
         float(why["prior"]),
         legs,
         attached=tuple(map(_memory, values.get("attached", ()))),
+        duplicates=tuple(map(UUID, values.get("duplicates", ()))),
         passage=_passage(values.get("passage")),
     )
 

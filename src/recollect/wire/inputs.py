@@ -130,17 +130,22 @@ class ScopeIn(Input):
         return build(Scope, self)
 
 
-class ListIn(ScopeIn):
-    """A page of a listing, as query parameters: a value is given or not, never null."""
+class QueryScopeIn(ScopeIn):
+    """A scope as query parameters: a value is given or not, never null."""
 
     project: Name | SkipJsonSchema[None] = ShapeField(default=None, description=PROJECT)
     since: Moment | SkipJsonSchema[None] = None
     until: Moment | SkipJsonSchema[None] = None
     with_global: QueryBool = ShapeField(default=False, description=WITH_GLOBAL)
+
+
+class ListIn(QueryScopeIn):
+    """A page of a listing."""
+
     forgotten: QueryBool = ShapeField(default=False, description="Include forgotten memories.")
     cursor: str | SkipJsonSchema[None] = ShapeField(
         default=None,
-        description="`next_cursor` of the previous page.",
+        description="`next_cursor` of the previous page, or the id of its last memory.",
         json_schema_extra={"format": "cursor"},
     )
     limit: QueryInt = ShapeField(
@@ -148,13 +153,9 @@ class ListIn(ScopeIn):
     )
 
 
-class TableIn(ScopeIn):
-    """The rows of a table, as query parameters."""
+class TableIn(QueryScopeIn):
+    """The rows of a table."""
 
-    project: Name | SkipJsonSchema[None] = ShapeField(default=None, description=PROJECT)
-    since: Moment | SkipJsonSchema[None] = None
-    until: Moment | SkipJsonSchema[None] = None
-    with_global: QueryBool = ShapeField(default=False, description=WITH_GLOBAL)
     words: list[Name] = ShapeField(
         default=[],
         description="Only texts that contain each of these, in any case.",

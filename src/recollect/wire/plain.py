@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+# Which of our clients sends a request. The history says so, and some of them a person types in
+# (core/memory/standing.py).
+CLIENT_HEADER: Final = "recollect-client"
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any value, as JSON has it

@@ -76,7 +76,7 @@ class WhyIn(QuestionIn):
     )
 
     id: str = Field(
-        description="The memory's id, or a unique prefix of at least 4 digits.",
+        description="The memory's id, or at least 4 digits of its end.",
         json_schema_extra={"pattern": REFERENCE},
     )
 

@@ -44,7 +44,7 @@ STATS: Final = codec(
     within a week. Without `embedding`, recall uses words only; without `graph`, there is no concept
     graph; without `curation`, there are neither undecided nor applied proposals.
     """,
-    later=("expiring", "by_language", "embedding", "graph", "curation"),
+    later=("expiring", "by_language", "embedding", "graph", "curation", "former_names"),
 )
 
 

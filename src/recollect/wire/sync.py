@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from recollect.core.memory.memory import FIELDS, Memory
 from recollect.core.sync.model import (
+    MAX_ITEMS,
     PROTOCOL,
     SYNCED,
     Answer,
@@ -129,7 +130,7 @@ class OutgoingIn(Input):
         return build(Outgoing, self, fields=fields)
 
 
-_MAX_ITEMS: dict[str, Any] = {"maxItems": 500}
+_MAX_ITEMS: dict[str, Any] = {"maxItems": MAX_ITEMS}
 _STORE_EXAMPLE = "019cc2a7-0000-7000-8000-00000000aaaa"
 
 
@@ -175,7 +176,7 @@ class PullIn(Input):
     protocol: QueryInt = Field(json_schema_extra={"const": PROTOCOL})
     store: Id
     cursor: Annotated[QueryInt, Field(ge=0, le=MAX_POSITION)] = 0
-    limit: QueryInt = Field(default=200, json_schema_extra={"minimum": 1, "maximum": 500})
+    limit: QueryInt = Field(default=200, json_schema_extra={"minimum": 1, "maximum": MAX_ITEMS})
     sensitive: QueryBool = False
     count: QueryBool = False
 
@@ -211,10 +212,10 @@ CHANGES: Final = codec(
     "ChangesOut",
     """One page of changes; continue from `cursor` while there is more. `reset`: the cursor is ahead
     of the server, which was restored; compare everything again. `settings` are how recall ranks
-    here.
+    here, `former_names` which project each former name means.
     """,
     flat=("peer",),
-    later=("settings",),
+    later=("settings", "former_names"),
     reset={"path": "is_reset"},
 )
 CONFLICT: Final = codec(

@@ -23,15 +23,16 @@ from pydantic import (
 )
 
 from recollect.core.memory.links import KINDS, MAX_LINKS
-from recollect.core.memory.memory import CATEGORIES, Limits, repair_text
+from recollect.core.memory.memory import CATEGORIES, Limits
 from recollect.core.recall.request import MAX_WEIGHT
+from recollect.core.text.analysis import repair_text
 
 _LIMITS = Limits()
 # What Python strips, even if a reader of the schema does not count it as space.
 NOT_BLANK = r"^[^\x00]*[^\x00\s\x1c-\x1f\x85][^\x00]*$"
 _NO_NUL = r"^[^\x00]*$"
 REFERENCE = "^(-*[0-9a-fA-F]){4,32}-*$"
-"""An id, or a prefix of one."""
+"""An id, or the end or the beginning of one."""
 PROJECT = (
     "A project's name, or the end of it: `shop` means `github.com/ada/shop` if no other "
     "project has that name."

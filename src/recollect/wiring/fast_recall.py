@@ -8,7 +8,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from recollect.core.errors import InvalidInput
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.request import Hit, RecallRequest
 
@@ -49,7 +48,8 @@ class FastRecall:
             self.note = "no store yet"
             return []
         self.by_words = True
-        from recollect.usecases.recall.words import recall_by_words, run_directly
+        from recollect.usecases.coroutines import run_directly
+        from recollect.usecases.recall.words import recall_by_words
 
         with self._open_store() as store:
             return run_directly(recall_by_words(store, chosen.owner, request, self._now()))
@@ -57,7 +57,8 @@ class FastRecall:
     def _recall_offline_first(self, request: RecallRequest) -> list[Hit]:
         if not self.settings.sqlite_path.exists():  # nothing was synced yet
             return self._ask_server(request, 1.0)
-        from recollect.usecases.recall.words import recall_offline_first, run_directly
+        from recollect.usecases.coroutines import run_directly
+        from recollect.usecases.recall.words import recall_offline_first
 
         def ask_server(context: RecallContext) -> list[Hit]:
             return self._ask_server(context.request, _SHARE_FOR_SERVER, context.scope)
@@ -77,16 +78,8 @@ class FastRecall:
     ) -> list[Hit]:
         from recollect.adapters.http.fast_recall import recall
 
-        chosen = self.settings
-        if chosen.api_key is None:
-            raise InvalidInput(
-                "RECOLLECT_API_URL names a server, but there is no key for it",
-                field="RECOLLECT_API_KEY",
-                remedy="Set RECOLLECT_API_KEY.",
-            )
-        seconds = self._seconds_left() * share
-        key = chosen.api_key.get_secret_value()
-        return recall(chosen.api_url or "", key, request, seconds, scope)
+        url, key = self.settings.api_url or "", self.settings.require_api_key()
+        return recall(url, key, request, self._seconds_left() * share, scope)
 
     def _open_store(self) -> closing[FastStore]:
         from recollect.adapters.sqlite.fast_recall import FastStore

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from recollect.core.admin.checks import more_than_words, words_only
 from recollect.core.admin.modes import NO_EMBEDDER
-from recollect.core.errors import InvalidInput, RecollectError
+from recollect.core.errors import RecollectError
 from recollect.usecases.context import no_hint
 from recollect.usecases.recall.recall_log import RecallLog, recall_log
 from recollect.usecases.service import LocalService, SharedModelService
@@ -48,14 +48,12 @@ if TYPE_CHECKING:
     from recollect.core.recall.request import RecallRequest, Recollection
     from recollect.ports.graph import Graph
     from recollect.ports.keys import Keys
-    from recollect.ports.recall import Reranker
     from recollect.ports.service import Service
     from recollect.ports.stores import Clock
     from recollect.ports.sync import SyncServer, SyncStore
     from recollect.settings import Settings
     from recollect.usecases.context import Context
     from recollect.usecases.graph.extract import GraphContext
-    from recollect.usecases.priority import Callers
     from recollect.usecases.recall.backlog import Backlog
     from recollect.usecases.recall.dense import Backgrounds
     from recollect.usecases.sync.engine import Engine
@@ -101,11 +99,12 @@ async def open_service(
             service = replace(cached.service, wake=on_write)
             if catching_up:
                 # If the server answers, no model is loaded here.
-                service = replace(service, offline=build_command_service(cached.store, settings))
+                offline = build_command_service(cached.context, cached.store, settings)
+                service = replace(service, offline=offline)
             yield service
         return
     if settings.api_url is not None:
-        async with connect(settings) as remote:
+        async with connect(settings, actor) as remote:
             yield remote
         return
     async with (
@@ -113,30 +112,34 @@ async def open_service(
         open_recall_log(store) as shown,
         open_reranker(settings) as reranker,
     ):
+        words = replace(build_words(store, settings), reranker=reranker, actor=actor)
         if by_meaning and catching_up:
-            yield build_command_service(store, settings, reranker, shown.note, actor)
+            yield build_command_service(words, store, settings, shown.note)
             return
-        async with open_context(store, settings, reranker, by_meaning=by_meaning) as context:
-            yield LocalService(replace(context, actor=actor), settings.owner, shown.note)
+        async with open_context(words, store, settings, by_meaning=by_meaning) as context:
+            yield LocalService(context, settings.owner, shown.note)
+
+
+def build_words(store: SqliteStore, settings: Settings) -> Context:
+    """Return the local store's context without vectors and graph: recall is by words."""
+    return with_curation(build_context(store, settings), store)
 
 
 def build_command_service(
+    words: Context,
     store: SqliteStore,
     settings: Settings,
-    reranker: Reranker | None = None,
     on_recall: Callable[[Recollection], None] = lambda _: None,
-    actor: str = "cli",
 ) -> SharedModelService:
     """Return the service of the local store for a command. It recalls by meaning, with the model of
     another process or else with its own.
     """
-    context = with_curation(build_context(store, settings), store)
     return SharedModelService(
-        replace(context, reranker=reranker, actor=actor),
+        words,
         settings.owner,
         on_recall,
         ask_resident=partial(ask_resident, settings),
-        open_model=partial(open_context, store, settings, reranker, catching_up=True),
+        open_model=partial(open_context, words, store, settings, catching_up=True),
         loads_model=True,
     )
 
@@ -241,7 +244,10 @@ async def open_local(
     settings: Settings, progress: Progress = lambda _step, _share: None
 ) -> AsyncIterator[Local]:
     """Open the local store to work on its vectors and its graph. Nothing is ever downloaded."""
-    async with open_store(settings) as store, open_local_on(store, settings, progress) as local:
+    async with (
+        open_store(settings) as store,
+        open_local_on(store, settings, find_model(settings), progress) as local,
+    ):
         yield local
 
 
@@ -265,9 +271,10 @@ def is_available(settings: Settings, model: str) -> bool:
     return model != NO_EMBEDDER if found is None else is_present(found, settings.models_folder)
 
 
-def has_model(settings: Settings) -> bool:
-    """Return whether the local store's model can be used without downloading anything."""
-    return is_available(settings, find_needed_model(settings))
+def find_model(settings: Settings) -> str | None:
+    """Return the local store's model; None if it must be downloaded first, or is `none`."""
+    model = find_needed_model(settings)
+    return model if is_available(settings, model) else None
 
 
 def how_to_get_model(settings: Settings) -> str | None:
@@ -295,52 +302,49 @@ def words_only_hint(settings: Settings) -> str | None:
 
 @asynccontextmanager
 async def open_context(
+    words: Context,
     store: SqliteStore,
     settings: Settings,
-    reranker: Reranker | None = None,
     *,
     by_meaning: bool = True,
     catching_up: bool = False,
 ) -> AsyncIterator[Context]:
-    """Open the use cases' context on the local store. Without a model, recall is by words, and a
-    hint says so unless that is configured.
+    """Add recall by meaning to a context that recalls by words. Without a model, a hint says so
+    unless that is configured.
     """
-    if by_meaning and has_model(settings):
-        async with open_local_on(store, settings) as local:
+    if by_meaning and (model := find_model(settings)) is not None:
+        async with open_local_on(store, settings, model, words=words) as local:
             if catching_up:
                 await local.catch_up()
-            yield replace(local.context, reranker=reranker)
+            yield local.context
         return
-    context = with_curation(build_context(store, settings), store)
     if settings.embedder != NO_EMBEDDER:  # the progress of its space can be read without the model
-        context = replace(context, queue=store.vectors)
-    yield replace(context, reranker=reranker, hint=lambda _owner: words_only_hint(settings))
+        words = replace(words, queue=store.vectors)
+    yield replace(words, hint=lambda _owner: words_only_hint(settings))
 
 
 @asynccontextmanager
 async def open_local_on(
     store: SqliteStore,
     settings: Settings,
+    model: str | None,
     progress: Progress = lambda _step, _share: None,
     *,
-    by_meaning: bool = True,
-    callers: Callers | None = None,
+    words: Context | None = None,
 ) -> AsyncIterator[Local]:
-    """Open the local store's use cases on a store that is already open. Its workers yield to
-    `callers`, if the context shares them with another one.
+    """Open the local store's use cases on a store that is already open; without a `model`, recall
+    is by words. The context extends `words` if there is one, and workers yield to its callers.
     """
     from recollect.adapters.files.home_files import BackgroundFile
     from recollect.usecases.graph.extract import GraphContext
-    from recollect.usecases.priority import Callers
     from recollect.usecases.recall.backlog import Backlog
     from recollect.usecases.recall.dense import Backgrounds, dense_leg
     from recollect.usecases.recall.graph_leg import GraphLeg
     from recollect.usecases.recall.late import LateStage
     from recollect.usecases.workers.embed import EmbeddingContext
 
-    callers = callers or Callers()
-    needed = find_needed_model(settings)
-    model = needed if by_meaning and is_available(settings, needed) else None
+    words = words or build_words(store, settings)
+    callers = words.callers
     vectors = store.vectors
     backgrounds = Backgrounds(BackgroundFile(settings.home / "background"))
     async with (
@@ -355,13 +359,10 @@ async def open_local_on(
             reader,
             settings.graph_llm_calls,
             callers.yield_to_callers,
+            timeouts=settings.timeouts,
         )
         context = replace(
-            with_curation(build_context(store, settings), store),
-            queue=vectors,
-            parked=vectors.parked,
-            has_vector=vectors.has_vector,
-            callers=callers,
+            words, queue=vectors, parked=vectors.parked, has_vector=vectors.has_vector
         )
         walker, backlog = None, None
         if settings.graph != "off":
@@ -378,7 +379,9 @@ async def open_local_on(
 
                 walker = await stack.enter_async_context(PageRank(store.graph))
                 context = replace(context, second_phase={"graph": GraphLeg(walker, store)})
-        embedding = EmbeddingContext(vectors, embedders, settings.embedder, settings=store)
+        embedding = EmbeddingContext(
+            vectors, embedders, settings.embedder, settings.timeouts, store
+        )
         yield Local(
             context,
             settings,
@@ -417,11 +420,16 @@ def open_recall_log(store: SqliteStore) -> AbstractAsyncContextManager[RecallLog
     return recall_log(SqliteRecalls(store.threads), SystemClock())
 
 
-def connect(settings: Settings) -> RemoteService:
+def connect(settings: Settings, actor: str = "cli") -> RemoteService:
     """Return a client for the server at RECOLLECT_API_URL."""
     from recollect.adapters.http.client import RemoteService
 
-    return RemoteService(settings.api_url or "", key_of(settings), timeouts=settings.timeouts)
+    return RemoteService(
+        settings.api_url or "",
+        settings.require_api_key(),
+        timeouts=settings.timeouts,
+        client=actor,
+    )
 
 
 def open_store(settings: Settings) -> SqliteStore:
@@ -447,16 +455,6 @@ def find_store_fault(settings: Settings, *, full: bool) -> str | None:
     from recollect.adapters.sqlite.integrity import find_fault
 
     return find_fault(settings.sqlite_path, full=full)
-
-
-def key_of(settings: Settings) -> str:
-    if settings.api_key is None:
-        raise InvalidInput(
-            "RECOLLECT_API_URL names a server, but there is no key for it",
-            field="RECOLLECT_API_KEY",
-            remedy="Set RECOLLECT_API_KEY to the key that the server showed when it was created.",
-        )
-    return settings.api_key.get_secret_value()
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,7 +488,7 @@ async def open_cached(
     from recollect.usecases.sync.run import SyncRun
 
     clock = SystemClock()
-    url, key = settings.api_url or "", key_of(settings)
+    url, key = settings.api_url or "", settings.require_api_key()
 
     def client() -> RemoteSync:
         from recollect.adapters.http.sync import RemoteSync
@@ -508,7 +506,7 @@ async def open_cached(
         open_store(settings) as store,
         remote as server,
         open_recall_log(store) as shown,
-        open_context(store, settings, by_meaning=by_meaning) as parts,
+        open_context(build_words(store, settings), store, settings, by_meaning=by_meaning) as parts,
     ):
         sync = SqliteSync(
             store,

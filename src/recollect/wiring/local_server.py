@@ -13,7 +13,13 @@ from recollect.core.errors import InvalidInput
 from recollect.settings import Settings
 from recollect.usecases.admin.keys import key_uses
 from recollect.wiring.context import Progress, open_reranker
-from recollect.wiring.local import measure_open, open_local_on, open_recall_log, open_store
+from recollect.wiring.local import (
+    find_model,
+    measure_open,
+    open_local_on,
+    open_recall_log,
+    open_store,
+)
 from recollect.wiring.machine import machine_reader
 from recollect.wiring.server import Server
 
@@ -33,7 +39,7 @@ async def open_local_server(
         open_store(settings) as store,
         open_reranker(settings) as reranker,
         open_recall_log(store) as shown,
-        open_local_on(store, settings, progress) as local,
+        open_local_on(store, settings, find_model(settings), progress) as local,
         key_uses(keys := InMemoryKeys(), local.context.clock) as used,
     ):
         context = replace(local.context, reranker=reranker)

@@ -45,12 +45,6 @@ def find_missing_model(settings: Settings) -> LocalModel | None:
     return model
 
 
-def find_built_folder(settings: Settings, name: str) -> Path | None:
-    """Return the folder that this model is built in; None if it is not a local model."""
-    model = LOCAL_MODELS.get(name)
-    return None if model is None else model_folder(model, settings.models_folder)
-
-
 def fetch_model(
     settings: Settings,
     name: str,

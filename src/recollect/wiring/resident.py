@@ -22,14 +22,16 @@ from recollect.adapters.resident import socket_path
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
+from recollect.core.retry import MODEL_RETRY_SECONDS
 from recollect.usecases.service import LocalService, SharedModelService
 from recollect.usecases.tasks import cancel_and_wait
-from recollect.wiring.context import build_context, open_reranker, with_curation
+from recollect.wiring.context import open_reranker
 from recollect.wiring.local import (
     Local,
     ask_resident,
+    build_words,
+    find_model,
     find_needed_model,
-    has_model,
     is_available,
     open_cached,
     open_context,
@@ -64,8 +66,6 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 1.0
 # How soon a recall that waits for the model sees that it is loaded.
 _LOOK_SECONDS: Final = 0.02
-# How long to wait before loading a model again that could not be loaded.
-_RETRY_SECONDS: Final = 60.0
 _LOADING: Final = (
     "The embedding model is not loaded yet. Until it is, memories are found by words only."
 )
@@ -117,10 +117,10 @@ async def _open_words(store: SqliteStore, settings: Settings) -> AsyncIterator[C
     """Open the context that a session works with until the model is loaded. If there is a model,
     the context reports its progress.
     """
-    if not has_model(settings):
-        yield replace(with_curation(build_context(store, settings), store), actor=_ACTOR)
+    if find_model(settings) is None:
+        yield replace(build_words(store, settings), actor=_ACTOR)
         return
-    async with open_local_on(store, settings, by_meaning=False) as local:
+    async with open_local_on(store, settings, None) as local:
         yield replace(local.context, actor=_ACTOR)
 
 
@@ -188,33 +188,33 @@ class Resident:
         while True:
             seconds = _POLL_SECONDS
             try:
-                if has_model(self._settings):
-                    await self._try_to_hold()
+                if (model := find_model(self._settings)) is not None:
+                    await self._try_to_hold(model)
             except RecollectError as error:
-                self._error, seconds = error, _RETRY_SECONDS
+                self._error, seconds = error, MODEL_RETRY_SECONDS
             except Exception as error:  # noqa: BLE001  # a bug of ours must not end the session
                 _log_bug(error)
-                self._error, seconds = _FAILED, _RETRY_SECONDS
+                self._error, seconds = _FAILED, MODEL_RETRY_SECONDS
             finally:
                 self._lock.release()
             await asyncio.sleep(seconds)
 
-    async def _try_to_hold(self) -> None:
+    async def _try_to_hold(self, model: str) -> None:
         try:
             self._is_elsewhere = not self._lock.acquire()
         except OSError:  # without locks there are no sockets either: nothing can be shared
-            await self._hold(is_shared=False)
+            await self._hold(model, is_shared=False)
             return
         if not self._is_elsewhere:
-            await self._hold()
+            await self._hold(model)
 
-    async def _hold(self, *, is_shared: bool = True) -> None:
+    async def _hold(self, model: str, *, is_shared: bool = True) -> None:
         async with AsyncExitStack() as stack:
-            opening = open_local_on(self._store, self._settings, callers=self._words.callers)
+            opening = open_local_on(self._store, self._settings, model, words=self._words)
             local = await stack.enter_async_context(opening)
             await local.load()
             self._error = None
-            self._held = replace(local.context, reranker=self._words.reranker)
+            self._held = local.context
             stack.callback(self._release)
             if is_shared:
                 await self._listen(stack)
@@ -249,7 +249,7 @@ class Resident:
         """Whether a process of this home is about to hold the model: this one, or another, which
         listens once it does.
         """
-        if self._error is not None or not has_model(self._settings):
+        if self._error is not None or find_model(self._settings) is None:
             return False
         home = os.fspath(self._settings.home)
         return not (self._is_elsewhere and os.path.exists(socket_path(home)))  # noqa: PTH110  # as its address is made
@@ -269,7 +269,7 @@ class Resident:
         if self._held is not None:
             yield self._held
             return
-        opening = open_context(self._store, self._settings, self._words.reranker, catching_up=True)
+        opening = open_context(self._words, self._store, self._settings, catching_up=True)
         async with opening as context:
             yield context
 

@@ -31,7 +31,7 @@ from recollect.usecases.curation.audit import Listing
 from recollect.usecases.memory.transfer import import_memories
 from recollect.usecases.service import LocalService
 from recollect.wiring.context import SystemClock, build_context
-from recollect.wiring.local import connect, key_of, open_store
+from recollect.wiring.local import connect, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ async def open_transfer(settings: Settings) -> AsyncIterator[Transfer]:
         from recollect.adapters.http.import_ import RemoteImport
         from recollect.adapters.http.sync import RemoteSync
 
-        key = key_of(settings)
+        key = settings.require_api_key()
         mark = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         url = settings.api_url or ""
         async with RemoteSync(

@@ -125,7 +125,7 @@ class _Recorder:
                 yield f"| {number} | {prompt} | {injected} | {why} |"
 
     def _list_injected(self, context: str) -> str:
-        short = {id[:13]: number for id, number in self.numbers().items()}
+        short = {id[-8:]: number for id, number in self.numbers().items()}
         origin = {"global": " (global)"}
         found = re.findall(r"^\[memory (\S+) · (\w+)", context, re.MULTILINE)
         return ", ".join(f"{short[id]}{origin.get(whence, '')}" for id, whence in found) or "–"

@@ -359,6 +359,9 @@ async def test_the_time_of_a_memory_keeps_its_microseconds(server: Running) -> N
         lambda remote: remote.update(
             str(uuid4()), {"content": "the safe's code", "is_sensitive": True}
         ),
+        lambda remote: remote.update(
+            str(uuid4()), {"project": "the safe's code", "is_sensitive": True}
+        ),
         lambda remote: remote.recall(RecallRequest("the safe's code", is_sensitive=True)),
         lambda remote: remote.why(str(uuid4()), RecallRequest("the safe", is_sensitive=True)),
     ],

@@ -21,7 +21,7 @@ from recollect.adapters.postgres.errors import NotConnected, is_disconnect, tran
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.adapters.postgres.vectors.index import PostgresVectors
 from recollect.core.errors import StoreUnavailable
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.memory import EVERYWHERE
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.space import StoredSpace
@@ -100,7 +100,7 @@ def reads_of(store: PostgresStore, vectors: PostgresVectors, space: StoredSpace)
         "one": ("memories", lambda: store.get(OWNER, ONE)),
         "prefix": (
             "memories",
-            lambda: store.ids_with_prefix(OWNER, IdPrefix.parse("0000"), 5, forgotten=False),
+            lambda: store.ids_with_prefix(OWNER, IdPart.parse("0000"), 5, forgotten=False),
         ),
         "page": ("memories", lambda: store.page(OWNER, EVERYWHERE, None, 5)),
     }

@@ -10,8 +10,9 @@ import pytest
 from tests.conformance.samples import OWNER, memory
 
 from recollect.adapters.sql.session import Session
-from recollect.adapters.sqlite.session import SqliteSession, run_to_end
+from recollect.adapters.sqlite.session import SqliteSession
 from recollect.adapters.sqlite.store import SqliteStore
+from recollect.usecases.coroutines import run_directly
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def test_work_that_awaits_something_else_fails_and_leaves_nothing(tmp_path
 
     async with SqliteStore(tmp_path / "memories.db") as store:
         await store.add(memory(1))
-        with pytest.raises(RuntimeError, match="nothing but its session"):
+        with pytest.raises(RuntimeError, match="needs an event loop"):
             await store.graph._write(OWNER, work)
         rows = await store.graph._read(
             OWNER, lambda session: session.fetch(_COUNT, {"owner": OWNER})
@@ -37,4 +38,4 @@ async def test_work_that_awaits_something_else_fails_and_leaves_nothing(tmp_path
 def test_a_statement_that_asks_for_the_time_needs_a_clock() -> None:
     session = SqliteSession(sqlite3.connect(":memory:"))
     with pytest.raises(sqlite3.ProgrammingError, match="now"):
-        run_to_end(session.fetch("select :now as now", {}))
+        run_directly(session.fetch("select :now as now", {}))

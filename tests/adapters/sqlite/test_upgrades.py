@@ -13,10 +13,12 @@ import pytest
 from tests.conformance.samples import OWNER, ids, search
 from tests.strategies import MOMENT
 
+from recollect.adapters.sqlite.removed import add_fingerprint
 from recollect.adapters.sqlite.schema.graph import read_graph
-from recollect.adapters.sqlite.schema.script import read_statements
+from recollect.adapters.sqlite.schema.script import by_name, read_statements
 from recollect.adapters.sqlite.schema.tables import read_schema
 from recollect.adapters.sqlite.schema.vectors import read_vectors
+from recollect.adapters.sqlite.store import _WITH_ENDINGS as WITH_ENDINGS
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
@@ -25,10 +27,12 @@ pytestmark = pytest.mark.anyio
 
 REMOVED_TEXTS = read_statements("removed_texts.sql")
 CURATION = read_statements("curation.sql")
+NAMES = (*read_statements("former_names.sql"), by_name(read_schema())["memories_by_ending"])
 ADDED = {
-    1: {*REMOVED_TEXTS, *read_vectors(), *read_graph(), *CURATION},
-    2: {*REMOVED_TEXTS, *CURATION},
-    3: {*REMOVED_TEXTS},
+    1: {*REMOVED_TEXTS, *NAMES, *read_vectors(), *read_graph(), *CURATION},
+    2: {*REMOVED_TEXTS, *NAMES, *CURATION},
+    3: {*REMOVED_TEXTS, *NAMES},
+    4: {*NAMES},
 }
 LIFETIME = ("valid_from", "valid_until", "changed_by")
 MEMORY = """
@@ -86,6 +90,28 @@ async def test_an_older_store_gets_lifetimes(tmp_path: Path, version: int) -> No
         before = Scope(valid_at=MOMENT - timedelta(seconds=1))
         assert await search(store, "zermatt", before) == ids(1)
         assert (await store.versions(OWNER, found.id))[-1].valid_until is None
+
+
+async def test_an_older_store_can_rename_projects(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        for statement in read_schema():
+            if statement not in ADDED[4]:
+                connection.execute(statement)
+        connection.execute(MEMORY, (str(UUID(int=1)),))
+        add_fingerprint(connection)
+        connection.execute("UPDATE memories SET project = 'shop'")
+        connection.execute("PRAGMA user_version = 4")
+    async with SqliteStore(path) as store:
+        assert await store.rename_project(OWNER, "shop", "store", by=None, at=MOMENT) == 1
+        assert await store.former_names(OWNER) == {"shop": "store"}
+        assert await store.ids_with_endings(OWNER, ["0001"], forgotten=False) == ids(1)
+    with closing(sqlite3.connect(path)) as connection:
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN {WITH_ENDINGS}", (OWNER, "[]", False, None, None)
+        ).fetchall()
+        assert "memories_by_ending" in str(plan)
 
 
 async def test_an_older_store_keeps_what_is_removed(tmp_path: Path) -> None:

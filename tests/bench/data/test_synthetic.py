@@ -11,7 +11,7 @@ from recollect.core.memory.memory import Draft, Scope
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
-from recollect.wiring import open_service
+from recollect.wiring.local import open_service
 from recollect_bench.data.convert import write_set
 from recollect_bench.data.datasets import EvaluationSet, read_set
 from recollect_bench.data.strata import rule_strata, stems

@@ -15,7 +15,7 @@ from tests.shells.cli.commands import Cli
 
 from recollect.settings import load
 from recollect.usecases.service import LocalService
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 from recollect_bench.in_memory import InMemoryStore
 from recollect_bench.own.labels import accept_all, top_up
 from recollect_bench.own.memories import evaluation_set, read_own

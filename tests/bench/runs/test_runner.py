@@ -18,7 +18,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.settings import load
 from recollect.usecases.memory.remember import remember
 from recollect.usecases.recall.recall import recall
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 from recollect_bench.in_memory import InMemoryStore
 from recollect_bench.runs.configs import parse_configs
 from recollect_bench.runs.run import LIMIT, SETTINGS_AFTER_LEGS, Runner

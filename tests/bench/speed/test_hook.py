@@ -10,7 +10,7 @@ from tests.command_line import run_command
 from tests.processes import environment
 
 from recollect.settings import load
-from recollect.wiring import open_service
+from recollect.wiring.local import open_service
 from recollect_bench.cli.app import app
 from recollect_bench.speed.corpus import Corpus
 from recollect_bench.speed.hook import (

@@ -17,7 +17,7 @@ from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 
 pytestmark = pytest.mark.anyio
 

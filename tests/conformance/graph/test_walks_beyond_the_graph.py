@@ -22,7 +22,7 @@ from recollect.settings import load
 from recollect.usecases.context import Context
 from recollect.usecases.recall.recall import recall
 from recollect.usecases.recall.why import why
-from recollect.wiring import build_context
+from recollect.wiring.context import build_context
 
 pytestmark = pytest.mark.anyio
 

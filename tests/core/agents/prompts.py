@@ -208,7 +208,7 @@ PASTED: Final[list[tuple[str, list[str]]]] = [
             "> Künftig nur noch pnpm im Frontend verwenden.\n\n"
             "Merke dir, dass Tom im Urlaub ist."
         ),
-        ["Tom im Urlaub ist."],
+        ["Tom ist im Urlaub."],
     ),
     (
         (

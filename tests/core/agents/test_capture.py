@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.conformance.samples import memory
 
-from recollect.core.agents.capture import adds_nothing, refines, statements
+from recollect.core.agents.capture import adds_nothing, is_personal, refines, statements
 from recollect.core.agents.capture_answers import material, parse_statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
+from recollect.core.agents.main_clause import main_clause
 from recollect.core.agents.transcript import own_words
 
 CAPTURED = {
@@ -129,6 +131,70 @@ REQUESTS = (
     "No, we need to fix the build first.",
     "Wrong file, open the parser instead.",
 )
+
+
+def sayings(heading: str) -> list[tuple[str, list[str]]]:
+    """Messages, and the forms in which each may be captured."""
+    text = Path(__file__).with_name("sayings.txt").read_text()
+    lines = text.partition(f"[{heading}]\n")[2].partition("\n\n")[0].splitlines()
+    return [(message, forms or [message]) for message, *forms in (x.split(" => ") for x in lines)]
+
+
+def share_captured(heading: str) -> float:
+    lines = sayings(heading)
+    return sum(
+        [each.content for each in statements(message)] in [[form] for form in forms]
+        for message, forms in lines
+    ) / len(lines)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_what_people_say_is_captured(language: str) -> None:
+    """The rules were not chosen on what is named unseen."""
+    for heading in ("project", "user", "either"):
+        assert share_captured(f"{language} {heading}") >= 0.95
+    assert share_captured(f"{language} unseen") >= 0.65
+    for heading in ("none", "unseen none"):
+        messages = [message for message, _ in sayings(f"{language} {heading}")]
+        assert [message for message in messages if statements(message)] == []
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("place", ["project", "user"])
+def test_what_is_about_people_belongs_to_the_user(language: str, place: str) -> None:
+    for message, _ in sayings(f"{language} {place}"):
+        for found in statements(message):
+            assert is_personal(found) == (place == "user"), message
+
+
+@pytest.mark.parametrize(
+    ("clause", "sentence"),
+    [
+        ("der Build auf dem Mac läuft.", "Der Build läuft auf dem Mac."),
+        ("die neue API nur intern erreichbar ist", "Die neue API ist nur intern erreichbar"),
+        ("das Treffen jeden Montag stattfindet.", "Das Treffen findet jeden Montag statt."),
+        ("der Ordner der Designer Logos enthält", None),
+        (
+            "der Ordner der Designer auch Logos enthält",
+            "Der Ordner der Designer enthält auch Logos",
+        ),
+        (
+            "man hier nicht parken kann, wenn es schneit",
+            "Man kann hier nicht parken, wenn es schneit",
+        ),
+        ("Herr Weber ab Montag im Urlaub ist.", "Herr Weber ist ab Montag im Urlaub."),
+        # It is not certain where the subject ends, which verb moves, or whether there is one.
+        ("der Build Server nachts läuft", None),
+        ("Sarah Müller in Wien wohnt", None),
+        ("heute Abend die Tests laufen", None),
+        ("der Chef hat gehen müssen", None),
+        ("der Server blinkt", None),
+        ("der Server, der in Graz steht, alt ist", None),
+        ("", None),
+    ],
+)
+def test_a_german_clause_becomes_a_sentence(clause: str, sentence: str | None) -> None:
+    assert main_clause(clause) == sentence
 
 
 @pytest.mark.parametrize(("message", "captured"), CORRECTIONS.items())
@@ -266,7 +332,7 @@ def test_a_model_reads_data_between_fences() -> None:
 OTHER_LANGUAGES = [
     (
         "Merke dir, dass die Datenbank auf Port 5433 läuft.",
-        "Die Datenbank auf Port 5433 läuft.",
+        "Die Datenbank läuft auf Port 5433.",
         "fact",
     ),
     (
@@ -305,7 +371,12 @@ OTHER_LANGUAGES = [
     ("以后请用 pnpm 安装依赖。", "请用 pnpm 安装依赖。", "preference"),
     ("Don’t forget that builds run at night.", "Builds run at night.", "fact"),
     # Colloquial speech.
-    ("Denk dran, dass der Chef Müller heißt.", "Der Chef Müller heißt.", "fact"),
+    # Which of the nouns is the subject is not certain, so it is stored as it was said.
+    (
+        "Denk dran, dass der Chef Müller heißt.",
+        "Denk dran, dass der Chef Müller heißt.",
+        "fact",
+    ),
     ("Denk mal dran: der Chef heißt Müller.", "Der Chef heißt Müller.", "fact"),
     ("Nicht vergessen: die Basis läuft lokal.", "Die Basis läuft lokal.", "fact"),
     (
@@ -326,6 +397,15 @@ OTHER_LANGUAGES = [
         "fact",
     ),
     ("覚えといてね、部署は大阪にある。", "部署は大阪にある。", "fact"),
+    # What someone likes, and what was decided.
+    ("Je préfère les commits courts.", "Je préfère les commits courts.", "preference"),
+    ("On a décidé de garder Postgres.", "On a décidé de garder Postgres.", "decision"),
+    ("Prefiero los commits pequeños.", "Prefiero los commits pequeños.", "preference"),
+    ("Hemos decidido usar Postgres.", "Hemos decidido usar Postgres.", "decision"),
+    ("Я предпочитаю короткие коммиты.", "Я предпочитаю короткие коммиты.", "preference"),
+    ("Мы решили оставить Postgres.", "Мы решили оставить Postgres.", "decision"),
+    ("我更喜欢简短的提交。", "我更喜欢简短的提交。", "preference"),
+    ("我们决定使用Postgres。", "我们决定使用Postgres。", "decision"),
 ]
 
 

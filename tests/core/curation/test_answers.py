@@ -25,6 +25,7 @@ def test_an_answer_with_both_quotes_is_a_decision() -> None:
     found = read_answer(json.dumps(ANSWER), NEW, OLD)
     reason = "a language model compared them"
     assert found == Decision("supersedes", CONFIDENCE, "shoe rack", "flower pot", reason)
+    assert read_answer(f"They differ: {json.dumps(ANSWER)}", NEW, OLD) == found
     assert read_answer(f"```json\n{json.dumps(ANSWER)}\n```", NEW, OLD) == found
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.strategies import MOMENT, any_text, moments
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.ids import IdPrefix, check_uuid7, short, short_ids, uuid7
+from recollect.core.memory.ids import IdPart, check_uuid7, short, short_ids, uuid7
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ten_bytes = st.binary(min_size=10, max_size=10)
@@ -59,8 +59,8 @@ def test_ids_of_one_moment_differ_by_74_random_bits(first: bytes, second: bytes)
     assert same == (extract_bits(first) == extract_bits(second))
 
 
-def test_people_see_the_millisecond() -> None:
-    assert short(UUID(WHOLE)) == "019a8f4e-2b7c"
+def test_people_see_the_end_which_is_random() -> None:
+    assert short(UUID(WHOLE)) == WHOLE[-8:]
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_people_see_the_millisecond() -> None:
     ],
 )
 def test_a_prefix_is_a_closed_range(text: str, low: str, high: str) -> None:
-    prefix = IdPrefix.parse(text)
+    prefix = IdPart.parse(text)
     assert (prefix.low, prefix.high) == (UUID(low), UUID(high))
 
 
 @pytest.mark.parametrize("text", ["", "019", "   ", "019g", WHOLE + "0", "latest", "٠١٢٣"])
 def test_what_is_no_id_is_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        IdPrefix.parse(text)
+        IdPart.parse(text)
     assert refused.value.field == "id"
     assert "recollect list" in refused.value.remedy
 
@@ -93,7 +93,7 @@ def test_what_is_no_id_is_refused_with_a_remedy(text: str) -> None:
 def test_any_text_is_a_prefix_or_refused(text: str) -> None:
     digits = text.strip().lower().replace("-", "")
     try:
-        prefix = IdPrefix.parse(text)
+        prefix = IdPart.parse(text)
     except InvalidInput:
         assert not re.fullmatch("[0-9a-f]{4,32}", digits)
     else:
@@ -103,7 +103,7 @@ def test_any_text_is_a_prefix_or_refused(text: str) -> None:
 
 @given(st.uuids(), st.integers(4, 36))
 def test_every_beginning_of_an_id_covers_it(id: UUID, length: int) -> None:
-    prefix = IdPrefix.parse(str(id)[:length])
+    prefix = IdPart.parse(str(id)[:length])
     assert prefix.low <= id <= prefix.high
 
 
@@ -114,12 +114,25 @@ def test_only_ids_that_sort_by_age_are_accepted(id: UUID) -> None:
     check_uuid7(uuid7(datetime.now(UTC), bytes(10)))
 
 
-def test_short_ids_of_a_list_are_unique() -> None:
+def test_short_ids_are_as_short_as_the_store_allows() -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
-    alike = [uuid7(now, bytes([first] * 10)) for first in range(3)]
-    other = uuid7(now + timedelta(seconds=1), bytes(10))
-    assert short_ids([alike[0], other]) == {id: str(id)[:13] for id in (alike[0], other)}
+    one, two = (uuid7(now, bytes([7] * 8 + [end, 7])) for end in (1, 2))
+    other = uuid7(now, bytes([7] * 7 + [3, 1, 7]))
     assert short_ids([]) == {}
-    assert {len(text) for text in short_ids([*alike, other]).values()} == {18}
-    last = [uuid7(now, bytes([0] * 9 + [end])) for end in range(2)]
-    assert short_ids(last) == {id: str(id) for id in last}
+    assert short_ids([one, two]) == {one: str(one)[-4:], two: str(two)[-4:]}
+    # The other memory of the store ends in the same four characters.
+    assert short_ids([one, two], [one, other]) == {one: str(one)[-5:], two: str(two)[-5:]}
+    alike = [uuid7(now + timedelta(seconds=after), bytes([7] * 10)) for after in range(2)]
+    assert short_ids(alike) == {id: str(id) for id in alike}
+
+
+def test_an_id_is_meant_by_its_end_or_else_by_its_beginning() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    ids = [uuid7(now + timedelta(hours=hour), bytes([0] * 8 + [9, hour])) for hour in range(3)]
+    assert IdPart.parse("0902").select(ids) == [ids[2]]
+    assert IdPart.parse(str(ids[1])[:13]).select(ids) == [ids[1]]
+    assert IdPart.parse(str(ids[1])).select(ids) == [ids[1]]
+    assert IdPart.parse("fffe").select(ids) == []
+    # What begins so is not meant where something ends so.
+    begins_so = UUID("0902" + ids[0].hex[4:])
+    assert IdPart.parse("0902").select([begins_so, ids[2]]) == [ids[2]]

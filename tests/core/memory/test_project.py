@@ -7,6 +7,9 @@ import pytest
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.memory.project import (
+    Repository,
+    find_former,
+    find_unreached,
     folder_project,
     is_whole,
     project_to_store_in,
@@ -150,4 +153,58 @@ def test_short_names_are_the_shortest_unique_ones() -> None:
         "github.com/ada/shop": "ada/shop",
         "notes-1a2b3c4d": "notes-1a2b3c4d",
         "notes-5a6b7c8d": "notes-5a6b7c8d",
+    }
+
+
+def test_a_former_name_means_the_project_that_took_it_over() -> None:
+    former = {"shop-0a1b2c3d": SAME, "gitlab.com/ada/motor": SAME}
+    assert resolve_project("shop-0a1b2c3d", [SAME], former=former) == SAME
+    assert resolve_project("motor", [SAME], former=former) == SAME
+    assert resolve_project("shop", [SAME, "lab"], "lab", former) == SAME
+    assert resolve_project("motor", ["github.com/bob/motor"], "gitlab.com/ada/motor", former) == (
+        SAME
+    )
+    with pytest.raises(InvalidInput, match="any of these projects"):
+        resolve_project("motor", [SAME, "github.com/bob/motor"], former=former)
+
+
+def test_a_repository_is_known_again_under_another_name() -> None:
+    seen = Repository("/work/shop/.git", 1, "github.com/ada/shop")
+    before = seen._replace(project="shop-0a1b2c3d")
+    elsewhere = before._replace(path="/old/shop/.git")
+
+    def gone(_: Repository) -> None:
+        return None
+
+    assert find_former(seen, [before], gone) == "shop-0a1b2c3d"  # another remote
+    assert find_former(seen, [elsewhere], gone) == "shop-0a1b2c3d"  # another folder
+    assert find_former(seen, [seen], gone) is None
+    assert find_former(seen, [], gone) is None
+    # A new repository in the place of another one, or one whose age is not known.
+    assert find_former(seen, [before._replace(birth=2)], gone) is None
+    assert find_former(seen._replace(birth=0), [elsewhere._replace(birth=0)], gone) is None
+
+
+def test_what_another_folder_still_has_is_not_taken_over() -> None:
+    seen = Repository("/work/copy/.git", 1, "github.com/ada/fork")
+    original = Repository("/work/shop/.git", 1, SAME)
+    copied, clone = seen._replace(project=SAME), Repository("/work/clone/.git", 2, SAME)
+    now = {one.path: one.project for one in (original, clone)}
+
+    def project_now(one: Repository) -> str | None:
+        return now.get(one.path)
+
+    assert find_former(seen, [original], project_now) is None  # a copy is another repository
+    assert find_former(seen, [original, copied], project_now) is None
+    assert find_former(seen, [clone, copied], project_now) is None
+    now[clone.path] = "github.com/ada/fork"
+    assert find_former(seen, [clone, copied], project_now) == SAME
+    assert find_former(seen, [copied], project_now) == SAME
+
+
+def test_projects_without_a_folder_are_found() -> None:
+    known = [Repository("/a/.git", 1, "lost"), Repository("/b/.git", 2, "kept")]
+    held = ["lost", "kept", "never seen"]
+    assert find_unreached(known, held, lambda one: {"/b/.git": "kept"}.get(one.path)) == {
+        "lost": "/a/.git"
     }

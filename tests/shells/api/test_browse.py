@@ -26,6 +26,46 @@ def test_table_filters_sorts_and_counts(mine: httpx.Client) -> None:
         assert (refused.status_code, refused.json()["field"]) == (422, "offset")
 
 
+def test_a_word_that_is_in_no_text_may_be_an_id(mine: httpx.Client) -> None:
+    id = store_memory(mine, "a red boat", project="shop")["id"]
+    store_memory(mine, "a blue boat")
+    for part in (id, id[-4:], id[-8:].upper()):
+        found = mine.get("table", params={"words": [part]}).json()
+        assert [memory["id"] for memory in found["memories"]] == [id], part
+        assert mine.get("table", params={"words": [part], "project": "lab"}).json()["total"] == 0
+    store_memory(mine, f"it mentions {id[-4:]}")
+    found = mine.get("table", params={"words": [id[-4:]]}).json()
+    assert [memory["content"] for memory in found["memories"]] == [f"it mentions {id[-4:]}"]
+    assert mine.get("table", params={"words": ["ffff"]}).json()["total"] == 0
+
+
+def test_a_listing_continues_after_the_id_of_its_last_memory(mine: httpx.Client) -> None:
+    ids = [store_memory(mine, f"number {number}")["id"] for number in range(3)]
+    page = mine.get("memories", params={"limit": 2}).json()
+    last = page["memories"][-1]["id"]
+    for cursor in (last, last[-8:], page["next_cursor"]):
+        rest = mine.get("memories", params={"cursor": cursor}).json()
+        assert [memory["id"] for memory in rest["memories"]] == ids[:1]
+
+
+def test_a_project_is_renamed_by_who_may(mine: httpx.Client, theirs: httpx.Client) -> None:
+    store_memory(mine, "a red boat", project="shop-0a1b2c3d")
+    store_memory(theirs, "a blue boat", project="shop-0a1b2c3d")
+    body = {"project": "shop-0a1b2c3d", "name": "github.com/ada/shop", "into": "new"}
+    assert mine.post("projects/rename", json=body).json() == {
+        "project": "shop-0a1b2c3d",
+        "name": "github.com/ada/shop",
+        "memories": 1,
+    }
+    assert mine.post("projects/rename", json={**body, "project": "x"}).status_code == 404
+    found = mine.get("memories", params={"project": "shop-0a1b2c3d"}).json()
+    assert (found["project"], len(found["memories"])) == ("github.com/ada/shop", 1)
+    store_memory(mine, "a red car", project="lab")
+    assert mine.post("projects/rename", json={**body, "project": "lab"}).status_code == 409
+    stats = theirs.get("stats").json()
+    assert (stats["by_project"], stats["former_names"]) == ({"shop-0a1b2c3d": 1}, {})
+
+
 def test_a_forgotten_memory_is_listed_and_restored(mine: httpx.Client) -> None:
     id = store_memory(mine, "soon forgotten")["id"]
     mine.delete(f"memories/{id}")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
+from tests.adapters.agents.agent import ScriptedAgent
 from tests.serving import Running
 from tests.shells.api.test_roles import call, outgoing
 from tests.strategies import new_id
+
+from recollect.core.curation.proposals import Proposal
 
 SECRET = "the heron nests in the boathouse"
 
@@ -59,6 +65,23 @@ def test_a_key_may_name_its_project_in_short(own_server: Running) -> None:
         changed = shop.patch(f"memories/{memory['id']}", json={"project": "ada/shop"})
         assert changed.json()["project"] == whole
         assert shop.get("memories", params={"project": "web"}).status_code == 403
+
+
+def test_what_is_captured_about_the_user_stays_inside(sides: Sides, tmp_path: Path) -> None:
+    agent = ScriptedAgent(
+        tmp_path,
+        tmp_path,
+        settings={
+            "RECOLLECT_API_URL": sides.server.url,
+            "RECOLLECT_API_KEY": sides.key,
+            "RECOLLECT_SYNC": "off",
+            "RECOLLECT_PROJECT": "shop",
+        },
+    )
+    agent.ask("My timezone is Europe/Vienna.")
+    agent.answer("Noted.")
+    listed = sides.shop.get("memories").json()["memories"]
+    assert "My timezone is Europe/Vienna." in [memory["content"] for memory in listed]
 
 
 def test_reads_stay_inside(sides: Sides) -> None:
@@ -273,3 +296,37 @@ def test_conflicts_stay_inside(sides: Sides) -> None:
     query: dict[str, Any] = {"protocol": 1, "store": str(new_id()), "cursor": 0}
     page = sides.shop.get("sync/pull", params=query).json()
     assert [revision["id"] for revision in page["revisions"]] == [revisions[0]["id"]]
+
+
+def test_events_report_proposals_of_the_project_alone(sides: Sides) -> None:
+    running = sides.server
+
+    def propose(*memories: dict[str, Any]) -> None:
+        newer, older = (UUID(memory["id"]) for memory in memories)
+        found = Proposal(
+            id=new_id(),
+            kind="supersedes",
+            newer=newer,
+            older=older,
+            newer_version=1,
+            older_version=1,
+            newer_quote="heron",
+            older_quote="heron",
+            reason="a test",
+            confidence=0.9,
+            decided_by="rules",
+            created_at=datetime.now(UTC),
+        )
+        curation = running.server.context.curation
+        assert curation is not None
+        keeping = curation().keep_proposals("ada", [found])
+        assert asyncio.run_coroutine_threadsafe(keeping, running.loop).result() == [found]
+
+    second = store_memory(sides.whole, "the heron is on every bill", project="shop")
+    with sides.shop.stream("GET", "events") as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith((":", "event")))
+        assert next(lines) == "event: changed"
+        propose(*sides.outside)
+        assert next(lines) == ": still here"
+        propose(second, sides.inside)
+        assert "event: changed" in (next(lines), next(lines))

@@ -15,7 +15,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.settings import RecallSettings
 from recollect.shells.cli.framework.options import parse_moment
 
-SHORT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")
+SHORT_ID = re.compile(r"\b[0-9a-f]{8}\b")
 
 
 def test_what_is_remembered_is_recalled_by_a_word(cli: Cli) -> None:
@@ -62,13 +62,13 @@ def test_recall_explains_a_hit_as_a_sum(cli: Cli) -> None:
     assert why["legs"]["lexical"]["contribution"] == pytest.approx(RecallSettings().vote)
     assert why["prior"] == pytest.approx(0.7 + 0.3 * 1)
     assert found["legs"]["dense"]["status"] == "absent"
-    text = cli("recall", "apples", "--explain").stdout
+    text = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are wrapped
     assert "rank 1" in text
     assert f"fused {RecallSettings().vote:.2f} × prior" in text
     assert "dense absent" in text
     # The scores of the other fusions are small, and shown with more decimals.
     cli.json("settings", "set", "fusion", "rrf")
-    shown = " ".join(cli("recall", "apples", "--explain").stdout.split())  # lines are wrapped
+    shown = " ".join(cli("recall", "apples", "--explain").stdout.split())
     assert "fused 0.0164" in shown
 
 
@@ -106,11 +106,12 @@ def test_no_hits_is_not_a_failure(cli: Cli) -> None:
 def test_listing_goes_page_by_page(cli: Cli) -> None:
     stored = [cli.json("remember", f"memory {number}")["id"] for number in range(3)]
     first = cli.json("list", "--limit", "2")
-    rest = cli.json("list", "--limit", "2", "--cursor", first["next_cursor"])
+    rest = cli.json("list", "--limit", "2", "--after", first["next_cursor"])
     listed = [memory["id"] for page in (first, rest) for memory in page["memories"]]
     assert listed == stored[::-1]
     assert rest["next_cursor"] is None
-    assert first["next_cursor"] in cli("list", "--limit", "2").stderr
+    last = first["memories"][-1]["id"]
+    assert f"for more, add --after {last[-4:]}" in cli("list", "--limit", "2").stderr
 
 
 def test_update_changes_what_is_named_and_empties_what_is_empty(cli: Cli) -> None:
@@ -149,6 +150,7 @@ def test_forget_stops_at_the_first_failure_and_says_what_was_forgotten(cli: Cli)
         "embedding": None,
         "graph": None,
         "curation": None,
+        "former_names": {},
     }
 
 

@@ -95,7 +95,7 @@ def test_an_error_is_the_problem_of_the_rest_api_for_a_script(cli: Cli) -> None:
         ("recall", "x", "--weight", "lexical=6"),
         ("recall", "x", "--exclude", "0189"),
         ("recall", "x", "--since", "yesterday"),
-        ("list", "--cursor", "nonsense"),
+        ("list", "--after", "nonsense"),
         ("list", "--limit", "501"),
         ("update", "01890a5d"),
         ("settings", "set", "fusion", "luck"),

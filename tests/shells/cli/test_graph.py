@@ -48,7 +48,7 @@ def test_graph_build_show_path_merge_and_split(
     assert [step["evidence"] for step in path["steps"]] == [[stored[0]], [stored[1]]]
     text = admin("graph", "path", "Anna Berg", "Kubernetes").stdout
     assert "works at" in text
-    assert stored[1][:13] in text
+    assert stored[1][-8:] in text
     assert "Anna Berg" in admin("graph", "show", "Initech").stdout
     assert "relationships" in admin("graph", "stats").stdout
     assert "also called" in admin("graph", "merge", "Initech", "Anna Berg").stdout

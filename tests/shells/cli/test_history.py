@@ -44,7 +44,7 @@ def test_restore_undoes_a_link(cli: Cli) -> None:
     new = cli.json("remember", "Dredged in May")["id"]
     cli.json("link", new, "supersedes", old)
     output = cli("restore", new, "--version", "1").stdout
-    assert output == f"{new[:13]}: restored version 1 as version 3\n"
+    assert output == f"{new[-8:]}: restored version 1 as version 3\n"
     assert cli.json("recall", "harbour")["hits"][0]["memory"]["id"] == old
 
 
@@ -74,7 +74,7 @@ def either(request: pytest.FixtureRequest, cli: Cli, tmp_path: Path) -> Cli:
 def test_a_forgotten_memory_has_a_history_and_a_way_back(either: Cli) -> None:
     id = either.json("remember", "The harbour is shallow")["id"]
     either.json("update", id, "--importance", "1")
-    back = f"restore {id[:13]} --version 2"
+    back = f"restore {id[-8:]} --version 2"
     assert either("forget", id).stdout == f"forgot {id}; to bring it back: recollect {back}\n"
     assert either.error("show", id)[0] == 3
     assert [each["version"] for each in either.json("history", id[:13])["versions"]] == [3, 2, 1]

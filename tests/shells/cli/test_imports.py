@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from tests.processes import environment
@@ -104,6 +107,12 @@ def test_json_costs_pydantic_and_nothing_else(filled: Cli, arguments: tuple[str,
 def test_what_a_cached_store_answers_alone_imports_no_client(
     filled: Cli, arguments: tuple[str, ...]
 ) -> None:
+    with closing(sqlite3.connect(filled.home / "memories.db")) as store, store:
+        store.execute(
+            "INSERT INTO sync_link (owner, store, last_sync_at)"
+            " SELECT DISTINCT owner, ?, 1 FROM memories",
+            [str(uuid4())],
+        )
     named = {"RECOLLECT_API_URL": "http://127.0.0.1:9", "RECOLLECT_API_KEY": "rk_x"}
     found = list_imports(Cli(filled.home, named), *arguments)
     assert found.isdisjoint(_HEAVY)

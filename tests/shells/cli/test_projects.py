@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.adapters.agents.agent import ScriptedAgent
-from tests.adapters.files.test_repository import repository
+from tests.adapters.files.test_repository import git, repository
 from tests.serving import Running
 from tests.shells.cli.commands import Cli, client_of
 
@@ -173,7 +174,7 @@ def test_listings_name_the_projects_where_there_are_several(
         assert " lab " in cli(*command, "--everywhere").stdout
         monkeypatch.setenv("COLUMNS", "60")
         narrow = cli(*command, "--everywhere").stdout
-        assert all(memory["id"][:13] in narrow for memory in cli.json("list")["memories"])
+        assert all(memory["id"][-4:] in narrow for memory in cli.json("list")["memories"])
         monkeypatch.delenv("COLUMNS")
 
 
@@ -200,3 +201,134 @@ def test_an_empty_project_is_refused(cli: Cli, command: tuple[str, ...], name: s
 def test_an_empty_project_takes_a_memory_out_of_its_project(cli: Cli, shop: Path) -> None:
     stored = cli.json("remember", FRIDAY)
     assert cli.json("update", stored["id"], "--project", "")["project"] is None
+
+
+LOCAL = "Coupons are checked by the till."
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository without a remote, in which the commands are run."""
+    folder = repository(tmp_path / "till")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_memories_follow_a_repository_that_gets_a_remote(cli: Cli, local: Path) -> None:
+    before = cli.json("remember", LOCAL)["project"]
+    git(local, "remote", "add", "origin", "git@github.com:ada/till.git")
+    # Before anything has moved, a hook finds them.
+    assert LOCAL in ScriptedAgent(cli.home, local).ask("Who checks the coupons at the till?")
+    first, second = cli("list"), cli("list")
+    told = "the project of this folder is github.com/ada/till now; its memories came along from"
+    assert f"{told} {before}" in first.stderr
+    assert told not in second.stderr
+    assert LOCAL in first.stdout
+    assert LOCAL in second.stdout
+    assert cli.json("recall", "coupons")["project"] == "github.com/ada/till"
+    assert contents(cli, "--project", before) == {LOCAL}
+    # A changed remote, and one that is changed back.
+    git(local, "remote", "set-url", "origin", "git@gitlab.com:ada/till.git")
+    assert contents(cli) == {LOCAL}
+    git(local, "remote", "set-url", "origin", "git@github.com:ada/till.git")
+    assert contents(cli) == {LOCAL}
+    listed = cli.json("project", "list")["projects"]
+    assert listed == {
+        "github.com/ada/till": {
+            "memories": 1,
+            "former_names": sorted([before, "gitlab.com/ada/till"]),
+        }
+    }
+
+
+def test_memories_follow_a_renamed_folder(
+    cli: Cli, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cli.json("remember", LOCAL)["project"]
+    moved = local.rename(local.with_name("register"))
+    monkeypatch.chdir(moved)
+    assert LOCAL in ScriptedAgent(cli.home, moved).ask("Who checks the coupons at the till?")
+    after = cli.json("list")
+    assert [one["content"] for one in after["memories"]] == [LOCAL]
+    assert after["project"].startswith("register-")
+    assert contents(cli, "--project", before) == {LOCAL}
+    git(moved, "worktree", "add", "--quiet", str(moved.with_name("tree")))
+    monkeypatch.chdir(moved.with_name("tree"))
+    assert contents(cli) == {LOCAL}
+
+
+def test_a_folder_that_still_has_the_name_keeps_its_memories(
+    cli: Cli, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(local, "remote", "add", "origin", "git@github.com:ada/till.git")
+    cli.json("remember", LOCAL)
+    fork = tmp_path / "fork"
+    shutil.copytree(local, fork, copy_function=shutil.copy2)
+    clone = repository(tmp_path / "clone", "https://github.com/ada/till")
+    for folder in (fork, clone):
+        monkeypatch.chdir(folder)
+        assert contents(cli) == {LOCAL}
+        git(folder, "remote", "set-url", "origin", f"git@github.com:bob/{folder.name}.git")
+        result = cli("list")
+        assert LOCAL not in result.stdout
+        assert "its memories stay in github.com/ada/till, which another folder has" in result.stderr
+        assert "recollect project merge github.com/ada/till github.com/bob/" in result.stderr
+        assert "another folder" not in cli("list").stderr
+    monkeypatch.chdir(local)
+    assert contents(cli) == {LOCAL}
+
+
+def test_a_deleted_folder_keeps_its_memories_and_doctor_names_its_project(
+    cli: Cli, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = cli.json("remember", LOCAL)["project"]
+    assert "projects" not in {one["name"] for one in cli.json("doctor")["checks"]}
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(local)
+    # Another repository in its place.
+    monkeypatch.chdir(repository(local, "git@github.com:ada/till.git"))
+    assert contents(cli) == set()
+    (check,) = [one for one in cli.json("doctor")["checks"] if one["name"] == "projects"]
+    assert check["status"] == "warn"
+    assert f"no folder has the project {project} any more" in check["detail"]
+    assert f"recollect project rename {project} NAME" in check["remedy"]
+
+
+def test_projects_are_renamed_and_joined(cli: Cli) -> None:
+    for number, project in enumerate((SHOP, "lab", "lab"), start=1):
+        cli.json("remember", f"Fact {number} of {project}.", "--project", project)
+    taken = cli("project", "rename", "lab", SHOP)
+    assert taken.exit_code != 0
+    assert "recollect project merge" in taken.stderr
+    assert cli("project", "rename", "nowhere", "else").exit_code != 0
+    assert cli("project", "merge", "lab", "nowhere").exit_code != 0
+    told = cli("project", "rename", "lab", "gitlab.com/ada/lab").stdout
+    assert told == "2 memories moved from lab to gitlab.com/ada/lab\n"
+    assert len(contents(cli, "--project", "lab")) == 2
+    assert cli.json("project", "merge", "lab", "shop") == {
+        "project": "gitlab.com/ada/lab",
+        "name": SHOP,
+        "memories": 2,
+    }
+    assert len(contents(cli, "--project", "lab")) == 3
+    assert cli.json("remember", "Fact 4.", "--project", "lab")["project"] == SHOP
+    listed = cli("project", "list").stdout
+    assert "lab, gitlab.com/ada/lab" in listed or "gitlab.com/ada/lab, lab" in listed
+
+
+def test_short_ids_and_pages_are_typed_by_hand(cli: Cli) -> None:
+    stored = [cli.json("remember", f"Fact number {number}.") for number in range(5)]
+    first = cli("list", "--limit", "2")
+    last = stored[3]["id"]
+    short = first.stdout.splitlines()[-1].split()[0]
+    assert 4 <= len(short) <= 8
+    assert last.endswith(short)
+    assert first.stderr.endswith(f"for more, add --after {short}\n")
+    cli("remember", "One that comes in between.")
+    assert cli.json("show", short)["id"] == last
+    rest = cli.json("list", "--after", short)
+    assert [one["id"] for one in rest["memories"]] == [one["id"] for one in stored[2::-1]]
+    cli("forget", short)
+    assert cli.json("list", "--after", short)["memories"] == rest["memories"]
+    cursor = cli.json("list", "--limit", "4")["next_cursor"]
+    assert len(cli.json("list", "--after", cursor)["memories"]) == 1

@@ -24,7 +24,7 @@ def test_the_command_says_what_is_remembered_already(cli: Cli, server: Running, 
     assert (again["id"], again["already_remembered"]) == (first["id"], True)
     assert again["tags"] == ["tea", "shed"]
     output = cli("remember", TEA).stdout
-    assert output == f"already remembered as {first['id'][:13]} (version 2)\n"
+    assert output == f"already remembered as {first['id'][-8:]} (version 2)\n"
     assert len(cli.json("list")["memories"]) == 1
 
 

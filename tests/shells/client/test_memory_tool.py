@@ -14,7 +14,7 @@ from recollect.core.recall.request import RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
 from recollect.usecases.agents.memory_tool import FILE_TAG, ToolAnswer, memory_tool
-from recollect.wiring import open_service
+from recollect.wiring.local import open_service
 
 pytestmark = pytest.mark.anyio
 

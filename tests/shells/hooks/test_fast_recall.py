@@ -27,8 +27,8 @@ from recollect.core.memory.memory import Draft, Scope
 from recollect.core.recall.request import ORDERS, Hit, RecallRequest
 from recollect.ports.service import Service
 from recollect.settings import load
-from recollect.wiring import open_cached, open_service
 from recollect.wiring.fast_recall import FastRecall
+from recollect.wiring.local import open_cached, open_service
 
 pytestmark = pytest.mark.anyio
 
@@ -43,19 +43,25 @@ QUESTIONS = (
     "staging database",
     "which database is read-only on Friday?",
     'ships AND "harbour"',
+    "yellow crane",
     "",
 )
 LATER = time.monotonic() + 1_000_000
 
 
 def scores_and_places(hits: list[Hit]) -> list[tuple[object, ...]]:
-    return [(hit.memory, hit.score, hit.fused, hit.prior, hit.legs, hit.attached) for hit in hits]
+    return [
+        (hit.memory, hit.score, hit.fused, hit.prior, hit.legs, hit.attached, hit.duplicates)
+        for hit in hits
+    ]
 
 
 async def fill(recollect: Service) -> None:
     for number, text in enumerate(TEXTS):
         project = ("shop", None, "example.org/ada/harbour")[number % 3]
         await recollect.remember(Draft(text, importance=number / 10, project=project))
+    for project in ("shop", None):
+        await recollect.remember(Draft("the crane is painted yellow", project=project))
 
 
 async def supersede_and_resolve(recollect: Service) -> None:
@@ -147,14 +153,17 @@ async def test_fast_recall_answers_as_the_client_on_a_server(server: Running) ->
     async with RemoteService(server.url, key) as remote:
         await fill(remote)
         await supersede_and_resolve(remote)
+        scope = Scope(project="shop", with_global=True)
         for question in QUESTIONS:
-            scope = Scope(project="shop", with_global=True)
             request = RecallRequest(question, limit=5, scope=scope)
             long = await remote.recall(request)
             assert scores_and_places(
                 recall_there(server.url, key, request, 60.0)
             ) == scores_and_places([*long.hits])
             assert {hit.memory.project for hit in long.hits} <= {"shop", None}
+        request = RecallRequest("yellow crane", scope=scope)
+        (crane,) = recall_there(server.url, key, request, 60.0)
+        assert len(crane.duplicates) == 1
     with pytest.raises(StoreUnavailable):
         recall_there(server.url, "rk_wrong", RecallRequest("x"), 60.0)
 

@@ -20,8 +20,8 @@ from recollect.core.agents.transcript import own_words
 from recollect.core.memory.memory import EVERYWHERE, Draft
 from recollect.settings import load
 from recollect.usecases.agents.capture import capture
-from recollect.wiring import open_service
 from recollect.wiring.fast_recall import FastRecall
+from recollect.wiring.local import open_service
 
 pytestmark = pytest.mark.anyio
 
@@ -55,15 +55,20 @@ def transcript(context: str, number: int) -> list[bytes]:
     ]
 
 
-async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("writer", ["hook", "mcp"])
+async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(
+    tmp_path: Path, writer: str
+) -> None:
+    """What the person repeats of an agent's memories becomes the person's own, once."""
     find = FastRecall(load({"RECOLLECT_HOME": str(tmp_path)}), time.monotonic() + 1_000_000)
     stored = []
-    async with open_service(load(home=tmp_path)) as recollect:
+    async with open_service(load(home=tmp_path), actor=writer) as recollect:
         for seed in SEEDS:
             await recollect.remember(Draft(seed))
+    async with open_service(load(home=tmp_path), actor="hook") as recollect:
         for number in range(ROUNDS):
             injection = inject(find, PROMPT)
-            assert len(injection.memories) == len(SEEDS)
+            assert len(injection.memories) >= len(SEEDS)
             context = block(RECALL_SENTENCE, injection.memories)
             messages = own_words(transcript(context, number))
             found = [statement for text, at in messages for statement in statements(text, at)]
@@ -71,5 +76,10 @@ async def test_fifty_rounds_of_its_own_injections_do_not_grow_the_store(tmp_path
             captured = await capture(recollect, found, project=None, session="s", allowance=100)
             stored.append(captured.stored)
         page = await recollect.page(EVERYWHERE, None, 500)
-    assert {memory.content for memory in page.memories} == set(SEEDS)
-    assert not any(stored)
+    said = {memory.content for memory in page.memories}
+    assert not any(stored[1:])
+    if writer == "hook":
+        assert not stored[0]
+        assert said == set(SEEDS)
+    else:
+        assert said - set(SEEDS) == {"Use pnpm instead of npm for the staging frontend."}

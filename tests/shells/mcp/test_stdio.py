@@ -153,6 +153,7 @@ async def test_every_tool_through_a_real_client(patient: Path, mode: str) -> Non
             "by_project": {},
             "by_language": {},
             "expiring": 0,
+            "former_names": {},
         }
 
 

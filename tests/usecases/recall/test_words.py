@@ -10,8 +10,9 @@ from tests.strategies import MOMENT
 
 from recollect.core.recall.context import Deadline, RecallContext
 from recollect.core.recall.request import Hit, RecallRequest
+from recollect.usecases.coroutines import run_directly
 from recollect.usecases.recall.steps import Now
-from recollect.usecases.recall.words import recall_by_words, recall_offline_first, run_directly
+from recollect.usecases.recall.words import recall_by_words, recall_offline_first
 from recollect_bench.in_memory import InMemoryStore
 
 END = MOMENT + timedelta(days=1)

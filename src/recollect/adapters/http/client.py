@@ -22,11 +22,15 @@ from pydantic import ValidationError
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, Overloaded, RecollectError, StoreUnavailable
-from recollect.core.memory.ids import IdPrefix, short_ids
+from recollect.core.memory.ids import IdPart, short
 from recollect.core.memory.links import KINDS, unknown_kind
-from recollect.core.privacy.egress import is_loopback
+from recollect.core.privacy.egress import (
+    is_loopback,
+    sensitive_query_error,
+    unencrypted_key_error,
+)
 from recollect.core.retry import MAX_SERVER_ATTEMPTS, SERVER_BACKOFF, parse_retry_after
-from recollect.wire.plain import to_plain
+from recollect.wire.plain import CLIENT_HEADER, to_plain
 
 if TYPE_CHECKING:
     from recollect.core.admin.stats import CurationCounts, Stats
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.core.memory.batch import BatchItem, Remembered
     from recollect.core.memory.listing import Page
     from recollect.core.memory.memory import Changes, Draft, Memory, Scope
+    from recollect.core.memory.project import Into, Renamed
     from recollect.core.privacy.erasure import ErasureReport
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import RecallRequest, Recollection
@@ -55,8 +60,6 @@ _UNSENT: Final = (
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
-# The fields of a memory that may contain what must not leave this machine.
-_TEXTS: Final = {"content", "tags", "expanded_keywords"}
 # The leading slash keeps the part before the colon from being parsed as a URL scheme.
 _BATCH: Final = "/memories:batch"
 # A server accepts bodies of up to a megabyte.
@@ -76,6 +79,7 @@ class RemoteService:
         timeouts: Timeouts = TIMEOUTS,
         sleep: Sleep = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
+        client: str = "api",
     ) -> None:
         address = url.strip().rstrip("/")
         self._url = _check_url(address)
@@ -86,7 +90,7 @@ class RemoteService:
         self.is_here = is_loopback(address)
         self._client = httpx.AsyncClient(
             base_url=f"{self._url}/api/v1/",
-            headers={"Authorization": f"Bearer {_check_key(key)}"},
+            headers={"Authorization": f"Bearer {_check_key(key)}", CLIENT_HEADER: client},
             timeout=httpx.Timeout(timeouts.request, connect=timeouts.connect),
             limits=_LIMITS,
             # Certificates take 50 ms to load, and plain http does not need them.
@@ -143,7 +147,7 @@ class RemoteService:
         from recollect.wire.why import WHY
 
         self._check_may_leave(request)
-        body = {**to_plain(request), "id": IdPrefix.parse(reference).text}
+        body = {**to_plain(request), "id": IdPart.parse(reference).text}
         return await self.ask(WHY, "POST", "why", body=body)
 
     async def get(self, reference: str) -> Memory:
@@ -152,10 +156,8 @@ class RemoteService:
         return await self.ask(MEMORY, "GET", _path(reference), is_short=True)
 
     async def short_ids(self, ids: Collection[UUID]) -> dict[UUID, str]:
-        """Return ids that differ from each other; comparing them with the whole store would take
-        one request each.
-        """
-        return short_ids(ids)
+        """Longer than in a local store: what else the server has is not known here."""
+        return {id: short(id) for id in ids}
 
     async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
         from recollect.core.memory.listing import check_page_size
@@ -171,11 +173,11 @@ class RemoteService:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.core.privacy.sensitivity import TEXT_FIELDS, secret_in_changes
         from recollect.wire.memory import MEMORY
 
         if not self.is_here:
-            has_text = bool(changes.keys() & _TEXTS)
+            has_text = not changes.keys().isdisjoint(TEXT_FIELDS)
             is_sensitive = changes.get("is_sensitive")
             self._refuse_sensitive(
                 is_sensitive=is_sensitive if has_text else None, secret=secret_in_changes(changes)
@@ -221,8 +223,15 @@ class RemoteService:
         from recollect.core.memory.project import is_whole, resolve_project
 
         if is_whole(name) or name == here:
-            return name
-        return resolve_project(name.strip(), (await self.stats()).by_project, here)
+            return name  # the server knows whether it is a former name
+        stats = await self.stats()
+        return resolve_project(name.strip(), stats.by_project, here, stats.former_names)
+
+    async def rename_project(self, project: str, name: str, into: Into = "any") -> Renamed:
+        from recollect.wire.admin import RENAMED
+
+        body = {"project": project, "name": name, "into": into}
+        return await self.ask(RENAMED, "POST", "projects/rename", body=body)
 
     async def stats(self) -> Stats:
         from recollect.wire.stats import STATS
@@ -259,7 +268,7 @@ class RemoteService:
     async def resolve(self, reference: str, keep: Keep) -> ConflictReport:
         from recollect.wire.sync import CONFLICT
 
-        path = f"conflicts/{IdPrefix.parse(reference).text}/resolve"
+        path = f"conflicts/{IdPart.parse(reference).text}/resolve"
         return await self.ask(CONFLICT, "POST", path, body={"keep": keep})
 
     async def proposals(self) -> list[Proposal]:
@@ -270,14 +279,14 @@ class RemoteService:
     async def accept_proposal(self, reference: str, keep: Survivor = "newer") -> JournalEntry:
         from recollect.wire.curation import JOURNAL_ENTRY
 
-        path = f"proposals/{IdPrefix.parse(reference).text}/accept"
+        path = f"proposals/{IdPart.parse(reference).text}/accept"
         return await self.ask(JOURNAL_ENTRY, "POST", path, body={"keep": keep})
 
     async def decide_proposal(self, reference: str, verdict: Verdict) -> Proposal:
         from recollect.wire.curation import PROPOSAL
 
         step = "reject" if verdict == "rejected" else "later"
-        path = f"proposals/{IdPrefix.parse(reference).text}/{step}"
+        path = f"proposals/{IdPart.parse(reference).text}/{step}"
         return await self.ask(PROPOSAL, "POST", path)
 
     async def curation_counts(self) -> CurationCounts | None:
@@ -311,12 +320,7 @@ class RemoteService:
 
     def _check_may_leave(self, request: RecallRequest) -> None:
         if not self.is_here and request.must_stay:
-            held = "" if request.is_sensitive else "it looks like a secret: "
-            raise InvalidInput(
-                f"{held}a sensitive query stays on this machine, and the server is on another",
-                field="is_sensitive",
-                remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
-            )
+            raise sensitive_query_error(is_declared=request.is_sensitive)
 
     def _refuse_sensitive(self, *, is_sensitive: bool | None, secret: Secret | None) -> None:
         """Refuse to send what is sensitive: declared so, or because its text has a secret."""
@@ -421,13 +425,13 @@ def _retry_pause(
 
 def _path(reference: str) -> str:
     """Check a reference before it becomes part of a URL: an id has only digits and hyphens."""
-    return f"memories/{IdPrefix.parse(reference).text}"
+    return f"memories/{IdPart.parse(reference).text}"
 
 
 def _link_path(reference: str, kind: str, target: str) -> str:
     if kind not in KINDS:
         raise unknown_kind(kind)
-    return f"{_path(reference)}/links/{kind}/{IdPrefix.parse(target).text}"
+    return f"{_path(reference)}/links/{kind}/{IdPart.parse(target).text}"
 
 
 def _requests(
@@ -472,12 +476,7 @@ def _check_url(address: str) -> httpx.URL:
         raise _url_error(f"names port {url.port}, which no server can have")
     # The text as given: httpx normalizes it, and might read a different host from it.
     if url.scheme == "http" and not is_loopback(address):
-        raise InvalidInput(
-            f"a key would cross the network unencrypted to {url.host}",
-            field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine, so sensitive memories are sent through it.",
-        )
+        raise unencrypted_key_error()
     return url
 
 

@@ -12,9 +12,13 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from recollect.core.errors import InvalidInput, StoreUnavailable
+from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.memory import Scope
-from recollect.core.privacy.egress import is_loopback
+from recollect.core.privacy.egress import (
+    is_loopback,
+    sensitive_query_error,
+    unencrypted_key_error,
+)
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.wire.fast_recall import HOOK_HEADER, read_hits, write_request
 
@@ -31,18 +35,9 @@ def recall(
     address = url.strip().rstrip("/")
     here = is_loopback(address)
     if not here and request.must_stay:
-        raise InvalidInput(
-            "a sensitive query stays on this machine, and the server is on another",
-            field="is_sensitive",
-            remedy="Ask without the secret.",
-        )
+        raise sensitive_query_error(is_declared=request.is_sensitive)
     if not here and not address.lower().startswith("https://"):
-        raise InvalidInput(
-            "a key would cross the network unencrypted",
-            field="RECOLLECT_API_URL",
-            remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
-            "machine, so sensitive memories are sent through it.",
-        )
+        raise unencrypted_key_error()
     try:
         return read_hits(_post(address, key, write_request(request, asked), seconds), asked)
     except (OSError, HTTPException) as error:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from recollect.adapters.http.client import RemoteService
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.privacy.keys import Key
 from recollect.wire.admin import KEYS, NEW_KEY, REVOKED
 from recollect.wire.plain import to_plain
@@ -50,4 +50,4 @@ class RemoteKeys:
 
 def _path(reference: str) -> str:
     """Check a reference before it becomes part of a URL: an id has only digits and hyphens."""
-    return f"keys/{IdPrefix.parse(reference, shown_by='recollect keys list').text}"
+    return f"keys/{IdPart.parse(reference, shown_by='recollect keys list').text}"

@@ -30,6 +30,7 @@ from recollect.core.privacy.egress import Egress
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
 from recollect.core.text.json_answers import read_json
+from recollect.defaults import CAPTURING
 from recollect.ports.language import AskedModel
 
 MAX_ANSWER: Final = 1_000_000
@@ -53,7 +54,7 @@ class LanguageModel:
         model: str,
         *,
         egress: Egress,
-        key: str | None,
+        key: str | None = None,
         retries: RetryPolicy,
     ) -> None:
         self._api = HostedApi(
@@ -145,11 +146,8 @@ def _reply(body: bytes) -> Reply:
 # (core/privacy/egress.py); a command may send what it reads anywhere, so it counts as another
 # machine.
 
-SECONDS: Final = 60.0
 _MAX_ANSWER: Final = 200_000
 _REMEDY: Final = "Check RECOLLECT_LLM_COMMAND; until it works, the rules decide alone."
-# An agent's own command also runs hooks: this variable tells them to capture nothing.
-CAPTURING: Final = "RECOLLECT_CAPTURING"
 
 
 class Endpoint:
@@ -175,7 +173,7 @@ class Command:
 
     is_here = False
 
-    def __init__(self, command: str, *, seconds: float = SECONDS) -> None:
+    def __init__(self, command: str, *, seconds: float) -> None:
         self._command = command
         self._seconds = seconds
 
@@ -238,7 +236,7 @@ def choose_model(
     """Return the endpoint, or else the command; None if neither is configured."""
     if url:
         return Endpoint(model, LanguageModel(url, model, egress=egress, key=key, retries=retries))
-    return Command(command) if command else None
+    return Command(command, seconds=retries.total_seconds) if command else None
 
 
 # Extract statements from a conversation. A message that contains a credential is not sent to
@@ -274,49 +272,21 @@ Answer with one JSON object: {"memories": [{"id": "…", "triples": [{"subject":
 "…", "object": "…", "since": null, "until": null}]}]}, one entry for each id."""
 
 
-class CompatibleReader:
-    """Implements `FactReader`. Open it with `async with`."""
-
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        *,
-        egress: Egress,
-        key: str | None = None,
-        retries: RetryPolicy = EXTRACTION_RETRIES,
-    ) -> None:
-        self._model = LanguageModel(
-            url,
-            model,
-            egress=egress,
-            key=key,
-            retries=retries,
-        )
+class CompatibleReader(LanguageModel):
+    """Implements `FactReader`."""
 
     def __repr__(self) -> str:
         return f"CompatibleReader({self.name})"
 
     @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
     def batch(self) -> int:
         return BATCH
-
-    async def __aenter__(self) -> Self:
-        await self._model.__aenter__()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._model.__aexit__()
 
     async def read(self, texts: Sequence[str]) -> ReadTexts:
         tags = [secrets.token_hex(8) for _ in texts]
         listed = [{"id": tag, "text": text} for tag, text in zip(tags, texts, strict=True)]
         asked = json.dumps(listed, ensure_ascii=False)
-        return _read(await self._model.ask(_TASK, asked, schema=SCHEMA), tags)
+        return _read(await self.ask(_TASK, asked, schema=SCHEMA), tags)
 
 
 def compatible_reader(
@@ -330,7 +300,7 @@ def compatible_reader(
             remedy="Set RECOLLECT_LLM_URL to an OpenAI-compatible address that ends in /v1, and "
             "RECOLLECT_LLM_MODEL to a model it serves; or unset RECOLLECT_GRAPH.",
         )
-    return CompatibleReader(url, model, egress=egress, key=key)
+    return CompatibleReader(url, model, egress=egress, key=key, retries=EXTRACTION_RETRIES)
 
 
 def _read(reply: Reply, tags: Sequence[str]) -> ReadTexts:

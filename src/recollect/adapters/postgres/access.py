@@ -76,6 +76,7 @@ _APP: Final = {
     "owners": "select, insert, update",
     "changes": "select, insert, update",
     "removed_texts": _OWN,
+    "former_names": _OWN,
     "revisions": _OWN,
     "concepts": _OWN,
     "concept_names": _OWN,

@@ -34,15 +34,15 @@ from recollect.adapters.postgres.rows import (
     within,
 )
 from recollect.adapters.postgres.statistics import Statistics
+from recollect.adapters.sql.projects import FORMER, rename
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.memory.duplicates import PlacedText
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import SHORTEST, IdPart
 from recollect.core.memory.listing import Cursor, Listing, Table
 from recollect.core.memory.memory import Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
-from recollect.core.text.analysis import clean_query
 
 REPLACE = f"{UPDATE_MEMORY} and version = %(based_on)s"
 
@@ -90,6 +90,14 @@ where owner = %(owner)s and id between %(low)s and %(high)s
     and (%(project)s::text is null or project = %(project)s)
 order by id limit %(limit)s
 """
+
+_IDS_WITH_ENDINGS = f"""
+select id from own_memories
+where owner = %(owner)s and right(id::text, {SHORTEST}) = any(%(endings)s)
+    and (deleted_at is null or %(forgotten)s)
+    and (%(project)s::text is null or project = %(project)s)
+order by id
+"""  # noqa: S608  # composed of constants
 
 # One index lookup per project, however many memories it has.
 _PROJECTS = """
@@ -255,7 +263,7 @@ class PostgresMemories(PostgresComponent):
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -271,6 +279,25 @@ class PostgresMemories(PostgresComponent):
         }
         async with self._pool.reading(owner) as connection:
             cursor = await connection.execute(_IDS_WITH_PREFIX, params)
+            return [row["id"] for row in await cursor.fetchall()]
+
+    @retry_on_disconnect
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        params = {
+            "owner": owner,
+            "endings": [*endings],
+            "forgotten": forgotten,
+            "project": project,
+        }
+        async with self._pool.reading(owner) as connection:
+            cursor = await connection.execute(_IDS_WITH_ENDINGS, params)
             return [row["id"] for row in await cursor.fetchall()]
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
@@ -349,9 +376,9 @@ class PostgresMemories(PostgresComponent):
                 return await versions.search(connection, owner, scope, query, query.as_of)
             return await lexical.search(
                 connection,
-                clean_query(query.text),
+                query.text,
                 lexical.LexicalSearch(condition, params, query.depth, query.is_exhaustive),
-                clean_query(query.expanded),
+                query.expanded,
             )
 
     @retry_on_disconnect
@@ -360,6 +387,16 @@ class PostgresMemories(PostgresComponent):
             cursor = await connection.execute(_PROJECTS, {"owner": owner})
             return [row["name"] for row in await cursor.fetchall()]
 
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        rows = await self._read(owner, lambda session: session.fetch(FORMER, {"owner": owner}))
+        return {row["name"]: row["project"] for row in rows}
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        return await self._write(owner, lambda session: rename(session, owner, old, new, by, at))
+
+    @retry_on_disconnect
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         params = {"owner": owner, "project": project}
         async with self._pool.transaction(owner) as connection:

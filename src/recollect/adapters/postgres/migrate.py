@@ -20,6 +20,7 @@ import psycopg
 from recollect.adapters.postgres.errors import translate_errors
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.errors import StoreUnavailable
+from recollect.core.retry import MAX_MIGRATION_WAITS, MIGRATION_BACKOFF
 
 # Connections for work on the schema: migrations, roles and extensions.
 
@@ -95,8 +96,6 @@ REVISIONS: Final = sorted(_SCRIPTS)
 REVISIONS_TABLE: Final = "schema_revisions"
 
 _OLDEST_RELEASE: Final = 15
-# Seconds between attempts of a migration to lock a table: about two minutes with the attempts.
-_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0)
 
 # Any fixed number. The transaction that holds this lock migrates. A server may wait long for
 # another one that migrates, but not for a table: while it waits, every statement of the other
@@ -170,12 +169,12 @@ def _connect(url: str, timeouts: Timeouts) -> Iterator[Connection]:
 
 def _apply(connection: Connection, revisions: Sequence[str]) -> None:
     """Apply the missing revisions in one transaction; retried while a table is in use."""
-    for pause in _PAUSES:
+    for waits in range(1, MAX_MIGRATION_WAITS + 1):
         try:
             return _try_to_apply(connection, revisions)
         except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
             log.info("a migration waits for a table that is in use")
-            time.sleep(pause)
+            time.sleep(MIGRATION_BACKOFF.wait(waits))
     return _try_to_apply(connection, revisions)
 
 

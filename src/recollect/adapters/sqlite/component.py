@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from recollect.adapters.sql.session import SqlComponent, Work
-from recollect.adapters.sqlite.session import SqliteSession, run_to_end
+from recollect.adapters.sqlite.session import SqliteSession
 from recollect.adapters.sqlite.thread import Threads, transaction
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
+from recollect.usecases.coroutines import run_directly
 
 T = TypeVar("T")
 
@@ -61,13 +62,13 @@ class SqliteComponent(SqlComponent):
 
     async def _read(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
         return await self._reader.run_until_cancelled(
-            lambda reader: run_to_end(work(SqliteSession(reader, self._now())))
+            lambda reader: run_directly(work(SqliteSession(reader, self._now())))
         )
 
     async def _write(self, owner: str | None, work: Work[T]) -> T:  # noqa: ARG002  # statements name it
         def do(writer: sqlite3.Connection) -> T:
             with transaction(writer):
-                return run_to_end(work(SqliteSession(writer, self._now())))
+                return run_directly(work(SqliteSession(writer, self._now())))
 
         return await self._writer.run(do)
 

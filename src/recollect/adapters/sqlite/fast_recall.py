@@ -7,34 +7,23 @@ other commands fix. A hook asks about the present, so `as_of` is ignored.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Mapping
-from contextlib import closing
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
+from recollect.adapters.sqlite import rows
 from recollect.adapters.sqlite.lexical.search import search
 from recollect.adapters.sqlite.read_only import read_only_address
-from recollect.adapters.sqlite.rows import from_row, id_list, projects
 from recollect.core.recall.successors import AsOf, Fetched, Resolution
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from recollect.core.memory.memory import Scope
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import WordQuery
 
-_GET_MANY: Final = """
-SELECT * FROM memories
-WHERE owner = ? AND deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))
-"""
 _ANY_LINK: Final = "SELECT 1 FROM memory_links LIMIT 1"
-# The same as in `SqliteSync.unsent_ids`: memories whose current state the server does not have.
-_UNSENT: Final = """
-SELECT id FROM outbox WHERE owner = :owner
-UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
-WHERE s.withheld AND m.owner = :owner
-"""
 
 
 class FastStore:
@@ -49,11 +38,13 @@ class FastStore:
         self._connection.close()
 
     async def read_settings(self) -> Mapping[str, object]:
-        with closing(self._connection.execute("SELECT name, value FROM settings")) as rows:
-            return {name: json.loads(value) for name, value in rows}
+        return rows.read_settings(self._connection)
 
     async def projects(self, owner: str) -> list[str]:
-        return projects(self._connection, owner)
+        return rows.projects(self._connection, owner)
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return rows.former_names(self._connection, owner)
 
     async def search_words(self, owner: str, scope: Scope, query: WordQuery) -> list[Candidate]:
         return search(self._connection, owner, scope, query)
@@ -69,8 +60,7 @@ class FastStore:
             from recollect.adapters.sqlite.history import links
 
             return links.fetch(self._connection, owner, ids)
-        with closing(self._connection.execute(_GET_MANY, (owner, id_list(ids)))) as rows:
-            return Fetched({memory.id: memory for memory in map(from_row, rows)})
+        return Fetched(rows.get_many(self._connection, owner, ids))
 
     async def follow(
         self,
@@ -84,5 +74,4 @@ class FastStore:
         return links.follow(self._connection, owner, old, named)
 
     async def unsent_ids(self, owner: str) -> set[UUID]:
-        with closing(self._connection.execute(_UNSENT, {"owner": owner})) as rows:
-            return {UUID(id) for (id,) in rows}
+        return rows.unsent_ids(self._connection, owner)

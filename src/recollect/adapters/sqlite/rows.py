@@ -41,6 +41,16 @@ REPLACE: Final = f"""
 UPDATE memories SET {CHANGES} WHERE owner = :owner AND id = :id AND version = :based_on
 """  # noqa: S608  # composed of constants
 
+_GET_MANY: Final = """
+SELECT * FROM memories
+WHERE owner = ? AND (? OR deleted_at IS NULL) AND id IN (SELECT value FROM json_each(?))
+"""
+_UNSENT: Final = """
+SELECT id FROM outbox WHERE owner = :owner
+UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
+WHERE s.withheld AND m.owner = :owner
+"""
+_FORMER: Final = "SELECT name, project FROM former_names WHERE owner = ?"
 _PROJECTS: Final = """
 WITH RECURSIVE project (name) AS (
     SELECT min(project) FROM memories
@@ -146,9 +156,30 @@ def inside(owner: str, scope: Scope) -> tuple[str, Parameters]:
     return " AND ".join(conditions), parameters
 
 
+def former_names(connection: sqlite3.Connection, owner: str) -> dict[str, str]:
+    return dict(map(tuple, connection.execute(_FORMER, (owner,)).fetchall()))
+
+
 def projects(reader: sqlite3.Connection, owner: str) -> list[str]:
     """Return an owner's projects in order, with one index lookup each."""
     return [name for (name,) in reader.execute(_PROJECTS, {"owner": owner})]
+
+
+def get_many(
+    reader: sqlite3.Connection, owner: str, ids: Iterable[UUID], *, forgotten: bool = False
+) -> dict[UUID, Memory]:
+    rows = reader.execute(_GET_MANY, (owner, forgotten, id_list(ids))).fetchall()
+    return {memory.id: memory for memory in map(from_row, rows)}
+
+
+def read_settings(reader: sqlite3.Connection) -> dict[str, object]:
+    rows = reader.execute("SELECT name, value FROM settings").fetchall()
+    return {name: json.loads(value) for name, value in rows}
+
+
+def unsent_ids(reader: sqlite3.Connection, owner: str) -> set[UUID]:
+    """Return the memories whose current text the server does not have."""
+    return {UUID(id) for (id,) in reader.execute(_UNSENT, {"owner": owner}).fetchall()}
 
 
 def _text_list(texts: Iterable[str]) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from math import log2
-from typing import Any, Final, LiteralString, TypeVar
+from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from recollect.adapters.sql.session import Markers, Row, Values, fill
 from recollect.adapters.sqlite.rows import microseconds, moment
 from recollect.adapters.sqlite.schema.graph import UNDATED
-
-T = TypeVar("T")
 
 MARKERS: Final[Markers] = {
     "memory": "memory",
@@ -60,16 +58,6 @@ class SqliteSession:
     def _run(self, statement: LiteralString, values: Values) -> sqlite3.Cursor:
         bound = {name: _bind(value) for name, value in values.items()}
         return self._connection.execute(to_sqlite(statement), bound | self._now)
-
-
-def run_to_end(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits to its end in this thread, and return its result."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]  # what the coroutine returned
-    coroutine.close()
-    raise RuntimeError("work on SQLite must await nothing but its session")
 
 
 @cache

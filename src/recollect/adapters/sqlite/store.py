@@ -29,11 +29,13 @@ from recollect.adapters.sqlite.rows import (
     COLUMNS,
     REPLACE,
     VALUES,
+    former_names,
     from_row,
-    id_list,
+    get_many,
     inside,
     microseconds,
     projects,
+    read_settings,
     to_row,
     to_setting_change,
 )
@@ -51,6 +53,7 @@ from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import Conflict, StoreError
 from recollect.core.memory.duplicates import PlacedText, is_same
+from recollect.core.memory.ids import SHORTEST
 from recollect.core.memory.listing import Table, holds_words
 from recollect.core.memory.memory import Memory, Scope
 
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     from recollect.adapters.sqlite.curation import SqliteCuration
     from recollect.adapters.sqlite.graph.store import SqliteGraph
     from recollect.adapters.sqlite.vectors.index import SqliteVectors
-    from recollect.core.memory.ids import IdPrefix
+    from recollect.core.memory.ids import IdPart
     from recollect.core.memory.listing import Cursor, Listing
     from recollect.core.recall.request import Candidate
     from recollect.core.recall.settings import SettingChange, WordQuery
@@ -75,10 +78,6 @@ SELECT * FROM memories WHERE owner = :owner AND deleted_at IS NULL AND category 
     AND {beginning("content")} = {beginning(":content")}
 """  # noqa: S608  # composed of constants
 _GET: Final = "SELECT * FROM memories WHERE owner = ? AND id = ?"
-_GET_MANY: Final = """
-SELECT * FROM memories
-WHERE owner = ? AND (? OR deleted_at IS NULL) AND id IN (SELECT value FROM json_each(?))
-"""
 _COUNT: Final = "SELECT count(*) FROM memories m WHERE {where}"
 _ROWS: Final = """
 SELECT m.* FROM memories m WHERE {where}
@@ -102,6 +101,13 @@ WHERE owner = ? AND id BETWEEN ? AND ? AND (? OR deleted_at IS NULL)
     AND (? IS NULL OR project = ?)
 ORDER BY id LIMIT ?
 """
+# `+id`: the few that are found are sorted, instead of all being read in their order.
+_WITH_ENDINGS: Final = f"""
+SELECT id FROM memories
+WHERE owner = ? AND substr(id, -{SHORTEST}) IN (SELECT value FROM json_each(?))
+    AND (? OR deleted_at IS NULL) AND (? IS NULL OR project = ?)
+ORDER BY +id
+"""  # noqa: S608  # composed of constants
 _STATS: Final = """
 SELECT category, project, deleted_at IS NOT NULL, count(*), sum(is_sensitive)
 FROM memories WHERE owner = ? AND (? IS NULL OR project = ?) GROUP BY 1, 2, 3
@@ -227,10 +233,9 @@ class SqliteStore:
     async def get_many(
         self, owner: str, ids: Collection[UUID], *, forgotten: bool = False
     ) -> dict[UUID, Memory]:
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute(_GET_MANY, (owner, forgotten, id_list(ids))).fetchall()
+        return await self._reader.run_until_cancelled(
+            lambda reader: get_many(reader, owner, ids, forgotten=forgotten)
         )
-        return {memory.id: memory for memory in map(from_row, rows)}
 
     async def versions(self, owner: str, id: UUID) -> list[Memory]:
         return await self._reader.run_until_cancelled(
@@ -258,7 +263,7 @@ class SqliteStore:
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -268,6 +273,20 @@ class SqliteStore:
         parameters = (owner, low, high, forgotten, project, project, limit)
         rows = await self._reader.run_until_cancelled(
             lambda reader: reader.execute(_WITH_PREFIX, parameters).fetchall()
+        )
+        return [UUID(id) for (id,) in rows]
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        parameters = (owner, json.dumps([*endings]), forgotten, project, project)
+        rows = await self._reader.run_until_cancelled(
+            lambda reader: reader.execute(_WITH_ENDINGS, parameters).fetchall()
         )
         return [UUID(id) for (id,) in rows]
 
@@ -357,6 +376,22 @@ class SqliteStore:
     async def projects(self, owner: str) -> list[str]:
         return await self._reader.run_until_cancelled(lambda reader: projects(reader, owner))
 
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        return await self._reader.run_until_cancelled(lambda reader: former_names(reader, owner))
+
+    async def rename_project(
+        self, owner: str, old: str, new: str, *, by: str | None, at: datetime
+    ) -> int:
+        from recollect.adapters.sql.projects import rename
+        from recollect.adapters.sqlite.session import SqliteSession
+        from recollect.usecases.coroutines import run_directly
+
+        def work(writer: sqlite3.Connection) -> int:
+            with transaction(writer):
+                return run_directly(rename(SqliteSession(writer), owner, old, new, by, at))
+
+        return await self._writer.run(work)
+
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         parameters = (owner, project, project)
         rows, languages = await self._reader.run_until_cancelled(
@@ -386,10 +421,7 @@ class SqliteStore:
         )
 
     async def read_settings(self) -> Mapping[str, object]:
-        rows = await self._reader.run_until_cancelled(
-            lambda reader: reader.execute("SELECT name, value FROM settings").fetchall()
-        )
-        return {name: json.loads(value) for name, value in rows}
+        return await self._reader.run_until_cancelled(read_settings)
 
     async def write_settings(self, changes: Mapping[str, object], *, by: str, at: datetime) -> None:
         rows = [

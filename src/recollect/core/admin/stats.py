@@ -23,7 +23,7 @@ class CurationCounts:
 @dataclass(frozen=True, slots=True)
 class Stats:
     """What an owner has stored, in numbers. A memory in two languages counts for both. `expiring`:
-    how many expire within a week.
+    how many expire within a week. `former_names`: which project each former name means now.
     """
 
     memories: int
@@ -36,6 +36,7 @@ class Stats:
     embedding: EmbeddingStats | None = None
     graph: ExtractionProgress | None = None
     curation: CurationCounts | None = None
+    former_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def count_languages(by_languages: Mapping[str, int]) -> dict[str, int]:

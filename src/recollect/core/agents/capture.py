@@ -10,16 +10,19 @@ sentence that depends on what was said before: a memory must make sense alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 from recollect.core.agents.injection import neutralize, remove_injections
+from recollect.core.agents.main_clause import main_clause
 from recollect.core.agents.pasted import remove_pasted
 from recollect.core.recall.relevance import stem
 from recollect.core.text.segments import words
 from recollect.core.text.stop_words import english_stop_words
+from recollect.resources import read_lists
 
 MAX_STATEMENT: Final = 500
 # "Never use tabs" is a complete instruction; two words hardly ever are.
@@ -46,136 +49,46 @@ class _Rule:
     importance: float
 
 
-def _rule(pattern: str, category: str, importance: float) -> _Rule:
-    return _Rule(re.compile(pattern, re.IGNORECASE), category, importance)
+@cache
+def _lists() -> Mapping[str, tuple[str, ...]]:
+    return read_lists("recollect.core.agents", "capture.txt")
 
 
-_CORRECTING: Final = (
-    r"(?:no|nope|wrong|actually|that'?s (?:wrong|not right|incorrect)|not quite)"
-    r"[,.:!]?\s+(?:please )?"
+def _any_of(heading: str) -> str:
+    """Return a pattern for any line under a heading."""
+    lists = _lists()
+    pattern = "|".join(lists[heading])
+    while (expanded := _NAMED.sub(lambda name: f"(?:{'|'.join(lists[name[1]])})", pattern)) != (
+        pattern
+    ):
+        pattern = expanded
+    return pattern
+
+
+@cache
+def _search_any(heading: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{_any_of(heading)})\b", re.IGNORECASE)
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    """Return the rules in order of certainty; the first match decides."""
+    named = (heading.partition(" = ") for heading in _lists())
+    return tuple(
+        _Rule(re.compile(_any_of(f"{name}{equals}{found}"), re.IGNORECASE), category, float(number))
+        for name, equals, found in named
+        if equals
+        for category, _, number in (found.partition(" "),)
+    )
+
+
+_NAMED: Final = re.compile(r"%([a-zäöü ]+)%")
+# In German, a number and a full stop are an ordinal: "am 12. März".
+_SENTENCE_END: Final = re.compile(
+    r"(?<=[.!?])(?!(?<=\d\.)\s+(?:Jan|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal))"
+    r"\s+(?=[\"'(A-Z0-9ÄÖÜÉÀÇ¿¡А-ЯЁ])|(?<=[。！？])|\n+"
 )
-_DOING: Final = (
-    r"(?:use|prefer|call|run|put|write|name|keep|avoid|deploy|commit|store|import|test|"
-    r"stick (?:to|with))"
-)
-# In order of certainty; the first match decides. `kept` is what is stored.
-_RULES: Final = (
-    _rule(
-        r"(?:please |also |and )*(?:remember|note|keep in mind|don'?t forget|do not forget)"
-        r"(?: for (?:next time|later|the future))?(?: that|:|,)\s*(?P<kept>.+)",
-        "fact",
-        0.8,
-    ),
-    _rule(
-        r"(?:for future reference|from now on|going forward)[,:]?\s*(?P<kept>.+)", "preference", 0.8
-    ),
-    # The same in German, French, Spanish, Russian, Japanese and Chinese.
-    _rule(
-        r"(?:bitte )?(?:merke? dir(?: mal)?|merken sie sich|denke? (?:bitte |mal )?(?:daran|dran)|"
-        r"denken sie (?:bitte )?(?:daran|dran)|vergiss (?:bitte |mal )?nicht|vergessen sie nicht|"
-        r"nicht vergessen|behalte? im kopf|behalte? im hinterkopf|notiere? dir)"
-        # "Denk dran, die Tests laufen zu lassen" asks for work.
-        r"(?: bitte)?(?:,? dass|:|,(?!.* zu \w+en[.!]?$))\s*(?P<kept>.+)"
-        r"|(?:s'il (?:te|vous) pla[iî]t,? )?(?:souviens-toi|souvenez-vous|rappelle-toi|"
-        r"rappelez-vous|retiens|retenez|note|notez|(?:n')?oublie pas|(?:n')?oubliez pas|"
-        r"garde en tête|gardez en tête|sache|sachez)(?: bien)?(?: que| qu'|:|,)\s*(?P<kept_fr>.+)"
-        r"|(?:por favor,? )?(?:recuerd[ae]|acuérdate(?: de)?|acuérdese(?: de)?|ten en cuenta|"
-        r"tenga en cuenta|ten presente|apunt[ae]|anot[ae]|no (?:te )?olvides?(?: de)?)"
-        r"(?: que|:|,)\s*(?P<kept_es>.+)"
-        r"|(?:пожалуйста,? )?(?:запомни(?:те)?|помни(?:те)?|учти(?:те)?|не забудь(?:те)?|"
-        r"не забывай(?:те)?|запиши(?:те)?|возьми(?:те)? на заметку|знай(?:те)?|"
-        r"име(?:й|йте) в виду)(?:,? пожалуйста)?(?:,? что|:|,)\s*(?P<kept_ru>.+)"
-        r"|[请請]?(?:记住|記住|记得|記得|别忘了|別忘了|请注意|請注意)[，,：:]?\s*(?P<kept_zh>.+)"
-        # Alone, these are also "write down" and "do not forget to": a comma or colon follows.
-        r"|[请請你]?(?:记一下|記一下|记着|記著|别忘记|別忘記|不要忘记|不要忘記)[，,：:]\s*(?P<kept_zh2>.+)"
-        r"|(?:覚えておいて|覚えといて|覚えて|忘れないで|メモして(?:おいて)?)(?:ください|下さい|ね)?[、,：:。]"
-        r"\s*(?P<kept_ja>.+)"
-        r"|(?P<kept_ja2>.+?)(?:ということ|って)?[をは]?(?<=[をはて])(?:覚えておいて|覚えといて|忘れないで)"
-        r"(?:ください|下さい|ね)?。?",
-        "fact",
-        0.8,
-    ),
-    _rule(
-        r"(?:ab jetzt|ab sofort|von (?:nun|jetzt) an|in zukunft|künftig|zukünftig)[,:]?"
-        r"\s*(?P<kept>.+)"
-        r"|(?:désormais|dorénavant|à partir de maintenant|à l'avenir)[,:]?\s*(?P<kept_fr>.+)"
-        r"|(?:(?:de ahora )?en adelante|a partir de ahora|desde ahora)[,:]?\s*(?P<kept_es>.+)"
-        r"|(?:с этого момента|отныне|впредь|теперь всегда)[,:]?\s*(?P<kept_ru>.+)"
-        r"|(?:[从從]现在开始|從現在開始|[从從]现在起|從現在起)[，,：:]?\s*(?P<kept_zh>.+)"
-        # Alone, these are also "later" and "after": an instruction follows, or a comma.
-        r"|(?:今后|今後|以后|以後)(?:[，,：:]\s*|(?=[请請都要不别別]|一律|总是|總是|必须|必須|使用|用))"
-        r"(?P<kept_zh2>.+)"
-        r"|(?:これからは|今後は|以後は?)[、,：:]?\s*(?P<kept_ja>.+)",
-        "preference",
-        0.8,
-    ),
-    # A correction has two sides, or says "always" or "never"; "No, run it again" is a request.
-    _rule(
-        rf"{_CORRECTING}(?P<kept>(?:always|never) {_DOING}\b.+"
-        rf"|{_DOING}\b.+? (?:instead of|rather than|not|over|and not) .+"
-        r"|(?:it'?s|it is|we|our|the|my|your) .+(?:, (?:and )?not | instead of | rather than "
-        r"| not .+ but ).+"
-        r"|we (?:don't|do not|never|no longer) .+"
-        r"|we (?:use|prefer|deploy|write|call|name|keep|avoid|store)\b.+"
-        r"|(?:don't|do not|stop|avoid) (?:using|use|call|calling|commit|committing|push|pushing|"
-        r"mock|mocking|add|adding|write|writing|put|putting|touch|touching|edit|editing)\b.+)",
-        "lesson",
-        0.7,
-    ),
-    # Standing orders that a correction opens: "No, use pnpm for the web frontend."
-    _rule(
-        r"(?:no|nope|wrong)[,.:!]\s*(?:please )?(?P<kept>"
-        r"(?:use|prefer|avoid|stick (?:to|with)) .+ (?:for|in|on|with|when|everywhere) .+)",
-        "lesson",
-        0.7,
-    ),
-    _rule(
-        r"(?P<kept>(?:I|we)(?: really| absolutely| just)? (?:hate|dislike|love|can't stand|"
-        r"cannot stand|(?:don't|do not) like|(?:don't|do not) want) "
-        r"(?!to (?:ask|bother|interrupt|say|be|admit|break|do)\b|how |when |the (?:idea|way|sound|"
-        r"look)\b|your |you\b|what ).+)",
-        "preference",
-        0.7,
-    ),
-    _rule(
-        r"(?P<kept>(?:I|we)(?: really| strongly| generally| usually)? "
-        r"(?:prefer|like to|want you to|"
-        r"(?:always|never) (?:want|use|do|write|commit|run|put|deploy|merge|push|call|name|need|"
-        r"test|keep|log|store|send|start))\b.+)",
-        "preference",
-        0.7,
-    ),
-    _rule(
-        r"(?:please )?(?P<kept>(?:always|never) (?!mind\b)[a-z]+ .+)",
-        "preference",
-        0.7,
-    ),
-    _rule(
-        r"(?:so |ok(?:ay)?,? )?(?P<kept>(?:we(?:'ve| have)? (?:decided|agreed|settled|chose|opted)"
-        r"|I(?:'ve| have)? decided|the decision is|our decision is)\b.+)",
-        "decision",
-        0.7,
-    ),
-    _rule(r"(?:so |ok(?:ay)?,? )?(?P<kept>let'?s (?:go|stick) with .+)", "decision", 0.6),
-)
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-Z0-9ÄÖÜÉÀÇ¿¡А-ЯЁ])|(?<=[。！？])|\n+")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-# References to other sentences: alone, such a sentence says nothing.
-_REFERENCES: Final = re.compile(
-    r"\b(?:this(?! (?:repo|repository|project|codebase|package|service|team)\b)|that|these|those|"
-    r"it|them|the above|the following|as (?:discussed|mentioned|shown)|"
-    r"here|the same|the other one|the (?:first|second|last|latter|former)(?: one)?|"
-    r"(?:option|plan|approach|version) (?:[a-z]|\d))\b",
-    re.IGNORECASE,
-)
-# Words that only apply until the current work is done.
-_PASSING: Final = re.compile(
-    r"\b(?:for now|right now|at the moment|this time|just this once|temporarily|today|tomorrow|"
-    r"for a (?:second|minute|moment)|in this (?:session|chat|conversation|file|function)|"
-    r"heute|vorerst|im moment|diesmal|pour l['’]instant|aujourd['’]hui|cette fois|por ahora|"
-    r"esta vez|сегодня|на этот раз|пока что)\b|今日|今回|とりあえず|今天|这次|這次|暂时|暫時",
-    re.IGNORECASE,
-)
 
 
 def statements(text: str, said_at: datetime | None = None) -> list[Statement]:
@@ -200,19 +113,30 @@ def _sentences(text: str) -> Iterator[str]:
 def _match_rules(sentence: str) -> Statement | None:
     if sentence.endswith(("?", "？")) or len(sentence) > MAX_STATEMENT:
         return None
+    sentence = _lead_in().sub("", sentence, count=1)
     typed = sentence.replace("’", "'")
-    for rule in _RULES:
+    for rule in _rules():
         found = rule.pattern.fullmatch(typed)
         if found is None:
             continue
-        matched = next(
-            sentence[slice(*found.span(name))] for name, text in found.groupdict().items() if text
-        )
+        begin, end = found.span(found.lastindex or 0)
+        matched = sentence[begin:end]
+        if sentence[:begin].rstrip().casefold().endswith("dass"):
+            matched = main_clause(matched) or sentence
         kept = neutralize(matched).strip(" ,;:-、，：")
         if not is_self_contained(kept):
             return None
-        return Statement(kept[0].upper() + kept[1:], rule.category, rule.importance)
+        # "Remember: never push to main" is an order, as it is alone.
+        is_wrapped = rule.category == "fact" and len(kept) < len(sentence) - 2
+        inner = _match_rules(kept) if is_wrapped else None
+        category = rule.category if inner is None else inner.category
+        return Statement(kept[0].upper() + kept[1:], category, rule.importance)
     return None
+
+
+@cache
+def _lead_in() -> re.Pattern[str]:
+    return re.compile(rf"\A(?:(?:{_any_of('lead in')})[,:.]?\s+)+", re.IGNORECASE)
 
 
 def is_self_contained(text: str) -> bool:
@@ -221,8 +145,24 @@ def is_self_contained(text: str) -> bool:
     return (
         len(words(text)) >= _MIN_WORDS
         and len(telling) >= 2
-        and not _PASSING.search(text)
-        and not _REFERENCES.search(text)
+        and not _search_any("passing").search(text)
+        and not _search_any("leaning").search(text)
+        and not any(part in text for part in _lists()["passing parts"])
+    )
+
+
+def is_personal(statement: Statement) -> bool:
+    """Whether a statement is about the user or other people, and not about a project."""
+    text = statement.content.replace("’", "'")
+    if _search_any("about people").search(text):
+        return True
+    return (
+        statement.category != "decision"
+        and not _search_any("about a project").search(text)
+        and (
+            _search_any("about the user").search(text) is not None
+            or any(part in text for part in _lists()["about the user, parts"])
+        )
     )
 
 

@@ -7,7 +7,6 @@ anything else is silently dropped.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,8 +18,10 @@ from recollect.core.agents.capture import (
     is_supported,
 )
 from recollect.core.agents.injection import neutralize
+from recollect.core.memory.memory import CATEGORIES, EPISODE
+from recollect.core.text.json_answers import read_json
 
-KINDS: Final = ("fact", "preference", "decision", "procedure", "lesson", "reference")
+KINDS: Final = tuple(name for name in CATEGORIES if name not in ("note", EPISODE))
 INSTRUCTION: Final = (
     "You read what a person said to a coding agent. Write down the durable facts, preferences and"
     " decisions in it that will still matter in another session; most exchanges hold none. Each"
@@ -41,7 +42,7 @@ def material(messages: Sequence[str]) -> str:
 
 def parse_statements(answer: str, messages: Sequence[str]) -> list[Statement]:
     """Return the statements of an answer that can be stored."""
-    found = _json(answer[:_MAX_ANSWER])
+    found = read_json(answer[:_MAX_ANSWER])
     memories = found.get("memories") if isinstance(found, dict) else None
     if not isinstance(memories, list):
         return []
@@ -63,12 +64,3 @@ def _statement(entry: object, messages: Sequence[str]) -> Statement | None:
     if not fits or not is_self_contained(text) or not is_supported(text, messages):
         return None
     return Statement(text, str(category), float(importance))
-
-
-def _json(answer: str) -> object:
-    """Parse the JSON object in an answer; models like to put a fence around it."""
-    start, end = answer.find("{"), answer.rfind("}")
-    try:
-        return json.loads(answer[start : end + 1])
-    except (ValueError, RecursionError):
-        return None

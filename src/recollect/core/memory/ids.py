@@ -1,4 +1,4 @@
-"""Ids that any writer can create alone, and the prefixes people type instead.
+"""Ids that any writer can create alone, and the short ids people type instead.
 
 A UUIDv7 starts with its creation time, so ids of different writers never collide and still sort by
 age. The writer of a memory creates its id, which makes a repeated write the same write
@@ -8,18 +8,20 @@ age. The writer of a memory creates its id, which makes a repeated write the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from recollect.core.errors import AmbiguousId, InvalidInput
 
-# The first 13 characters of a UUIDv7 are its millisecond: enough to distinguish what a person
-# stored by hand. Memories of the same millisecond need a longer prefix (`short_ids`).
-SHORT_LENGTH = 13
-# Each ends before a hyphen; the last is the whole id.
-SHORT_LENGTHS = (SHORT_LENGTH, 18, 23, 36)
+# A short id is the end of an id: in a UUIDv7 that is random, while the beginning is the time, which
+# memories stored one after the other share. Four characters are enough in a small store.
+SHORTEST = 4
+# The last group, after the last hyphen.
+LONGEST_ENDING = 12
+# Where the other ids of the store are not known.
+_SHORT_LENGTH = 8
 _HEX_DIGITS = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,45 +50,63 @@ def check_uuid7(id: UUID) -> None:
 
 
 def short(id: UUID) -> str:
-    """Return what people see instead of the full id."""
-    return str(id)[:SHORT_LENGTH]
+    """Return what people see instead of the full id; that two in a store share it is unlikely."""
+    return str(id)[-_SHORT_LENGTH:]
 
 
-def short_ids(ids: Iterable[UUID], at_least: int = SHORT_LENGTH) -> dict[UUID, str]:
-    """Return short ids for a list: all of the same length, long enough to differ."""
+def short_ids(
+    ids: Iterable[UUID], others: Collection[UUID] = (), at_least: int = SHORTEST
+) -> dict[UUID, str]:
+    """Return short ids for a list: all of the same length, long enough to differ from each other
+    and from the `others` that are not in the list.
+    """
     listed = {*ids}
-    length = next(
-        length
-        for length in SHORT_LENGTHS
-        if length >= at_least and len({str(id)[:length] for id in listed}) == len(listed)
-    )
-    return {id: str(id)[:length] for id in listed}
+    known = listed.union(others)
+    for length in range(at_least, LONGEST_ENDING + 1):
+        if len({str(id)[-length:] for id in known}) == len(known):
+            return {id: str(id)[-length:] for id in listed}
+    return {id: str(id) for id in listed}
+
+
+def ending(id: UUID) -> str:
+    """What stores look an id up by, by an index: as much of its end as a short id has at least."""
+    return str(id)[-SHORTEST:]
 
 
 @dataclass(frozen=True, slots=True)
-class IdPrefix:
-    """All ids with the same beginning, as the closed range that every store can look up by its
-    index.
+class IdPart:
+    """The end or the beginning of an id, or all of it. `low` and `high` are the range of the ids
+    that begin so.
     """
 
     text: str
-    low: UUID
-    high: UUID
+    digits: str
 
     @classmethod
-    def parse(cls, text: str, shown_by: str = "recollect list") -> IdPrefix:
+    def parse(cls, text: str, shown_by: str = "recollect list") -> IdPart:
         digits = _digits(text)
         if digits is None:
             raise InvalidInput(
                 f"{text.strip()[:60]!r} is not an id",
                 field="id",
-                remedy=f"Pass an id that `{shown_by}` shows, or at least its first 4 digits.",
+                remedy=f"Pass an id that `{shown_by}` shows: at least 4 digits of its end.",
             )
-        return cls(
-            text=text.strip(),
-            low=UUID(digits.ljust(_HEX_DIGITS, "0")),
-            high=UUID(digits.ljust(_HEX_DIGITS, "f")),
-        )
+        return cls(text.strip(), digits)
+
+    @property
+    def low(self) -> UUID:
+        return UUID(self.digits.ljust(_HEX_DIGITS, "0"))
+
+    @property
+    def high(self) -> UUID:
+        return UUID(self.digits.ljust(_HEX_DIGITS, "f"))
+
+    def select(self, ids: Iterable[UUID]) -> list[UUID]:
+        """The ids that end so, as the short ones do; if there are none, those that begin so."""
+        listed = [*ids]
+        return [id for id in listed if id.hex.endswith(self.digits)] or [
+            id for id in listed if id.hex.startswith(self.digits)
+        ]
 
     def only(self, fitting: Sequence[UUID], what: str) -> UUID | None:
         """Return the only matching id, None if there is none; the error says `what` the ids
@@ -102,7 +122,7 @@ class IdPrefix:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be an id or a prefix of one."""
+    """Whether a text can be an id or a part of one."""
     return _digits(text) is not None
 
 

@@ -37,8 +37,8 @@ class Cursor:
             raise InvalidInput(
                 "the cursor is not valid",
                 field="cursor",
-                remedy="Pass `next_cursor` of the previous page unchanged, or omit it for the "
-                "first page.",
+                remedy="Pass the id of the last memory of the previous page, or its `next_cursor` "
+                "unchanged; omit it for the first page.",
             )
         return cursor
 
@@ -61,6 +61,17 @@ class Page:
     memories: tuple[Memory, ...]
     next_cursor: str | None
     scope: Scope = EVERYWHERE
+
+
+def join_pages(one: Page, other: Page, limit: int) -> Page:
+    """The page of two stores together: both begin at the same place, and a memory that both have
+    is shown once, as the first has it.
+    """
+    known = {memory.id: memory for memory in (*other.memories, *one.memories)}
+    memories = sorted(known.values(), key=lambda memory: (memory.created_at, memory.id))[::-1]
+    shown = tuple(memories[:limit])
+    has_more = len(memories) > limit or one.next_cursor or other.next_cursor
+    return Page(shown, Cursor.after(shown[-1]).encode() if has_more and shown else None, one.scope)
 
 
 def check_page_size(limit: int) -> None:

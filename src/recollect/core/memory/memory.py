@@ -6,7 +6,6 @@ with the same message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ from uuid import UUID
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.fields import NOT_EXPORTED, NOT_STORED, Field, fields_of
 from recollect.core.memory.links import Link, check_links
-from recollect.core.text.analysis import find_unstorable
+from recollect.core.text.analysis import find_unstorable, repair_text
 
 EPISODE: Final = "episode"
 CATEGORIES: Final = (
@@ -31,7 +30,6 @@ CATEGORIES: Final = (
 )
 DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
-_HALF: Final = re.compile("[\ud800-\udfff]")
 # The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
 MAX_CONTENT_LIMIT: Final = 100_000
 # A clock may be off by its time zone, and a little more.
@@ -381,15 +379,6 @@ def _check_length(text: str, field: str, limit: int) -> None:
             field=field,
             remedy="Shorten it.",
         )
-
-
-def repair_text(text: str) -> str:
-    """Make the text valid UTF-8: halves of surrogate pairs, which broken UTF-8 turns into, are
-    joined, or replaced by U+FFFD.
-    """
-    if _HALF.search(text) is None:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _check_storable(text: str, field: str) -> None:

@@ -12,15 +12,18 @@ This is the rule in every shell:
   repository everything;
 - a name that is a known project means that one; else the one project that it is short for; an
   ambiguous name is an error, unless the folder's own project is among the candidates; a name that
-  fits nothing means itself.
+  fits nothing means itself;
+- a former name of a project means that project: a repository gets another name when its remote
+  changes or its folder is renamed, and its memories follow it (docs/adr/0063).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Scope
@@ -35,6 +38,7 @@ _MAX_NAME: Final = 200
 _FOLDER: Final = re.compile(r"(?P<name>[^/]+)-[0-9a-f]{8}")
 # host/owner/repository
 _WHOLE_SEGMENTS: Final = 3
+NO_FORMER_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def remote_project(url: str) -> str | None:
@@ -102,14 +106,23 @@ def names(name: str, project: str) -> bool:
     return name.strip() == project or is_short_for(name.strip(), project)
 
 
-def resolve_project(name: str, known: Iterable[str], here: str | None = None) -> str:
-    """Return the project that a name means among the `known` ones and that of the folder;
-    InvalidInput if it is ambiguous.
+def resolve_project(
+    name: str,
+    known: Iterable[str],
+    here: str | None = None,
+    former: Mapping[str, str] = NO_FORMER_NAMES,
+) -> str:
+    """Return the project that a name means among the `known` ones and that of the folder, also by
+    their `former` names; InvalidInput if it is ambiguous.
     """
+    here = None if here is None else former.get(here, here)
+    if name in former:
+        return former[name]
     projects = {*known, *([] if here is None else [here])}
     if name in projects:
         return name
-    candidates = sorted(project for project in projects if is_short_for(name, project))
+    fitting = (project for project in (*projects, *former) if is_short_for(name, project))
+    candidates = sorted({former.get(project, project) for project in fitting})
     if here is not None and here in candidates:
         return here
     if len(candidates) > 1:
@@ -141,6 +154,70 @@ def scope_here(scope: Scope, here: str | None) -> Scope:
     if here is None or scope.project is not None or scope.with_global:
         return scope
     return replace(scope, project=here, with_global=True)
+
+
+Into = Literal["new", "existing", "any"]
+"""What a project may be renamed into: a name that is not in use, a project that is, or either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """How many memories came along from `project` to `name`."""
+
+    project: str
+    name: str
+    memories: int
+
+
+class Repository(NamedTuple):
+    """A repository as it was last seen on this machine: the folder that git keeps it in, when git
+    made that (0: unknown), and its project. `was`: its project before, until a person was told.
+    """
+
+    path: str
+    birth: int
+    project: str
+    was: str | None = None
+
+
+def find_known(
+    seen: Repository, known: Sequence[Repository], project_now: Callable[[Repository], str | None]
+) -> Repository | None:
+    """What is known of this repository: it is in its place, or it was moved from a place where it
+    no longer is. `project_now`: of a repository, if it is still in its place. A copy is another
+    repository as long as the original is there.
+    """
+    for one in known:
+        if (one.path, one.birth) == (seen.path, seen.birth):
+            return one
+    moved = (one for one in known if seen.birth and one.birth == seen.birth)
+    return next((one for one in moved if project_now(one) is None), None)
+
+
+def find_former(
+    seen: Repository, known: Sequence[Repository], project_now: Callable[[Repository], str | None]
+) -> str | None:
+    """The name that a repository had, if it has another one now and no other folder on this machine
+    still has that: then its memories are to follow it.
+    """
+    mine = find_known(seen, known, project_now)
+    if mine is None or mine.project == seen.project:
+        return None
+    others = (one for one in known if one is not mine and one.project == mine.project)
+    return None if any(project_now(one) == mine.project for one in others) else mine.project
+
+
+def find_unreached(
+    known: Sequence[Repository],
+    projects: Iterable[str],
+    project_now: Callable[[Repository], str | None],
+) -> dict[str, str]:
+    """The projects with memories that a folder on this machine had and none has now, with that
+    folder.
+    """
+    reached = {project_now(one) for one in known}
+    last = {one.project: one.path for one in known}
+    return {name: last[name] for name in projects if name in last and name not in reached}
 
 
 def _strip_unprintable(text: str) -> str:

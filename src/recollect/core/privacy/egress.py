@@ -57,6 +57,27 @@ def require_private(url: str) -> None:
         )
 
 
+def unencrypted_key_error() -> InvalidInput:
+    return InvalidInput(
+        "a key would cross the network unencrypted",
+        field="RECOLLECT_API_URL",
+        remedy="Use https, or an ssh tunnel to a port on this machine. A tunnel counts as this "
+        "machine, so sensitive memories are sent through it.",
+    )
+
+
+def sensitive_query_error(*, is_declared: bool) -> InvalidInput:
+    """Return the error for a query that must not be sent to the server: it is declared sensitive,
+    or its text looks like a secret.
+    """
+    held = "" if is_declared else "it looks like a secret: "
+    return InvalidInput(
+        f"{held}a sensitive query stays on this machine, and the server is on another",
+        field="is_sensitive",
+        remedy="Unset RECOLLECT_API_URL to ask the local store, or ask without the secret.",
+    )
+
+
 def is_loopback(url: str) -> bool:
     """Whether the address is certainly this machine. Of names only `localhost` counts: any other
     may mean another machine tomorrow. Spellings that programs read differently, such as 127.1,

@@ -46,6 +46,7 @@ POLICIES: Final[Mapping[str, Policy]] = {
     "restore": _WRITE,
     "forget": _WRITE,
     "resolve_project": _READ,
+    "rename_project": Policy("member", writes=1, spans_projects=True),
     "stats": _READ,
     "erase_owner": Policy("member", writes=1, spans_projects=True),
     # Recall

@@ -16,7 +16,7 @@ from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.text.secret import Secret
 
 # Every text that people write about a memory; the category is one of eight words.
-_TEXTS: Final = tuple(
+TEXT_FIELDS: Final = tuple(
     name for name in STATED_FIELDS if FIELDS[name].kind in ("text", "texts") and name != "category"
 )
 
@@ -43,12 +43,12 @@ def secret_in_changes(changes: Changes, current: Memory | None = None) -> Secret
 def new_texts(changes: Mapping[str, object], current: Memory | None) -> list[str]:
     """Return the texts among changes that the memory does not have yet."""
     known = () if current is None else _texts(current)
-    texts = strings_in([changes[name] for name in _TEXTS if name in changes])
+    texts = strings_in([changes[name] for name in TEXT_FIELDS if name in changes])
     return [text for text in texts if text.strip() not in known]
 
 
 def _texts(memory: Memory | Draft) -> tuple[str, ...]:
-    return tuple(strings_in([getattr(memory, name) for name in _TEXTS]))
+    return tuple(strings_in([getattr(memory, name) for name in TEXT_FIELDS]))
 
 
 def strings_in(value: object) -> Iterable[str]:

@@ -6,7 +6,7 @@ looks only at prompt and memory, so it is the same for every store and mode. It 
 each shared word is, with BM25's weights for repetition and length, and counts the sum twice: as it
 is, and as a share of all the prompt's words. So a long prompt needs several telling words, and a
 short one most of its own. The decision also looks at the evidence of the legs, and at the other
-hits (docs/adr/0063). The constants were chosen by `recollect bench floor`.
+hits (docs/adr/0065). The constants were chosen by `recollect bench floor`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.recall.fusion import FUSIONS, Fusion
 from recollect.core.recall.ranking import PRIOR_STRENGTH
 from recollect.core.recall.request import MAX_WEIGHT, LegName
+from recollect.core.text.analysis import clean_query
 
 _MAX_DEADLINE_MS: Final = 60_000
 _MAX_RERANK_MS: Final = 10_000
@@ -30,9 +31,9 @@ SWITCH: Final[tuple[Switch, ...]] = ("off", "on")
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`. An
-    `is_exhaustive` search scores every row that matches, however long that takes: the benchmark
-    compares with it.
+    """What the lexical leg looks for: every word of `text`, else any of it or of `expanded`, both
+    cleaned. An `is_exhaustive` search scores every row that matches, however long that takes: the
+    benchmark compares with it.
     """
 
     text: str
@@ -41,6 +42,10 @@ class WordQuery:
     exclude: frozenset[UUID] = frozenset()
     as_of: datetime | None = None
     is_exhaustive: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("text", "expanded"):
+            object.__setattr__(self, name, clean_query(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from recollect.core.memory.memory import FIELDS, Changes, Memory
 
 # Increment it if a peer with the former number could misread what is sent.
 PROTOCOL: Final = 1
+# How many writes, revisions or changes one request holds.
+MAX_ITEMS: Final = 500
 # The fields that people change; the others are kept by the stores themselves.
 SYNCED: Final = {
     name: field
@@ -160,7 +162,8 @@ class Peer:
 class ChangePage:
     """Changes in the order of their positions, and the cursor after them. `is_reset`: the cursor is
     beyond all positions, because the server was restored from a backup. `settings` are how recall
-    ranks there, by name; an older server does not send them.
+    ranks there, by name, and `former_names` which project each former name means there; an older
+    server does not send them.
     """
 
     peer: Peer
@@ -171,6 +174,7 @@ class ChangePage:
     remaining: int | None = None
     is_reset: bool = False
     settings: Fields | None = None
+    former_names: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

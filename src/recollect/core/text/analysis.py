@@ -49,6 +49,15 @@ def find_unstorable(text: str) -> str | None:
     return None
 
 
+def repair_text(text: str) -> str:
+    """Make the text valid UTF-8: halves of surrogate pairs, which broken UTF-8 turns into, are
+    joined, or replaced by U+FFFD.
+    """
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def clean_query(text: str) -> str:
     """Make any text a query that every store accepts: normalised, bounded, without controls."""
     bounded = _INVISIBLE.sub("", _CONTROL.sub(" ", _head_and_tail(text)))

@@ -6,13 +6,11 @@ import json
 
 
 def read_json(answer: str) -> object:
-    """Parse the answer as JSON, with or without the fence of backticks that models like to put
-    around it; None if it is no JSON.
+    """Parse the JSON object in an answer; models like to put a fence or a sentence around it. None
+    if there is none.
     """
-    tidy = answer.strip()
-    if tidy.startswith("```"):
-        tidy = tidy.partition("\n")[2].rpartition("```")[0]
+    start, end = answer.find("{"), answer.rfind("}")
     try:
-        return json.loads(tidy)
+        return json.loads(answer[start : end + 1])
     except (ValueError, RecursionError):
         return None

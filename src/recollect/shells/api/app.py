@@ -27,6 +27,7 @@ from recollect.shells.api import (
     links,
     memories,
     operations,
+    projects,
 )
 from recollect.shells.api import erase as erasing
 from recollect.shells.api import recall as recalling
@@ -40,7 +41,7 @@ from recollect.shells.asgi.limits import RequestLimits
 from recollect.shells.asgi.observation import Observation
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.shells.asgi.static import file_routes
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 DOCS: Final = f"{PREFIX}/docs"
 OPENAPI: Final = f"{PREFIX}/openapi.json"
@@ -98,6 +99,7 @@ def create_app(
         recalling.router,
         conflicts.router,
         curation.router,
+        projects.router,
         erasing.router,
         syncing.router,
         graph.router,

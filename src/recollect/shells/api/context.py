@@ -11,14 +11,16 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Path, Request
 
 from recollect.core.admin.checks import Check
+from recollect.core.memory.standing import PERSONAL_SHELLS
 from recollect.core.privacy.keys import Key
 from recollect.core.privacy.policy import POLICIES, check_operation
 from recollect.shells.api.metrics import Metrics
 from recollect.shells.asgi.identity import CALLER, Caller
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.usecases.service import LocalService
+from recollect.wire.plain import CLIENT_HEADER
 from recollect.wire.values import REFERENCE
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 
 def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is one
@@ -31,7 +33,8 @@ def _from_app(name: str) -> Any:  # noqa: ANN401  # FastAPI's own `Depends` is o
 
 
 async def _mine(request: Request) -> LocalService:
-    shell = "page" if request.headers.get(CLIENT_HEADER) == "page" else "api"
+    client = request.headers.get(CLIENT_HEADER, "")
+    shell = client if client in PERSONAL_SHELLS else "api"
     server: Server = request.app.state.server
     return server.for_key(await _key(request), shell)
 
@@ -54,9 +57,6 @@ def needs(operation: str) -> dict[str, Any]:
 
 
 REQUIRED_ROLE: Final = "x-required-role"
-# Sent by the page, so that the history says where a change was made.
-CLIENT_HEADER: Final = "recollect-client"
-
 TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, _from_app("server")]
 TheProbe = Annotated[SharedProbe, _from_app("probe")]
@@ -67,7 +67,7 @@ Mine = Annotated[LocalService, Depends(_mine)]
 Reference = Annotated[
     str,
     Path(
-        description="A memory's id, or a unique prefix of at least 4 digits.",
+        description="A memory's id, or at least 4 digits of its end.",
         examples=["0193a5f0-7c1e-7d3a-9a55-2f0e6b7c8d9e"],
         json_schema_extra={"pattern": REFERENCE},
     ),

@@ -19,6 +19,7 @@ from recollect.core.errors import StoreError
 from recollect.shells.api.context import Mine, needs
 from recollect.shells.api.openapi import PREFIX
 from recollect.usecases.context import Context
+from recollect.usecases.curation.review import list_proposals
 
 _POLL_SECONDS: Final = 2.0
 # Then the page reconnects, so that a revoked key is noticed and no stream lives forever.
@@ -57,9 +58,17 @@ async def _stream_changes(
 
 async def _read_mark(context: Context, owner: str) -> object:
     """Return a value that differs after every change of what a page shows."""
-    proposals = None if context.curation is None else await context.curation().counts(owner)
     return (
         await context.store.change_mark(owner),
         dict(await context.settings.read_settings()),
-        proposals,
+        await _read_proposals_mark(context, owner),
     )
+
+
+async def _read_proposals_mark(context: Context, owner: str) -> object:
+    if context.curation_counts is not None:
+        return await context.curation_counts(owner)
+    if context.curation is None:
+        return None
+    # The counts would also change with proposals that a key of a project must not see.
+    return [(proposal.id, proposal.state) for proposal in await list_proposals(context, owner)]

@@ -22,6 +22,7 @@ from recollect.wire.admin import (
     Revoked,
     RotateIn,
 )
+from recollect.wire.values import REFERENCE
 
 router = APIRouter(prefix=PREFIX, tags=["Keys"])
 
@@ -34,9 +35,9 @@ TheKeys = Annotated[Keys, Depends(_keys)]
 Reference = Annotated[
     str,
     Path(
-        description="A key's id, or a unique prefix of at least 4 digits.",
+        description="A key's id, or at least 4 digits of its end.",
         examples=["019cc2a7-4b59-7d3a-9a55-2f0e6b7c8d9e"],
-        json_schema_extra={"pattern": "^(-*[0-9a-fA-F]){4,32}-*$"},
+        json_schema_extra={"pattern": REFERENCE},
     ),
 ]
 

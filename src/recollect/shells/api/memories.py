@@ -110,7 +110,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
     responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> Memory:
-    """Read one memory, by its id or a prefix of it."""
+    """Return one memory, by its id or the end of it."""
     return await mine.get(reference)
 
 

@@ -46,6 +46,7 @@ _COMMANDS: Final = {
     "mcp": "admin.servers:mcp",
     "conflicts": "sync.sync:conflicts_app",
     "models": "admin.embedding:models_app",
+    "project": "memory.projects:project_app",
     "graph": "graph.commands:graph_app",
     "settings": "recall.settings:settings_app",
     "keys": "admin.keys:keys_app",

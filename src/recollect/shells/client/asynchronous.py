@@ -31,10 +31,9 @@ from recollect.core.curation.audit import KINDS as AUDIT_KINDS
 from recollect.core.curation.audit import Finding, parse_kinds
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.batch import Remembered
+from recollect.core.memory.links import Link
 from recollect.core.memory.listing import MAX_PAGE, Page
 from recollect.core.memory.memory import (
-    DEFAULT_CATEGORY,
-    DEFAULT_IMPORTANCE,
     EVERYWHERE,
     FIELDS,
     Changes,
@@ -45,6 +44,7 @@ from recollect.core.memory.memory import (
 )
 from recollect.core.memory.project import project_to_store_in, scope_here
 from recollect.core.recall.explain import WhyReport
+from recollect.core.recall.relevance import Measure
 from recollect.core.recall.request import LegName, RecallRequest, Recollection, SortBy
 from recollect.core.recall.settings import RecallSettings
 from recollect.ports.service import Service
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from recollect.usecases.memory.transfer import Taken
 
 # The same number that a hook gives an agent at the start of a session.
-BRIEF_TOKENS: Final = 1_200
+BRIEF_TOKENS: Final = Measure().tokens
 _PAGE: Final = 50
 
 
@@ -74,6 +74,22 @@ class Options(TypedDict, total=False):
     home: str | Path
     owner: str
     sync: Literal["on", "off"]
+
+
+class NewFields(TypedDict, total=False):
+    """The fields of a new memory besides its text, as in `Draft`."""
+
+    category: str
+    tags: list[str] | tuple[str, ...]
+    expanded_keywords: list[str] | tuple[str, ...]
+    importance: float
+    is_sensitive: bool | None
+    project: str | None
+    session: str | None
+    id: UUID | None
+    links: tuple[Link, ...]
+    valid_from: datetime | None
+    valid_until: datetime | None
 
 
 class RecallOptions(TypedDict, total=False):
@@ -102,7 +118,7 @@ class AsyncClient:
         self._opened: Service | None = None
 
     async def __aenter__(self) -> Self:
-        from recollect.wiring import open_service
+        from recollect.wiring.local import open_service
 
         opening = open_service(self._settings, syncing=True, actor="python")
         self._opened = await opening.__aenter__()
@@ -120,41 +136,15 @@ class AsyncClient:
             await opening.__aexit__(kind, error, trace)
 
     async def remember(
-        self,
-        content: str,
-        *,
-        category: str = DEFAULT_CATEGORY,
-        tags: list[str] | tuple[str, ...] = (),
-        expanded_keywords: list[str] | tuple[str, ...] = (),
-        importance: float = DEFAULT_IMPORTANCE,
-        is_sensitive: bool | None = None,
-        project: str | None = None,
-        is_global: bool = False,
-        session: str | None = None,
-        id: UUID | None = None,
-        valid_from: datetime | None = None,
-        valid_until: datetime | None = None,
+        self, content: str, *, is_global: bool = False, **given: Unpack[NewFields]
     ) -> Memory:
         """Store a memory. With your own id (a UUIDv7), repeating the call is safe. A client that
         follows the environment stores it in the project of the folder, like the command line,
         unless it is global. It is recalled from `valid_from` until just before `valid_until`.
         """
         here = self._project_here()
-        values: dict[str, Any] = {
-            "content": content,
-            "category": category,
-            "tags": several(tags, "tags"),
-            "expanded_keywords": several(expanded_keywords, "expanded_keywords"),
-            "importance": importance,
-            "is_sensitive": is_sensitive,
-            "project": project,
-            "session": session,
-            "id": id,
-            "valid_from": valid_from,
-            "valid_until": valid_until,
-        }
-        check_kinds_of(values)
-        named = project_to_store_in(project, here, is_global=is_global)
+        values = _check_fields({"content": content, **given}, (*Changes.__annotations__, "id"))
+        named = project_to_store_in(given.get("project"), here, is_global=is_global)
         values["project"] = await self._resolve_project(named, here)
         return await self._recollect.remember(Draft(**values))
 
@@ -192,7 +182,7 @@ class AsyncClient:
         return await self._recollect.why(str(reference), await self._request(query, options))
 
     async def get(self, reference: str | UUID) -> Memory:
-        """Return one memory, by its id or a unique prefix of it."""
+        """Return one memory, by its id or the end of it."""
         return await self._recollect.get(str(reference))
 
     async def page(
@@ -223,9 +213,8 @@ class AsyncClient:
     ) -> Memory:
         """Change the given fields; with `based_on`, only if that version is current."""
         check_kinds_of({"based_on": based_on})
-        return await self._recollect.update(
-            str(reference), _check_changes(changes), based_on=based_on
-        )
+        checked = cast("Changes", _check_fields(changes, Changes.__annotations__))
+        return await self._recollect.update(str(reference), checked, based_on=based_on)
 
     async def link(self, reference: str | UUID, kind: str, target: str | UUID) -> Memory:
         """Link a memory to another, for example as superseding it."""
@@ -393,23 +382,23 @@ def _values(scope: Scope) -> dict[str, object]:
     return {field.name: getattr(scope, field.name) for field in fields(scope)}
 
 
-def _check_changes(changes: Changes) -> Changes:
+def _check_fields(given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Raise InvalidInput for an unknown field, which a server would never see, and for a single
     text where a list is expected.
     """
-    for name in changes:
-        if name not in Changes.__annotations__:
+    for name in given:
+        if name not in known:
             raise InvalidInput(
-                f"{name[:60]!r} is not a field that can be changed",
+                f"{name[:60]!r} is not a field that can be given",
                 field=name,
-                remedy=f"Use one of: {', '.join(Changes.__annotations__)}.",
+                remedy=f"Use one of: {', '.join(known)}.",
             )
-    whole: dict[str, Any] = {**changes}
-    for name in whole:
-        if FIELDS[name].kind == "texts":
-            whole[name] = several(whole[name], name)
+    whole = {
+        name: several(value, name) if FIELDS[name].kind == "texts" else value
+        for name, value in given.items()
+    }
     check_kinds_of(whole)
-    return cast("Changes", whole)
+    return whole
 
 
 def not_open_error() -> InvalidInput:

@@ -53,6 +53,7 @@ def _checks(
     if settings.has_local_store:
         yield "permissions", lambda: health.check_permissions(settings)
         yield "local store", lambda: check_local_store(settings, full=full)
+        yield "projects", lambda: check_projects(settings)
     if settings.api_url is None:
         yield "recall", lambda: check_recall(settings)
     else:
@@ -106,7 +107,7 @@ def check_home(home: Path) -> Check:
 
 
 def check_local_store(settings: Settings, *, full: bool) -> Check:
-    from recollect.wiring import find_store_fault
+    from recollect.wiring.local import find_store_fault
 
     path = settings.sqlite_path
     if not path.exists():
@@ -120,6 +121,25 @@ def check_local_store(settings: Settings, *, full: bool) -> Check:
         remedy = f"Restore a backup, or recover what is left with `sqlite3 {path} .recover`."
         return Check("local store", "fail", f"{path} is damaged: {fault}", remedy)
     return Check("local store", "ok", f"{path} is intact and holds {counted(memories, 'memory')}")
+
+
+def check_projects(settings: Settings) -> Iterator[Check]:
+    """The projects that a folder on this machine had and none has any more."""
+    from recollect.wiring.project import unreached_projects
+
+    if not settings.sqlite_path.exists():
+        return
+    try:
+        held = asyncio.run(_stats(_local(settings))).by_project
+    except RecollectError:  # the check of the store reports it
+        return
+    for project, folder in unreached_projects(str(settings.home), held).items():
+        found = f"no folder has the project {project} any more, which {folder} had; it holds "
+        remedy = (
+            f"To find its memories, pass `--project {project}`; to move them to another project, "
+            f"run `recollect project rename {project} NAME`, or `merge`."
+        )
+        yield Check("projects", "warn", found + counted(held[project], "memory"), remedy)
 
 
 def check_recall(settings: Settings) -> Check:
@@ -255,7 +275,7 @@ def _local(settings: Settings) -> Settings:
 
 
 async def _stats(settings: Settings, *, by_meaning: bool = False) -> Stats:
-    from recollect.wiring import open_service
+    from recollect.wiring.local import open_service
 
     async with open_service(settings, by_meaning=by_meaning) as recollect:
         return await recollect.stats()
@@ -275,7 +295,7 @@ class _Opened:
 
 
 async def _open_server(settings: Settings) -> _Opened:
-    from recollect.wiring import open_server
+    from recollect.wiring.server import open_server
 
     async with open_server(settings) as server:
         if server.embedding is None:

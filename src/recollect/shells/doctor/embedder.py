@@ -49,7 +49,7 @@ def check_embedder(settings: Settings, *, full: bool) -> Check:
 
 async def _read_active_model(settings: Settings) -> str | None:
     """Return the model of the active space, if there is one."""
-    from recollect.wiring import open_server
+    from recollect.wiring.server import open_server
 
     async with open_server(settings) as server:
         if server.embedding is None:
@@ -81,7 +81,7 @@ def _check(settings: Settings, name: str) -> Check:
 
 
 async def _check_opened(settings: Settings, name: str) -> Check:
-    from recollect.wiring import catalogue
+    from recollect.wiring.context import catalogue
 
     try:
         async with catalogue(settings, lambda _step, _share: None) as embedders:

@@ -116,7 +116,7 @@ def check_sync(settings: Settings) -> Check:
 
 
 async def _sync_status(settings: Settings) -> SyncStatus:
-    from recollect.wiring import open_cached
+    from recollect.wiring.local import open_cached
 
     async with open_cached(settings) as cached:
         return await cached.sync.status()
@@ -164,7 +164,7 @@ def check_speed(settings: Settings, *, full: bool) -> Check:
 
 
 async def _recall_times(settings: Settings) -> list[float]:
-    from recollect.wiring import open_service
+    from recollect.wiring.local import open_service
 
     times: list[float] = []
     async with open_service(settings, by_meaning=False) as recollect:

@@ -16,8 +16,8 @@ from recollect.core.errors import RecollectError
 from recollect.settings import Settings, load
 from recollect.shells.hooks.events import Event
 from recollect.usecases.agents.capture import Captured, capture
-from recollect.wiring import open_service
 from recollect.wiring.hooks import extract_statements, open_hook_files, open_hook_log
+from recollect.wiring.local import open_service
 from recollect.wiring.project import current_project
 
 # Only the end of a transcript is read the first time: the rest is old.
@@ -27,7 +27,7 @@ _MAX_READ: Final = 2_000_000
 def capture_new(event: Event, environ: Mapping[str, str]) -> None:
     """Capture all exchanges since the last one that was read, and log the outcome."""
     began = time.monotonic()
-    settings = load()
+    settings = load(environ)
     try:
         with open_hook_files(environ).lock_captures():
             outcome = _capture(event, environ, settings)
@@ -48,14 +48,15 @@ def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> st
     allowance = max(settings.capture_daily - count.used(), 0)
     project = current_project(event.folder, environ)
     handled = files.handled_statements()
-    extracted, note = asyncio.run(_extract(messages, settings))
-    new = [
-        statement
-        for statement in extracted
-        if not statement.said_at or not handled.has(statement.content, statement.said_at)
-    ]
-    found = asyncio.run(_store(new, settings, project, event.session, allowance))
-    handled.add((statement.content, statement.said_at) for statement in new if statement.said_at)
+    ruled = [statement for text, at in messages for statement in statements(text, at)]
+    extracted, note = asyncio.run(_extract(messages, ruled, settings))
+    found = Captured()
+    # The history tells the user's words from a model's: only the former stand for the user.
+    for actor, of in (("hook", ruled), ("model", extracted)):
+        new = [one for one in of if not one.said_at or not handled.has(one.content, one.said_at)]
+        left = allowance - len(found.ids)
+        found += asyncio.run(_store(new, settings, project, event.session, left, actor))
+        handled.add((one.content, one.said_at) for one in new if one.said_at)
     count.add(len(found.ids))
     session.note_captured(found.ids, read)
     removed = f" removed={found.removed}" if found.removed else ""
@@ -66,21 +67,26 @@ def _capture(event: Event, environ: Mapping[str, str], settings: Settings) -> st
     )
 
 
-async def _extract(messages: list[Said], settings: Settings) -> tuple[list[Statement], str]:
-    """Return what the rules find and, if configured, a language model; and a note if the model
-    failed.
+async def _extract(
+    messages: list[Said], ruled: list[Statement], settings: Settings
+) -> tuple[list[Statement], str]:
+    """Return what a language model finds besides what the rules found, if one is configured, and a
+    note if it failed.
     """
-    found = [statement for text, at in messages for statement in statements(text, at)]
     if not messages or settings.capture != "llm":
-        return found, ""
+        return [], ""
     try:
         extracted = await extract_statements([text for text, _ in messages], settings)
     except RecollectError as error:  # the rules' findings are still stored
-        return found, f" model={type(error).__name__}"
+        return [], f" model={type(error).__name__}"
     # It is unknown which message a model's statement is from, so it gets the time of the first.
     began = messages[0].at
-    dated = [replace(statement, said_at=began) for statement in extracted]
-    return _join_statements(found, dated), ""
+    known = {statement.content.casefold() for statement in ruled}
+    return [
+        replace(statement, said_at=began)
+        for statement in extracted
+        if statement.content.casefold() not in known
+    ], ""
 
 
 async def _store(
@@ -89,19 +95,19 @@ async def _store(
     project: str | None,
     session: str | None,
     allowance: int,
+    actor: str,
 ) -> Captured:
     if not found:
         return Captured()
-    async with open_service(settings, by_meaning=False, actor="hook") as recollect:
+    async with open_service(settings, by_meaning=False, actor=actor) as recollect:
         return await capture(
-            recollect, found, project=project, session=session, allowance=allowance
+            recollect,
+            found,
+            project=project,
+            session=session,
+            allowance=allowance,
+            by_user=actor == "hook",
         )
-
-
-def _join_statements(ruled: list[Statement], extracted: list[Statement]) -> list[Statement]:
-    return list(
-        {statement.content.casefold(): statement for statement in (*extracted, *ruled)}.values()
-    )
 
 
 def _read_new_lines(transcript: Path | None, read: int) -> tuple[list[bytes], int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from recollect.defaults import CAPTURING
 from recollect.shells.hooks.session_answer import SessionAnswer
 from recollect.shells.hooks.stdin import read_stdin
 from recollect.shells.hooks.watchdog import Watchdog, read_budget_ms
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 NAMES = ("recall", "brief", "capture", "compact")
-# Set for processes that a hook starts: an agent that is run to extract statements has hooks too.
-CAPTURING = "RECOLLECT_CAPTURING"
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> NoReturn:

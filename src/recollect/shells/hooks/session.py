@@ -21,7 +21,7 @@ from recollect.core.memory.memory import Scope
 from recollect.shells.hooks.events import Event, render
 from recollect.shells.hooks.watchdog import Watchdog
 from recollect.wiring.hooks import open_hook_files
-from recollect.wiring.project import current_project
+from recollect.wiring.project import current_project, keep_project
 
 if TYPE_CHECKING:
     from recollect.usecases.agents.brief import Brief
@@ -65,9 +65,10 @@ async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> 
     from recollect.core.recall.successors import current
     from recollect.settings import load
     from recollect.usecases.agents.brief import brief as build_brief
-    from recollect.wiring import SystemClock, open_service
+    from recollect.wiring.context import SystemClock
+    from recollect.wiring.local import open_service
 
-    settings = load()
+    settings = load(environ)
     scope = Scope(project=current_project(event.folder, environ), with_global=True)
     session = open_hook_files(environ).session(event.session_key)
     state = session.state()
@@ -78,6 +79,7 @@ async def make_brief(event: Event, environ: Mapping[str, str], until: float) -> 
     had = state.captured | state.injected | state.lost
     lost = had if event.source == "compact" else frozenset()
     async with open_service(settings, by_meaning=False, actor="hook") as recollect:
+        await keep_project(recollect, event.folder, environ)
         brief_now = await build_brief(
             recollect, scope, budget_tokens=settings.hook_tokens, now=SystemClock().now()
         )

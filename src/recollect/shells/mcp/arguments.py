@@ -13,7 +13,7 @@ from recollect.wire.inputs import ChangesIn, DraftIn, ListIn
 from recollect.wire.recall_inputs import RecallIn, WhyIn
 from recollect.wire.values import Input
 
-_REFERENCE = "Its id, or an unambiguous beginning of it."
+_REFERENCE = "Its id, or an unambiguous end of it."
 _SENSITIVE = "true: never leaves this machine."
 # A schema with conditions and examples is more than some clients accept for a tool.
 _PLAIN = ConfigDict(json_schema_extra={})

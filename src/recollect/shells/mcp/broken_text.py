@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from recollect.core.memory.memory import repair_text
+from recollect.core.text.analysis import repair_text
 
 Incoming = SessionMessage | Exception
 

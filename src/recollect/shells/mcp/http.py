@@ -22,7 +22,7 @@ from recollect.shells.asgi.limits import MAX_BODY
 from recollect.shells.asgi.problems import WRONG_METHOD, problem, problem_response
 from recollect.shells.mcp.broken_text import repair_json
 from recollect.shells.mcp.server import Context, build_server
-from recollect.wiring import Server
+from recollect.wiring.server import Server
 
 _HALF_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 

@@ -61,7 +61,7 @@ def templates() -> ListResourceTemplatesResult:
                 name="memory",
                 title="A memory",
                 uri_template=f"{MEMORY}{{id}}",
-                description="One memory with all its fields, by its id or a unique prefix of it.",
+                description="One memory with all its fields, by its id or the end of it.",
                 mime_type=_JSON,
             ),
             ResourceTemplate(

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from recollect.shells.mcp.server import Context, build_server
 
 if TYPE_CHECKING:
     from recollect.ports.service import Service
+    from recollect.settings import Settings
 
 _INTERRUPTED = 130
 # The client's first requests are answered before anything else is imported. After that, look this
@@ -49,23 +51,24 @@ class OnFirstCall:
     async def open(self) -> Service:
         async with self._opening:
             if self._recollect is None:
-                from recollect.settings import load
                 from recollect.shells.hooks.answer_call import answer_call
+                from recollect.wiring.project import keep_project
                 from recollect.wiring.resident import open_session
 
-                opening = open_session(load(), answer_call)
-                self._recollect = await self._stack.enter_async_context(opening)
+                opening = open_session(_load_settings(), answer_call)
+                opened = await self._stack.enter_async_context(opening)
+                with suppress(OSError):  # the folder was removed
+                    await keep_project(opened, Path.cwd(), os.environ)
+                self._recollect = opened
             return self._recollect
 
     async def open_for_hooks(self) -> None:
         """Open the memory before the first call, once there is a model to load."""
         await asyncio.sleep(_POLL_SECONDS)
-        from recollect.settings import load
         from recollect.wiring.resident import can_preload
 
         with suppress(RecollectError):  # the first call reports it
-            settings = load()
-            while not can_preload(settings):  # noqa: ASYNC110  # another process changes the files
+            while not can_preload(_load_settings()):  # noqa: ASYNC110  # another process changes the files
                 await asyncio.sleep(_POLL_SECONDS)
             await self.open()
 
@@ -90,10 +93,16 @@ def _project_here() -> str | None:
     return current_project(Path.cwd(), os.environ)
 
 
-def _shows_sensitive() -> bool:
+@cache
+def _load_settings() -> Settings:
+    """Load the settings on first use: a call can report an invalid one, the start cannot."""
     from recollect.settings import load
 
-    return load().mcp_sensitive == "show"
+    return load()
+
+
+def _shows_sensitive() -> bool:
+    return _load_settings().mcp_sensitive == "show"
 
 
 async def _serve() -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from recollect.core.curation.proposals import Survivor, Verdict
 from recollect.core.errors import InvalidInput
+from recollect.core.memory.ids import short
 from recollect.core.memory.memory import Scope
 from recollect.core.memory.project import scope_here
 from recollect.core.privacy.keys import Role
@@ -84,7 +85,10 @@ async def _why(recollect: Service, arguments: WhyArguments, here: str | None) ->
 
 async def _list(recollect: Service, arguments: ListArguments, here: str | None) -> BaseModel:
     scope = await _scope(recollect, arguments.to_scope(), arguments, here)
-    return PAGE.to_shape(await recollect.page(scope, arguments.cursor, arguments.limit))
+    page = await recollect.page(scope, arguments.cursor, arguments.limit)
+    if page.next_cursor is not None:  # a model copies eight characters without mistakes
+        page = replace(page, next_cursor=short(page.memories[-1].id))
+    return PAGE.to_shape(page)
 
 
 async def _get(recollect: Service, arguments: GetArguments, _: str | None) -> BaseModel:

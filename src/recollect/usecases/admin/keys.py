@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, NotAllowed, NotFound, StoreError
-from recollect.core.memory.ids import IdPrefix, uuid7
+from recollect.core.memory.ids import IdPart, uuid7
 from recollect.core.memory.memory import check_moment, check_name
 from recollect.core.privacy.keys import (
     ENTROPY_BYTES,
@@ -187,10 +187,9 @@ def _no_valid_key() -> NotFound:
 
 
 async def resolve_key(keys: KeyStore, reference: str) -> UUID:
-    """Return the id of a key that is referred to by its id or a unique prefix of it."""
-    prefix = IdPrefix.parse(reference, shown_by="recollect keys list")
-    matching = [key.id for key in await keys.list_keys() if prefix.low <= key.id <= prefix.high]
-    id = prefix.only(matching, "keys")
+    """Return the id of a key that is referred to by its id or the end of it."""
+    prefix = IdPart.parse(reference, shown_by="recollect keys list")
+    id = prefix.only(prefix.select(key.id for key in await keys.list_keys()), "keys")
     if id is None:
         raise NotFound(
             f"there is no key {prefix.text}", remedy="Run `recollect keys list` to see the keys."

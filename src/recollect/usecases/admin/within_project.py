@@ -6,7 +6,7 @@ project. Anything outside is not found, like another owner's memories.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from uuid import UUID
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.duplicates import PlacedText
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import from_values
 from recollect.core.memory.listing import Cursor, Listing, Table
 from recollect.core.memory.memory import Memory, Scope
@@ -116,7 +116,7 @@ class ProjectStore:
     async def ids_with_prefix(
         self,
         owner: str,
-        prefix: IdPrefix,
+        prefix: IdPart,
         limit: int,
         *,
         forgotten: bool,
@@ -126,6 +126,20 @@ class ProjectStore:
             return []
         return await self.store.ids_with_prefix(
             owner, prefix, limit, forgotten=forgotten, project=self.project
+        )
+
+    async def ids_with_endings(
+        self,
+        owner: str,
+        endings: Collection[str],
+        *,
+        forgotten: bool,
+        project: str | None = None,
+    ) -> list[UUID]:
+        if project not in (None, self.project):
+            return []
+        return await self.store.ids_with_endings(
+            owner, endings, forgotten=forgotten, project=self.project
         )
 
     async def replace(self, memory: Memory, *, based_on: int) -> bool:
@@ -161,6 +175,21 @@ class ProjectStore:
 
     async def projects(self, owner: str) -> list[str]:
         return [project for project in await self.store.projects(owner) if project == self.project]
+
+    async def former_names(self, owner: str) -> Mapping[str, str]:
+        found = await self.store.former_names(owner)
+        return {name: project for name, project in found.items() if project == self.project}
+
+    async def rename_project(
+        self,
+        owner: str,  # noqa: ARG002  # the port's
+        old: str,  # noqa: ARG002  # as above
+        new: str,  # noqa: ARG002  # as above
+        *,
+        by: str | None,  # noqa: ARG002  # as above
+        at: datetime,  # noqa: ARG002  # as above
+    ) -> int:
+        raise outside(self.project)
 
     async def stats(self, owner: str, project: str | None = None) -> Stats:
         if project not in (None, self.project):

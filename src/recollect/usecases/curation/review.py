@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from recollect.core.curation.pairs import Kind
 from recollect.core.curation.proposals import (
@@ -27,7 +26,7 @@ from recollect.core.curation.proposals import (
     revert,
 )
 from recollect.core.errors import Conflict, InvalidInput, NotFound
-from recollect.core.memory.ids import IdPrefix, uuid7
+from recollect.core.memory.ids import IdPart, uuid7
 from recollect.ports.curation import CurationStore
 from recollect.ports.service import Service
 from recollect.usecases.context import Context
@@ -60,7 +59,7 @@ async def accept(
             raise _void_error(found)
         survivor = memories[kept]
         changed, addition = merge(survivor, memories[other], found.kind, context.limits)
-        actor = CURATOR if by == CURATOR else context.actor
+        actor = CURATOR if by == CURATOR else _reviewer(context)
         changed = next_version(survivor, changed, now, actor)
         entry = JournalEntry(
             uuid7(now, secrets.token_bytes(10)),
@@ -107,7 +106,7 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
         survivor = await context.store.get(owner, entry.survivor)
         if survivor is None:
             raise _nothing_to_undo(reference)
-        changed = next_version(survivor, revert(survivor, entry), now, context.actor)
+        changed = next_version(survivor, revert(survivor, entry), now, _reviewer(context))
         if await curation.undo(owner, entry.id, changed, based_on=survivor.version, at=now):
             return replace(entry, undone_at=now)
         current = await curation.journal_entry(owner, entry.id)
@@ -116,6 +115,11 @@ async def undo(context: Context, owner: str, reference: str | None = None) -> Jo
         return None
 
     return await retry_on_conflict(context, entry.survivor, attempt)
+
+
+def _reviewer(context: Context) -> str:
+    """Who accepts or undoes: whoever it is did not write the text."""
+    return f"review by {context.actor or 'someone'}"
 
 
 async def journal(context: Context, owner: str, limit: int) -> list[JournalEntry]:
@@ -160,14 +164,14 @@ async def _select_visible(
 async def _find(
     context: Context, owner: str, reference: str, states: Collection[State] = UNDECIDED
 ) -> Proposal:
-    prefix = IdPrefix.parse(reference)
+    prefix = IdPart.parse(reference)
     if prefix.low == prefix.high:
         exact = await _curation(context).proposal(owner, prefix.low)
         found = [] if exact is None else await _select_visible(context, owner, [exact])
     else:
         found = await list_proposals(context, owner, STATES, MAX_LISTED)
-    matching = {each.id: each for each in found if prefix.low <= each.id <= prefix.high}
-    id = prefix.only([*matching], "proposals")
+    matching = {each.id: each for each in found}
+    id = prefix.only(prefix.select(matching), "proposals")
     if id is None:
         raise NotFound(
             f"there is no proposal {reference.strip()[:60]}",
@@ -185,13 +189,9 @@ async def _find_entry(context: Context, owner: str, reference: str | None) -> Jo
         if not entries:
             raise _nothing_to_undo(None)
         return entries[0]
-    prefix = IdPrefix.parse(reference)
-    matching: dict[UUID, JournalEntry] = {
-        entry.id: entry
-        for entry in entries
-        if prefix.low <= entry.id <= prefix.high or prefix.low <= entry.proposal <= prefix.high
-    }
-    id = prefix.only([*matching], "acceptances")
+    prefix = IdPart.parse(reference)
+    matching = {id: entry for entry in entries for id in (entry.proposal, entry.id)}
+    id = prefix.only(prefix.select(matching), "acceptances")
     if id is None:
         raise _nothing_to_undo(reference)
     return matching[id]

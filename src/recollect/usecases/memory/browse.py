@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
+from recollect.core.errors import RecollectError
 from recollect.core.memory.listing import Listing, Table, check_rows, week_of
 from recollect.core.memory.memory import Memory, clean_scope
 from recollect.usecases.memory import find
@@ -36,8 +37,19 @@ async def table(context: Context, owner: str, listing: Listing) -> Table:
     check_rows(listing)
     scope = await resolve_scope(context.store, owner, clean_scope(listing.scope))
     rows = await context.store.table(owner, replace(listing, scope=scope))
+    if rows.total == 0 and len(listing.words) == 1:
+        rows = await _by_id(context, owner, replace(listing, scope=scope))
     marked = await find.mark_superseded(context, owner, rows.memories)
     return replace(rows, memories=tuple(marked))
+
+
+async def _by_id(context: Context, owner: str, listing: Listing) -> Table:
+    """A word that is in no text may be an id."""
+    try:
+        memory = await find.get(context, owner, listing.words[0], forgotten=True)
+    except RecollectError:
+        return Table((), 0)
+    return Table((memory,), 1) if replace(listing, words=()).covers(memory) else Table((), 0)
 
 
 async def details(context: Context, owner: str, reference: str) -> Details:

@@ -11,9 +11,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from recollect.core.errors import Conflict, InvalidInput, NotFound
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import Link, check_kinds
 from recollect.core.memory.memory import Changes, Memory, check_memory
+from recollect.core.memory.standing import with_standing
 from recollect.core.privacy.sensitivity import secret_in_changes
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
@@ -65,7 +66,8 @@ async def retry_on_conflict(
 
 
 def next_version(current: Memory, changed: Memory, now: datetime, actor: str | None) -> Memory:
-    return replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)
+    written = replace(changed, version=current.version + 1, updated_at=now, changed_by=actor)
+    return with_standing(written, current, actor)
 
 
 async def update(
@@ -120,12 +122,10 @@ async def link(context: Context, owner: str, reference: str, kind: str, target: 
 
 async def unlink(context: Context, owner: str, reference: str, kind: str, target: str) -> Memory:
     """Remove a link. The target is looked up among the memory's links: it may no longer exist."""
-    prefix = IdPrefix.parse(target)
+    prefix = IdPart.parse(target)
     current = await find.get(context, owner, reference)
-    links = [candidate for candidate in current.links if candidate.kind == kind]
-    end = prefix.only(
-        [item.target for item in links if prefix.low <= item.target <= prefix.high], "links"
-    )
+    matching = [candidate for candidate in current.links if candidate.kind == kind]
+    end = prefix.only(prefix.select(item.target for item in matching), "links")
     if end is None:
         raise NotFound(
             f"memory {current.id} has no link {kind[:40]} {target.strip()[:60]}",

@@ -1,4 +1,4 @@
-"""Find one memory by id or prefix, or list many."""
+"""Find one memory by its id or a short one, or list many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from recollect.core.errors import NotFound
 from recollect.core.memory import ids as shortened
-from recollect.core.memory.ids import SHORT_LENGTHS, IdPrefix
+from recollect.core.memory.ids import SHORTEST, IdPart
 from recollect.core.memory.links import last
 from recollect.core.memory.listing import Cursor, Page, check_page_size
 from recollect.core.memory.memory import Memory, Scope, clean_scope
@@ -23,11 +23,16 @@ _MAX_SHOWN_WHEN_AMBIGUOUS = 5
 
 async def resolve(context: Context, owner: str, reference: str, *, forgotten: bool = False) -> UUID:
     """Return the id that a reference means; forgotten memories count only on request."""
-    prefix = IdPrefix.parse(reference)
-    ids = await context.store.ids_with_prefix(
-        owner, prefix, _MAX_SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
+    part = IdPart.parse(reference)
+    alike = await context.store.ids_with_endings(
+        owner, {part.digits[-SHORTEST:]}, forgotten=forgotten
     )
-    id = prefix.only(ids, "memories")
+    ids = [id for id in alike if id.hex.endswith(part.digits)][:_MAX_SHOWN_WHEN_AMBIGUOUS]
+    if not ids:
+        ids = await context.store.ids_with_prefix(
+            owner, part, _MAX_SHOWN_WHEN_AMBIGUOUS, forgotten=forgotten
+        )
+    id = part.only(ids, "memories")
     if id is None:
         raise not_found(reference)
     return id
@@ -60,30 +65,29 @@ async def mark_superseded(context: Context, owner: str, memories: Sequence[Memor
 
 
 async def short_ids(context: Context, owner: str, ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return prefixes of one length, each of which is unique in the whole store."""
-    for length in SHORT_LENGTHS[:-1]:
-        shown = shortened.short_ids(ids, length)
-        if not any([await _is_ambiguous(context, owner, prefix) for prefix in shown.values()]):
-            return shown
-    return shortened.short_ids(ids, SHORT_LENGTHS[-1])
-
-
-async def _is_ambiguous(context: Context, owner: str, prefix: str) -> bool:
-    parsed = IdPrefix.parse(prefix)
-    return len(await context.store.ids_with_prefix(owner, parsed, 2, forgotten=False)) > 1
+    """Return endings of one length, each of which is unique in the whole store."""
+    endings = {shortened.ending(id) for id in ids}
+    alike = await context.store.ids_with_endings(owner, endings, forgotten=False)
+    return shortened.short_ids(ids, alike)
 
 
 async def page(context: Context, owner: str, scope: Scope, cursor: str | None, limit: int) -> Page:
     """Return one page of a listing. Fetches one extra memory to learn whether there is a next
-    page.
+    page. The cursor is that of the page before, or the id of the memory with which it ended.
     """
     check_page_size(limit)
     scope = await resolve_scope(context.store, owner, clean_scope(scope))
-    after = Cursor.decode(cursor) if cursor else None
+    after = await _position(context, owner, cursor) if cursor else None
     found = await context.store.page(owner, scope, after, limit + 1)
     shown = await mark_superseded(context, owner, found[:limit])
     following = Cursor.after(shown[-1]).encode() if len(found) > limit else None
     return Page(tuple(shown), following, scope)
+
+
+async def _position(context: Context, owner: str, cursor: str) -> Cursor:
+    if not shortened.is_id(cursor):
+        return Cursor.decode(cursor)
+    return Cursor.after(await get(context, owner, cursor, forgotten=True))
 
 
 def not_found(reference: str) -> NotFound:

@@ -15,6 +15,7 @@ from recollect.core.memory.duplicates import can_deduplicate, merge_draft, remov
 from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Changes, Draft, Memory, check_memory, check_moment
+from recollect.core.memory.standing import with_standing, without_standing
 from recollect.core.privacy.sensitivity import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.change import rewrite
@@ -31,6 +32,7 @@ async def remember(context: Context, owner: str, draft: Draft) -> Memory:
     merged into the existing memory, which is returned with `was_known`.
     """
     memory, _ = await _build(context, owner, draft, context.clock.now())
+    memory = with_standing(memory, None, context.actor)
     if can_deduplicate(draft):
         known = await context.store.add_unless_known(memory)
         return memory if known is None else await _merge(context, known, memory)
@@ -60,6 +62,11 @@ async def remember_many(
     built = [
         await _build_or_refuse(context, owner, item, now + timedelta(microseconds=place), pending)
         for place, item in enumerate(batch)
+    ]
+    # No one types a batch.
+    built = [
+        item if isinstance(item, Remembered) else (without_standing(item[0]), item[1])
+        for item in built
     ]
     same = await _find_same(context, batch, built)
     memories = [
@@ -138,9 +145,12 @@ async def _build(
         )
     said_at = check_moment(draft.said_at, "said_at")
     if said_at is not None:
-        text = (memory.project, memory.content)
-        removed = await context.store.find_removed(owner, [text])
-        if text in removed and said_at <= removed[text]:
+        former = await context.store.former_names(owner)
+        names = [memory.project, *(old for old, new in former.items() if new == memory.project)]
+        removed = await context.store.find_removed(
+            owner, [(name, memory.content) for name in names]
+        )
+        if removed and said_at <= max(removed.values()):
             raise removal_conflict()
     chars = len(draft.content) + sum(map(len, (*draft.expanded_keywords, *draft.tags)))
     secret = await analyze_text(chars, secret_in_draft, draft)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 async def stats(context: Context, owner: str) -> Stats:
     soon = await context.store.table(owner, expiring(context.clock.now()))
-    counted = replace(await context.store.stats(owner), expiring=soon.total)
+    counted = replace(
+        await context.store.stats(owner),
+        expiring=soon.total,
+        former_names=await context.store.former_names(owner),
+    )
     if context.graph_progress is not None:
         counted = replace(counted, graph=await context.graph_progress(owner))
     if context.curation_counts is not None:

@@ -14,6 +14,7 @@ from recollect.core.memory.duplicates import removal_conflict
 from recollect.core.memory.ids import check_uuid7
 from recollect.core.memory.listing import MAX_PAGE
 from recollect.core.memory.memory import EPISODE, Limits, Memory, Scope, check_memory, correct_dates
+from recollect.core.memory.standing import without_standing
 from recollect.ports.service import Service
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ async def import_memories(
     """
     now = context.clock.now()
     checked = [
-        _check(replace(memory, changed_by="import"), context.limits, now) for memory in memories
+        # A file may come from anyone.
+        _check(replace(without_standing(memory), changed_by="import"), context.limits, now)
+        for memory in memories
     ]
     checked = await _refuse_removed(context, owner, checked)
     memories = [item for item in checked if isinstance(item, Memory)]

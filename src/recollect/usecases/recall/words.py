@@ -6,8 +6,8 @@ So the coroutines of the recall use case run here on a store that never suspends
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput, RecollectError
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
     class SyncedWordStore(WordStore, Protocol):
         async def unsent_ids(self, owner: str) -> Collection[UUID]: ...
-
-
-T = TypeVar("T")
 
 
 async def recall_by_words(
@@ -89,14 +86,3 @@ async def _find(asked: RecallContext, store: WordStore) -> list[Hit]:
     found = await store.search_words(asked.owner, asked.scope, word_query(asked))
     ranking = await rank_fused(asked, store, fuse_answers(asked, {"lexical": found}))
     return show_passages(await build_hits(asked, store, ranking), asked.request.query)
-
-
-def run_directly(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that never suspends: it ends at its first step."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a coroutine that waits needs an event loop")

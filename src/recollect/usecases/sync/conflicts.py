@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from recollect.core.errors import AmbiguousId, NotFound
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
 from recollect.core.memory.memory import FIELDS, Changes, Draft
 from recollect.core.sync.model import ConflictReport, Keep, Revision, State
 from recollect.usecases.context import Context
@@ -30,7 +30,9 @@ async def resolve(context: Context, owner: str, reference: str, keep: Keep) -> C
         raise _no_conflict(reference)
     found = find_revision(await context.revisions.revisions(owner), reference)
     if keep == "other":
-        await _apply_revision(context, owner, found)
+        # Whoever chooses did not write the text.
+        chosen_by = f"conflict resolved by {context.actor or 'someone'}"
+        await _apply_revision(replace(context, actor=chosen_by), owner, found)
     resolved = replace(found, resolved_at=context.clock.now())
     await context.revisions.resolve(owner, resolved)
     return await _report(context, owner, resolved)
@@ -75,13 +77,9 @@ def _to_draft(revision: Revision) -> Draft:
 
 def find_revision(kept: list[Revision], reference: str) -> Revision:
     """Find a revision by its own id or its memory's."""
-    prefix = IdPrefix.parse(reference)
-    found = [
-        revision
-        for revision in kept
-        if prefix.low <= revision.id <= prefix.high
-        or prefix.low <= revision.memory_id <= prefix.high
-    ]
+    prefix = IdPart.parse(reference)
+    meant = {*prefix.select(id for each in kept for id in (each.id, each.memory_id))}
+    found = [revision for revision in kept if {revision.id, revision.memory_id} & meant]
     if not found:
         raise _no_conflict(reference)
     if len(found) > 1:

@@ -25,7 +25,8 @@ from recollect.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from recollect.core.memory.ids import IdPrefix
+from recollect.core.memory.ids import IdPart
+from recollect.core.memory.listing import join_pages
 from recollect.core.recall.context import Deadline
 from recollect.core.recall.decisions import are_weak
 from recollect.core.recall.offline import mark_local_answer, mark_local_report
@@ -34,6 +35,8 @@ from recollect.usecases.recall.steps import BothAnswers, Now, begin, merge_answe
 from recollect.usecases.tasks import cancel
 
 if TYPE_CHECKING:
+    from recollect.core.memory.listing import Page
+    from recollect.core.memory.memory import Scope
     from recollect.core.recall.context import RecallContext
     from recollect.core.recall.explain import WhyReport
     from recollect.core.recall.request import Hit, LegStatus, RecallRequest, Recollection
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Side = Literal["local", "remote", "either"]
+Side = Literal["local", "remote", "either", "synced"]
 _SENSITIVE_QUERY = "a sensitive query stays on this machine"
 
 
@@ -52,8 +55,8 @@ def _ask(
     side: Side, operation: Callable[Concatenate[Service, P], Awaitable[T]], *, wakes: bool = False
 ) -> Callable[Concatenate[OfflineFirstService, P], Coroutine[Any, Any, T]]:
     """Return an operation of the `Service` port that runs on one side. `either` asks the server if
-    the local store does not have the memory, which may not be pulled yet. `wakes` notifies the
-    engine of a change.
+    the local store does not have the memory, which may not be pulled yet; `synced` asks the server
+    until the local store has been synced once. `wakes` notifies the engine of a change.
     """
 
     @wraps(operation)
@@ -62,6 +65,9 @@ def _ask(
             asked: Awaitable[T] = getattr(service, operation.__name__)(*args, **kwargs)
             return asked
 
+        if side == "synced" and await self._is_new():
+            with suppress(StoreError, NotAllowed):  # what is here is better than nothing
+                return await ask_of(self.remote)
         try:
             answer = await ask_of(self.remote if side == "remote" else self.local)
         except NotFound as unknown:
@@ -172,13 +178,35 @@ class OfflineFirstService:
         is_weak = there.is_weak and are_weak(asked.request.query, hits)
         return replace(there, hits=tuple(hits), note=note or there.note, is_weak=is_weak)
 
+    async def page(self, scope: Scope, cursor: str | None, limit: int) -> Page:
+        """From the local store, which has everything once it was synced. Until then, what is here
+        and what is on the server, in one order; the error of a server that does not answer is
+        raised rather than an empty page returned.
+        """
+        if not await self._is_new():
+            return await self.local.page(scope, cursor, limit)
+        if scope.project is not None:
+            scope = replace(scope, project=await self.resolve_project(scope.project))
+        here = await self.local.page(scope, cursor, limit)
+        try:
+            there = await self.remote.page(scope, cursor, limit)
+        except (StoreError, NotAllowed):
+            if here.memories:
+                return here
+            raise
+        return join_pages(here, there, limit)
+
+    async def _is_new(self) -> bool:
+        """Whether this store has never been synced: the server has memories that it lacks."""
+        return (await self.sync.status()).last_sync_at is None
+
     async def why(self, reference: str, request: RecallRequest) -> WhyReport:
         request = await self._resolve_project(request)
-        prefix = IdPrefix.parse(reference)
+        part = IdPart.parse(reference)
         status: LegStatus = "failed"
         if self._must_stay(request):
             status, because = "skipped", _SENSITIVE_QUERY
-        elif any(prefix.low <= id <= prefix.high for id in await self.sync.unsent_ids()):
+        elif part.select(await self.sync.unsent_ids()):
             status, because = "absent", "the server does not have it as it is here"
         else:
             try:
@@ -210,10 +238,10 @@ class OfflineFirstService:
 
     remember = _ask("local", Service.remember, wakes=True)
     remember_many = _ask("local", Service.remember_many, wakes=True)
-    short_ids = _ask("local", Service.short_ids)
-    page = _ask("local", Service.page)
-    resolve_project = _ask("local", Service.resolve_project)
-    stats = _ask("local", Service.stats)
+    short_ids = _ask("synced", Service.short_ids)
+    resolve_project = _ask("synced", Service.resolve_project)
+    rename_project = _ask("local", Service.rename_project, wakes=True)
+    stats = _ask("synced", Service.stats)
     conflicts = _ask("local", Service.conflicts)
     resolve = _ask("local", Service.resolve, wakes=True)
     curation_counts = _ask("local", Service.curation_counts)

@@ -9,11 +9,12 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import NotAllowed, RecollectError, StoreBusy
 from recollect.core.privacy.redaction import locations, safe_message
+from recollect.core.retry import SYNC_RESTART_SECONDS
 from recollect.usecases.sync.sync import OnStep, pull_page, push_all, record_error, silent, sync
 from recollect.usecases.tasks import cancel_and_wait
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from recollect.usecases.sync.engine import Engine
 
 log = logging.getLogger(__name__)
-
-# How soon to try again when another process of this store runs the engine, or it failed.
-_RESTART_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,10 @@ class SyncRun:
             return None  # the process that holds the lock notices the write
         try:
             async with asyncio.timeout(self.timeouts.push_after_command):
-                await pull_page(self.local, self.server, silent)
+                has_more = await pull_page(self.local, self.server, silent)
                 await push_all(self.local, self.server)
+                while has_more:
+                    has_more = await pull_page(self.local, self.server, silent)
                 await self.local.record_success(self.clock.now())
         except TimeoutError:
             return None
@@ -103,4 +103,4 @@ class SyncRun:
                 log.error("the sync engine failed: %s at %s", safe_message(error), locations(error))  # noqa: TRY400  # its text may quote a memory
             finally:
                 self.lock.release()
-            await asyncio.sleep(_RESTART_SECONDS)
+            await asyncio.sleep(SYNC_RESTART_SECONDS)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.duplicates import PlacedText, removal_conflict
-from recollect.core.memory.memory import EPISODE, repair_text
+from recollect.core.memory.memory import EPISODE
 from recollect.core.sync.decide import can_be_kept, decide
 from recollect.core.sync.model import (
+    MAX_ITEMS,
     Decision,
     Outgoing,
     Pushed,
@@ -20,14 +21,13 @@ from recollect.core.sync.model import (
     Revision,
     State,
 )
+from recollect.core.text.analysis import repair_text
 from recollect.usecases.admin import settings as tune
 
 if TYPE_CHECKING:
     from recollect.core.sync.model import ChangePage
     from recollect.ports.sync import ChangeStore
     from recollect.usecases.context import Context
-
-MAX_PUSH = 500
 
 
 async def push(
@@ -51,6 +51,8 @@ async def push(
     if epoch is not None and epoch != peer.epoch:
         return Pushed(peer, ())
 
+    former = await context.store.former_names(owner)
+    items = [_in_present_project(item, former) for item in items]
     removed = await context.store.find_removed(owner, {*filter(None, map(_placed_text, items))})
 
     def decide_here(item: Outgoing, current: Remote | None) -> Decision | None:
@@ -76,6 +78,14 @@ async def push(
     return Pushed(peer, tuple(visible), tuple(kept))
 
 
+def _in_present_project(item: Outgoing, former: Mapping[str, str]) -> Outgoing:
+    """A client that was away may know a project by a former name."""
+    project = (item.fields or {}).get("project")
+    if not isinstance(project, str) or project not in former:
+        return item
+    return replace(item, fields={**(item.fields or {}), "project": former[project]})
+
+
 def _placed_text(item: Outgoing) -> PlacedText | None:
     fields = item.fields or {}
     project, content = fields.get("project"), fields.get("content")
@@ -86,9 +96,9 @@ def _placed_text(item: Outgoing) -> PlacedText | None:
 
 
 def check_push_size(items: int, revisions: int) -> None:
-    if items > MAX_PUSH or revisions > MAX_PUSH:
+    if items > MAX_ITEMS or revisions > MAX_ITEMS:
         raise InvalidInput(
-            f"a push holds at most {MAX_PUSH} writes and {MAX_PUSH} revisions",
+            f"a push holds at most {MAX_ITEMS} writes and {MAX_ITEMS} revisions",
             field="memories",
             remedy="Send several smaller pushes.",
         )
@@ -101,9 +111,6 @@ def hide_sensitive(remote: Remote | None, *, sensitive: bool) -> Remote | None:
     if remote is None or remote.state is None or sensitive:
         return remote
     return replace(remote, state=None) if remote.state.memory.is_sensitive else remote
-
-
-MAX_PULL = 500
 
 
 async def pull(
@@ -121,11 +128,11 @@ async def pull(
     before it, including those of long transactions (docs/adr/0018). Each page contains the recall
     settings, so that a client's own recall ranks the same.
     """
-    if not 1 <= limit <= MAX_PULL:
+    if not 1 <= limit <= MAX_ITEMS:
         raise InvalidInput(
-            f"limit {limit} is outside 1..{MAX_PULL}",
+            f"limit {limit} is outside 1..{MAX_ITEMS}",
             field="limit",
-            remedy=f"Ask for 1 to {MAX_PULL} changes at once.",
+            remedy=f"Ask for 1 to {MAX_ITEMS} changes at once.",
         )
     page = await changes.page(owner, store, cursor, limit, sensitive=sensitive, count=count)
     memories = (hide_sensitive(memory, sensitive=sensitive) for memory in page.memories)
@@ -133,4 +140,5 @@ async def pull(
         page,
         memories=tuple(memory for memory in memories if memory is not None),
         settings=(await tune.settings(context)).as_dict(),
+        former_names=await context.store.former_names(owner),
     )

@@ -16,6 +16,7 @@ from recollect.core.errors import (
     Forbidden,
     InvalidInput,
     NotAllowed,
+    NotFound,
     RecollectError,
     StoreBusy,
     StoreError,
@@ -97,6 +98,7 @@ async def push_all(
     local: SyncStore, server: SyncServer, on_step: OnStep = silent, page_size: int = PAGE
 ) -> int:
     """Send local changes, page by page; return how many were sent."""
+    await _push_names(local, server)
     store = await local.store_id()
     sent = repeats = 0
     former: Sequence[UUID] = ()
@@ -115,6 +117,20 @@ async def push_all(
         await _push(local, server, store, items, revisions)
         sent += len(ids)
         on_step("pushed", len(ids), None)
+
+
+async def _push_names(local: SyncStore, server: SyncServer) -> None:
+    """Tell the server which projects were renamed, before their memories follow. One that does not
+    know or allow it gets the memories alone, as changes like any other.
+    """
+    names = await local.unsent_names()
+    try:
+        for former, project in names.items():
+            await server.rename_project(former, project)
+    except (Forbidden, NotFound):
+        return
+    if names:
+        await local.note_named(names)
 
 
 async def _push(
@@ -175,6 +191,8 @@ async def pull_page(
         await local.reset()
         return True
     await local.apply_page(page)
+    if page.former_names is not None and not page.has_more:
+        await local.follow_names(page.former_names)
     if page.settings is not None:
         await local.follow_settings(page.settings)
     on_step("pulled", len(page.memories) + len(page.revisions), page.remaining)

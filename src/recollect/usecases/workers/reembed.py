@@ -24,6 +24,7 @@ from recollect.core.errors import (
     StoreError,
 )
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
+from recollect.core.retry import MAX_BACKOFFS, WORKER_BACKOFF
 from recollect.core.text.analysis import counted
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.embed import (
@@ -34,10 +35,6 @@ from recollect.usecases.workers.embed import (
 from recollect.usecases.workers.worker import Sleep
 
 _PAUSE: Final = 1.0
-# After this many failures of the whole model in a row, which take about a minute with their pauses,
-# the command fails instead of keeping a person waiting. A busy model that asks for a delay has not
-# failed.
-_MAX_FAILURES: Final = 6
 _RESUME: Final = "Then run the same command again: it continues where it stopped."
 
 
@@ -199,10 +196,11 @@ async def _fill(
             done = await embed_batch(context, space, known_to_work=works)
         except ModelUnavailable as error:
             delay = error.seconds if isinstance(error, ModelBusy) else 0.0
+            # A busy model that asks for a delay has not failed.
             failures, works = failures + (delay == 0.0), False
-            if failures == _MAX_FAILURES:
+            if failures == MAX_BACKOFFS:
                 raise ModelUnavailable(str(error), remedy=f"{error.remedy} {_RESUME}") from error
-            seconds = max(_PAUSE * 2**failures, delay)
+            seconds = max(WORKER_BACKOFF.wait(failures + 1), delay)
             on_event(BackoffEvent(space.space.name, error, seconds))
             await sleep(seconds)
             continue

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from recollect.core.errors import StoreError
+from recollect.core.retry import WORKER_RESTART_SECONDS
 from recollect.usecases.workers.backoff import (
     BackoffEvent,
     Backoffs,
@@ -24,7 +25,6 @@ from recollect.usecases.workers.backoff import (
 POLL_SECONDS: Final = 10.0
 _MIN_PAUSE: Final = 1.0
 _MAX_BURST: Final = 1.0
-_RESTART_SECONDS: Final = 60.0
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -127,4 +127,4 @@ async def persist(
             await Worker(step).run()
         except Exception as error:  # noqa: BLE001  # a bug in a worker must not end its process
             on_bug(error)
-            await sleep(_RESTART_SECONDS)
+            await sleep(WORKER_RESTART_SECONDS)

@@ -12,7 +12,7 @@ from tests.chat_loopback import ChatLoopback, Fault, Sent, model, says
 from recollect.adapters.models.language_model import MAX_ANSWER, CompatibleReader, compatible_reader
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.graph.extraction import ReadTexts
-from recollect.core.retry import RetryPolicy
+from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
 
 pytestmark = pytest.mark.anyio
 
@@ -143,7 +143,9 @@ async def test_an_answer_without_an_end_is_not_read_to_it() -> None:
 async def test_a_text_is_sent_once_unless_the_worker_asks_again() -> None:
     with ChatLoopback(GOOD) as server:
         server.misbehave(Fault(503))
-        async with CompatibleReader(server.url, "m", egress="local") as reader:
+        async with CompatibleReader(
+            server.url, "m", egress="local", retries=EXTRACTION_RETRIES
+        ) as reader:
             with pytest.raises(ModelUnavailable, match="status 503"):
                 await reader.read(["a"])
     assert len(server.requests) == 1
@@ -184,12 +186,20 @@ async def test_odd_counts_of_tokens_count_nothing(tokens: object) -> None:
 
 def test_text_does_not_leave_this_machine_unless_it_may() -> None:
     with pytest.raises(InvalidInput, match="RECOLLECT_EGRESS=local"):
-        CompatibleReader("https://api.example.org/v1", "m", egress="local")
-    CompatibleReader("https://api.example.org/v1", "m", egress="hosted", key="k")
+        CompatibleReader(
+            "https://api.example.org/v1", "m", egress="local", retries=EXTRACTION_RETRIES
+        )
+    CompatibleReader(
+        "https://api.example.org/v1", "m", egress="hosted", key="k", retries=EXTRACTION_RETRIES
+    )
     with pytest.raises(InvalidInput, match="A key must not be sent"):
-        CompatibleReader("http://api.example.org/v1", "m", egress="hosted", key="k")
+        CompatibleReader(
+            "http://api.example.org/v1", "m", egress="hosted", key="k", retries=EXTRACTION_RETRIES
+        )
     with pytest.raises(InvalidInput, match="contains invalid characters"):
-        CompatibleReader("http://127.0.0.1:1/v1", "m", egress="local", key="a\nb")
+        CompatibleReader(
+            "http://127.0.0.1:1/v1", "m", egress="local", key="a\nb", retries=EXTRACTION_RETRIES
+        )
 
 
 @pytest.mark.parametrize("url", [None, ""])

@@ -16,6 +16,7 @@ from tests.conformance.samples import OWNER, fill
 from recollect.adapters.models.language_model import CompatibleReader
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import ModelUnavailable
+from recollect.core.retry import EXTRACTION_RETRIES
 from recollect.usecases.graph.extract import GraphContext
 from recollect.usecases.graph.import_facts import import_facts
 from recollect.usecases.graph.manage import LocalGraph
@@ -148,7 +149,7 @@ async def test_the_language_model_never_sees_a_sensitive_memory(
     with ChatLoopback(model(says(("Ada", "knows", "Bob")))) as server:
         async with (
             PostgresStore(emptied_database_url) as store,
-            CompatibleReader(server.url, "m", egress="local") as reader,
+            CompatibleReader(server.url, "m", egress="local", retries=EXTRACTION_RETRIES) as reader,
         ):
             first = memory(3, f"Ada met {CANARY}")
             await fill(
@@ -175,7 +176,7 @@ async def test_the_same_text_is_sent_once_and_a_days_calls_are_bounded(
     with ChatLoopback(model(says(("Ada", "knows", "Bob")))) as server:
         async with (
             PostgresStore(emptied_database_url) as store,
-            CompatibleReader(server.url, "m", egress="local") as reader,
+            CompatibleReader(server.url, "m", egress="local", retries=EXTRACTION_RETRIES) as reader,
         ):
             context = GraphContext(store.graph, "llm", reader=reader, calls=1)
             await fill(store, memory(1, "Ada met Bob"))
@@ -203,7 +204,7 @@ async def test_what_the_model_did_not_answer_is_counted_against_that_text_alone(
     with ChatLoopback(forgetful) as server:
         async with (
             PostgresStore(emptied_database_url) as store,
-            CompatibleReader(server.url, "m", egress="local") as reader,
+            CompatibleReader(server.url, "m", egress="local", retries=EXTRACTION_RETRIES) as reader,
         ):
             await fill(store, memory(1, "Ada met Bob"), memory(2, "an odd text"))
             await Worker(

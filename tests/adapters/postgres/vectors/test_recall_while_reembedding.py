@@ -28,7 +28,7 @@ from recollect.usecases.workers.embed import EmbeddingContext
 from recollect.usecases.workers.reembed import reembed
 from recollect.usecases.workers.steps import EmbeddingStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import SystemClock
+from recollect.wiring.context import SystemClock
 
 pytestmark = pytest.mark.anyio
 

@@ -28,7 +28,7 @@ from recollect.adapters.models.embedders.weights import Progress
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable, RecollectError
 from recollect.core.privacy.egress import Egress
-from recollect.core.retry import RetryAfter
+from recollect.core.retry import MODEL_RETRY_SECONDS, RetryAfter
 from recollect.ports.embedding import Embedder
 from recollect.usecases.priority import Yield, no_yield
 
@@ -36,8 +36,6 @@ FOLDER: Final = "folder:"
 HUB: Final = "hub:"
 HOSTED: Final = ("voyage", "openai", "cohere", "compatible")
 _DIMENSION: Final = re.compile(r"(?P<model>.+)@(?P<dimension>[1-9][0-9]{0,4})")
-# A model that failed is not retried at every recall.
-_RETRY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,9 @@ class Catalogue:
         it, ModelUnavailable if it does not work; it is then not retried for a minute.
         """
         making = self._makings.get(name)
-        if making is None or (making.ended and self._now() - making.ended[0] >= _RETRY_SECONDS):
+        if making is None or (
+            making.ended and self._now() - making.ended[0] >= MODEL_RETRY_SECONDS
+        ):
             making = self._makings[name] = self._begin(name)
         # A recall that times out does not cancel the creation: the next one needs it.
         return await asyncio.shield(making.task)

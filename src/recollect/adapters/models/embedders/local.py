@@ -28,11 +28,10 @@ from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import ModelUnavailable
 from recollect.core.recall.late import EmbeddedText
 from recollect.core.recall.space import Space
+from recollect.core.retry import MODEL_RETRY_SECONDS
 from recollect.ports.embedding import TokenCodec
 from recollect.usecases.priority import Yield, no_yield
 
-# A model that failed to load is not retried at every recall.
-_RETRY_SECONDS = 60.0
 _NICENESS = 10
 _TEXTS_A_THREAD = 4
 
@@ -222,7 +221,7 @@ class LocalEmbedder:
             if loading is None or (
                 loading.done()
                 and loading.exception() is not None
-                and now - self._failed >= _RETRY_SECONDS
+                and now - self._failed >= MODEL_RETRY_SECONDS
             ):
                 self._begun = now
                 self._loading = loading = self._loads.submit(self._try_to_load)

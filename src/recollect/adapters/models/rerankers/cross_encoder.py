@@ -20,9 +20,7 @@ from typing import Any, Protocol, Self
 
 from recollect.adapters.models.onnx_files import import_package, open_session, open_tokenizer
 from recollect.core.errors import ModelUnavailable
-
-# A model that failed to load is not retried at every recall.
-_RETRY_SECONDS = 60.0
+from recollect.core.retry import MODEL_RETRY_SECONDS
 
 
 class Stop:
@@ -117,7 +115,7 @@ class CrossEncoder:
     def _ensure_loaded(self) -> PairModel:
         if self._model is not None:
             return self._model
-        if self._failed is not None and self._now() < self._failed[0] + _RETRY_SECONDS:
+        if self._failed is not None and self._now() < self._failed[0] + MODEL_RETRY_SECONDS:
             earlier = self._failed[1]
             raise ModelUnavailable(str(earlier), remedy=earlier.remedy)
         try:

@@ -52,7 +52,7 @@ with due as materialized (
     update extractions x set
         attempts = x.attempts + 1,
         due_at = case when x.attempts >= %(most)s then 'infinity' else lease.until end,
-        last_error = case when x.attempts >= %(most)s then %(silence)s end
+        last_error = case when x.attempts >= %(most)s then %(worker_died)s end
     from taken, (select now() + %(lease)s * interval '1 second' as until) lease
     where x.owner = taken.owner and x.memory_id = taken.memory_id {x}
     returning x.owner, x.memory_id, x.content_hash, x.due_at = 'infinity' as is_parked
@@ -168,7 +168,7 @@ class ExtractionQueue(ListeningQueue):
             "limit": limit,
             "lease": self._pool.timeouts.lease,
             "most": MAX_JOB_ATTEMPTS,
-            "silence": WORKER_DIED,
+            "worker_died": WORKER_DIED,
         }
         wanted = {"below": below, "owners": _MAX_OWNERS}
         async with self._pool.transaction(WORKER) as connection:

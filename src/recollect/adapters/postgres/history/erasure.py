@@ -18,7 +18,7 @@ ERASE: Final = r"""
 with gone as (
     delete from memories where owner = %(owner)s and id = %(id)s
     returning owner, id, search_vector
-), unheard as (
+), unused_words as (
     delete from lexeme_stats s using gone
     where s.owner = %(owner)s
         and s.lexeme = any(tsvector_to_array(gone.search_vector)) and s.ndoc <= 1000

@@ -18,8 +18,8 @@ _SUCCESSOR: Final[LiteralString] = """
 (select l.memory_id from memory_links l
 where l.owner = %(owner)s and l.kind = 'supersedes' and l.target = {id}
     and l.memory_id <> l.target
-    and (select heir.deleted_at is null
-        from memories heir where heir.owner = %(owner)s and heir.id = l.memory_id)
+    and (select successor.deleted_at is null
+        from memories successor where successor.owner = %(owner)s and successor.id = l.memory_id)
 order by l.memory_id desc limit 1)
 """
 _FIRST: Final = _SUCCESSOR.format(id="s.id")

@@ -123,6 +123,7 @@ class PostgresOwnerErasure:
             erased_ids = [row["id"] for row in await cursor.fetchall()]
             await connection.execute("delete from revisions where owner = %s", (owner,))
             await connection.execute("delete from lexeme_stats where owner = %s", (owner,))
+            await connection.execute("delete from former_names where owner = %s", (owner,))
             await self._pool.act_for(connection, WORKER)
             await connection.execute(
                 "update settings_audit set changed_by = '' where changed_by = %s", (owner,)

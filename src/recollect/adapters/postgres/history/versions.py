@@ -20,7 +20,6 @@ from recollect.core.memory.memory import STORED, Memory, Scope
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.settings import WordQuery
 from recollect.core.recall.successors import Fetched, Resolution, find_link_targets, successors_of
-from recollect.core.text.analysis import clean_query
 
 # Columns of a version that differ from the memory's column of the same name. A version of a memory
 # that is now sensitive is sensitive, too.
@@ -65,9 +64,9 @@ async def search(
     condition, params = within(owner, scope, query.exclude)
     return await lexical.search(
         connection,
-        clean_query(query.text),
+        query.text,
         lexical.LexicalSearch(condition, {**params, "as_of": as_of}, query.depth, source=_THEN),
-        clean_query(query.expanded),
+        query.expanded,
     )
 
 

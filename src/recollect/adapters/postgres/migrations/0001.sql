@@ -443,7 +443,7 @@ create index near_concepts_to on near_concepts (owner, target);
 
 create table graph_versions (owner text primary key, version bigint not null);
 
--- One row for each memory that may be read. extracted_by grows with the reader's worth: 0 before
+-- One row for each memory that may be read. extracted_by is the reader's level: 0 before
 -- the first. due_at: not claimed before; pushed on by a claim and by a failure, infinity when
 -- parked.
 -- answer: what a language model said of this very text, so that it is not asked again.

@@ -72,7 +72,7 @@ update embeddings e set
     attempts = e.attempts + 1,
     due_at = case when e.attempts >= %(most)s then 'infinity' else lease.until end,
     context_hash = d.hash,
-    last_error = case when e.attempts >= %(most)s then %(silence)s end
+    last_error = case when e.attempts >= %(most)s then %(worker_died)s end
 from unnest(%(owners)s::text[], %(ids)s::uuid[], %(hashes)s::bytea[]) d(owner, memory_id, hash),
     (select now() + %(lease)s * interval '1 second' as until) lease
 where e.owner = d.owner and e.memory_id = d.memory_id and e.space_id = %(space)s
@@ -482,7 +482,7 @@ class EmbeddingQueue(ListeningQueue):
                     "hashes": [_hash(contexts.get(_key_of(row))) for row in part],
                     "lease": self._pool.timeouts.lease,
                     "most": MAX_JOB_ATTEMPTS,
-                    "silence": WORKER_DIED,
+                    "worker_died": WORKER_DIED,
                 }
                 cursor = await connection.execute(limit_to(owner, _CLAIM), params)
                 claimed = await cursor.fetchall()

@@ -14,9 +14,10 @@ from recollect.adapters.sql.graph.regroup import regroup
 from recollect.adapters.sqlite.graph.rules import RULES
 from recollect.adapters.sqlite.rows import microseconds
 from recollect.adapters.sqlite.schema.graph import UNDATED
-from recollect.adapters.sqlite.session import SqliteSession, run_to_end
+from recollect.adapters.sqlite.session import SqliteSession
 from recollect.core.graph.extraction import is_single_valued
 from recollect.core.graph.stated import Group, StatedFact, merge_repeated
+from recollect.usecases.coroutines import run_directly
 
 _CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"
 _FIND_EDGE: Final = """
@@ -81,8 +82,8 @@ def write_facts(
             writer.execute(_ADD_EVIDENCE, values)
             touched.add(UUID(values["edge"]))
     session = SqliteSession(writer)
-    run_to_end(RULES.weigh(session, owner, touched))
-    run_to_end(regroup(session, RULES, owner, groups.keys()))
+    run_directly(RULES.weigh(session, owner, touched))
+    run_directly(regroup(session, RULES, owner, groups.keys()))
 
 
 def retract(

@@ -12,11 +12,12 @@ from uuid import UUID
 from recollect.adapters.sql.graph.read import HELD, read_former_texts
 from recollect.adapters.sqlite.component import SqliteComponent
 from recollect.adapters.sqlite.rows import microseconds
-from recollect.adapters.sqlite.session import SqliteSession, run_to_end, to_sqlite, weigh_edge
+from recollect.adapters.sqlite.session import SqliteSession, to_sqlite, weigh_edge
 from recollect.core.graph.extraction import BY_MODEL
 from recollect.core.graph.model import GraphSnapshot
 from recollect.core.graph.snapshot import PastMentions, past_mentions, read_former, to_snapshot
 from recollect.core.graph.walk import UNWALKED_KINDS
+from recollect.usecases.coroutines import run_directly
 
 _VERSION: Final = "SELECT version FROM graph_versions WHERE owner = ?"
 _NAMED: Final = """
@@ -122,7 +123,7 @@ def _read_snapshot(
 
 
 def _read_past_mentions(reader: sqlite3.Connection, owner: str, as_of: datetime) -> PastMentions:
-    former = run_to_end(read_former_texts(SqliteSession(reader), owner, as_of))
+    former = run_directly(read_former_texts(SqliteSession(reader), owner, as_of))
     keys = read_former(former)
     names = {key for found in keys.values() for key in found}
     return past_mentions(former, keys, _find_named(reader, owner, names))

@@ -67,6 +67,7 @@ def _forget_owner(writer: sqlite3.Connection, owner: str) -> None:
     """Delete an owner's other rows. Without a server the erasure need not be sent anywhere."""
     writer.execute("DELETE FROM states WHERE owner = ?", (owner,))
     writer.execute("DELETE FROM revisions WHERE owner = ?", (owner,))
+    writer.execute("DELETE FROM former_names WHERE owner = ?", (owner,))
     writer.execute("DELETE FROM graph_versions WHERE owner = ?", (owner,))
     writer.execute("UPDATE settings_audit SET changed_by = '' WHERE changed_by = ?", (owner,))
     linked = "SELECT 1 FROM sync_link WHERE owner = ? AND server IS NOT NULL"

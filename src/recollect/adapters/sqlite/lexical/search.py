@@ -24,7 +24,6 @@ from uuid import UUID
 
 from recollect.adapters.sqlite.rows import Parameters, id_list, inside, moment
 from recollect.core.recall.relevance import MIN_ROWS, idf, most_information
-from recollect.core.text.analysis import clean_query
 from recollect.core.text.terms import WEIGHTS, Forms, query_forms
 
 if TYPE_CHECKING:
@@ -94,10 +93,10 @@ def search(
         parameters["exclude"] = id_list(query.exclude)
     parameters["depth"] = query.depth
     spoken = languages(connection, owner)
-    every = query_forms(clean_query(query.text), spoken)
-    any_of = list(dict.fromkeys((*every, *query_forms(clean_query(query.expanded), spoken))))
+    every = query_forms(query.text, spoken)
+    any_of = list(dict.fromkeys((*every, *query_forms(query.expanded, spoken))))
     if not any_of:
-        return _scan(connection, condition, parameters, (clean_query(query.text),))
+        return _scan(connection, condition, parameters, (query.text,))
     try:
         asked = {**parameters, "every": len(every)}
         return _match(connection, condition, asked, any_of, is_exhaustive=query.is_exhaustive)

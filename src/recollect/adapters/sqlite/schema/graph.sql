@@ -114,7 +114,7 @@ CREATE TABLE graph_versions (
     owner TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- extracted_by grows with the reader's worth: 0 before the first. due_at: not claimed before; pushed
+-- extracted_by is the reader's level: 0 before the first. due_at: not claimed before; pushed
 -- on by a claim and by a failure. answer: what a language model said of the text whose hash is
 -- `ticket`, so that it is not asked again.
 CREATE TABLE extractions (

@@ -1,28 +1,13 @@
 -- `number` ties a memory to its entry in the word index; being declared, it survives a VACUUM.
--- Short columns come first: a scope is then checked without reading the texts. `extra`: fields that
--- a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
+-- The content is the last of the fields: a scope is then checked without reading it. `extra`: fields
+-- that a newer peer sent, as JSON. The terms are what the memory is found by, as core/text/terms.py
 -- analyzed it: by which version, and in which languages.
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    $added,
     analyzer INTEGER NOT NULL,
     languages TEXT NOT NULL,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
+    $fields,
     extra TEXT NOT NULL DEFAULT '{}',
-    links TEXT NOT NULL DEFAULT '[]',
     content_terms TEXT NOT NULL,
     keyword_terms TEXT NOT NULL,
     tag_terms TEXT NOT NULL,
@@ -45,6 +30,9 @@ CREATE INDEX memories_by_languages ON memories (owner, languages) WHERE deleted_
 -- The few that expire.
 CREATE INDEX memories_by_expiry ON memories (owner, valid_until)
 WHERE deleted_at IS NULL AND valid_until IS NOT NULL;
+
+-- What short ids are looked up by.
+CREATE INDEX memories_by_ending ON memories (owner, substr(id, -4));
 
 CREATE INDEX memories_by_analyzer ON memories (analyzer);
 CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -77,7 +65,7 @@ CREATE TRIGGER index_added AFTER INSERT ON memories BEGIN
     FROM searchable WHERE number = new.number;
 END;
 
--- FTS5 takes an entry out by the text that went in, hence BEFORE: the view still shows the old row.
+-- FTS5 deletes an entry by its original text. Before the change, the view still shows the old row.
 CREATE TRIGGER unindex_changed BEFORE UPDATE ON memories BEGIN
     INSERT INTO memory_words
         (memory_words, rowid, content, expanded_keywords, tags, category)
@@ -102,7 +90,7 @@ END;
 -- are one transaction. They also run where no server is named: one that is named later gets
 -- everything.
 
--- Which server this store belongs to, how far it has pulled, and what stands in the way.
+-- Which server this store belongs to, how far it has pulled, and what stopped the last sync.
 CREATE TABLE sync_link (
     owner TEXT NOT NULL PRIMARY KEY,
     store TEXT NOT NULL,
@@ -129,8 +117,8 @@ CREATE TABLE synced (
     PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID;
 
--- edit: the id under which the present attempt was sent; earlier: one before, of which is not known
--- whether it arrived. parked_version: the version that the server refused.
+-- edit: the id of the current attempt; earlier: that of an attempt before, which may or may not have
+-- arrived. parked_version: the version that the server refused.
 CREATE TABLE outbox (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -147,28 +135,13 @@ CREATE TABLE outbox (
 -- base: what a waiting change was made from; sent: what was sent and not answered yet.
 CREATE TABLE states (
     role TEXT NOT NULL,
-    id TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
+    $fields,
     extra TEXT NOT NULL,
-    links TEXT NOT NULL,
-    $added,
     PRIMARY KEY (owner, id, role)
 ) STRICT;
 
--- unsent: 1 while it waits to be sent; 2 when it is here alone, for the server did not keep it or it
--- holds what was sensitive when it lost, whatever became of its memory since.
+-- unsent: 1 while it waits to be sent; 2 if it is kept only here, because the server did not keep it,
+-- or because it was sensitive when it lost, even if its memory has changed since.
 CREATE TABLE revisions (
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -186,7 +159,7 @@ CREATE TRIGGER outbox_added AFTER INSERT ON memories BEGIN
     ON CONFLICT (owner, id) DO UPDATE SET erased = 0;
 END;
 
--- What the server never saw leaves nothing; else its erasure waits, without a word of its text.
+-- What the server never saw leaves no row; otherwise its erasure waits to be sent, without its text.
 CREATE TRIGGER outbox_erased AFTER DELETE ON memories BEGIN
     DELETE FROM states WHERE owner = old.owner AND id = old.id;
     DELETE FROM revisions WHERE owner = old.owner AND memory_id = old.id;
@@ -243,22 +216,9 @@ END;
 CREATE TABLE memory_versions (
     number INTEGER PRIMARY KEY,
     memory_id TEXT NOT NULL,
-    owner TEXT NOT NULL,
     known_from INTEGER NOT NULL,
     known_until INTEGER NOT NULL,
-    category TEXT NOT NULL,
-    project TEXT,
-    session TEXT,
-    importance REAL NOT NULL,
-    is_sensitive INTEGER NOT NULL,
-    version INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    tags TEXT NOT NULL,
-    expanded_keywords TEXT NOT NULL,
-    content TEXT NOT NULL,
-    links TEXT NOT NULL,
-    $added
+    $versioned_fields
 ) STRICT;
 
 CREATE INDEX memory_versions_of ON memory_versions (owner, memory_id, number);

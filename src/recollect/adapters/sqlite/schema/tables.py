@@ -8,7 +8,7 @@ database of another program is never written to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -20,7 +20,7 @@ from recollect.core.memory.fields import Kind
 from recollect.core.memory.memory import FIELDS, STORED
 
 APPLICATION_ID: Final = 0x52434C54  # "RCLT"
-VERSION: Final = 4
+VERSION: Final = 5
 _DONE: Final = f"PRAGMA user_version = {VERSION}"
 
 _TYPES: Final[Mapping[Kind, str]] = {
@@ -39,8 +39,14 @@ ADDED: Final[Mapping[int, tuple[str, ...]]] = {3: ("valid_from", "valid_until", 
 
 def _column(name: str) -> str:
     field = FIELDS[name]
-    needed = "" if field.is_optional else f" NOT NULL DEFAULT {to_column(field, field.default)!r}"
-    return f"{name} {_TYPES[field.kind]}{needed}"
+    needed = "" if field.is_optional else " NOT NULL"
+    default = "" if field.default is None else f" DEFAULT {to_column(field, field.default)!r}"
+    return f"{name} {_TYPES[field.kind]}{needed}{default}"
+
+
+def _columns(names: Iterable[str]) -> str:
+    ordered = sorted(names, key=lambda name: name == "content")  # the long one last
+    return ",\n    ".join(map(_column, ordered))
 
 
 # The columns of a memory that are synced.
@@ -69,6 +75,7 @@ def read_schema() -> tuple[str, ...]:
         f"PRAGMA application_id = {APPLICATION_ID}",
         *_read_memories(),
         *read_statements("removed_texts.sql"),
+        *read_statements("former_names.sql"),
         *read_vectors(),
         *read_graph(),
         *read_statements("curation.sql"),
@@ -81,7 +88,8 @@ def _read_memories() -> tuple[str, ...]:
     fill_reserve = (FILL_RESERVE.replace("?", str(number)) for number in range(RESERVED_PAGES))
     return read_statements(
         "memories.sql",
-        added=",\n    ".join(_column(name) for names in ADDED.values() for name in names),
+        fields=_columns(field.name for field in STORED),
+        versioned_fields=_columns(_VERSIONED),
         beginning=beginning("content"),
         tokenizer=TOKENIZER,
         state=", ".join(STATE_COLUMNS),
@@ -117,11 +125,13 @@ def read_upgrade(version: int) -> tuple[str, ...]:
         _FIND_REMOVED,
     )
     upgrades = {
-        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation, _DONE),
-        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation, _DONE),
-        3: (*_add_fields(version), *keep_removed, _DONE),
+        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation),
+        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation),
+        3: (*_add_fields(version), *keep_removed),
+        4: (),
     }
-    return upgrades[version]
+    named = (*read_statements("former_names.sql"), created["memories_by_ending"])
+    return (*upgrades[version], *named, _DONE)
 
 
 def _add_fields(version: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from recollect.adapters.sqlite.history.erasure import drop_erased_words, empty_log
-from recollect.adapters.sqlite.rows import microseconds, moment
+from recollect.adapters.sqlite.rows import microseconds, moment, unsent_ids
 from recollect.adapters.sqlite.sync import rows
 from recollect.adapters.sqlite.sync.claims import REQUEST_CHARACTERS, claim
 from recollect.adapters.sqlite.thread import transaction
@@ -204,6 +204,7 @@ class SqliteSync:
                 " SELECT id, owner, 1 FROM erasures WHERE owner = ? AND version > 0",
                 (self._owner,),
             )
+            writer.execute("UPDATE former_names SET waits = 1 WHERE owner = ?", (self._owner,))
             writer.execute("DELETE FROM states WHERE owner = ?", (self._owner,))
             writer.execute(
                 "INSERT INTO outbox (id, owner, erased) SELECT id, owner, 0 FROM memories"
@@ -237,6 +238,55 @@ class SqliteSync:
         here = self._default_settings.with_stored(await self._settings.read_settings())
         if changes := here.to_follow(said):
             await self._settings.write_settings(changes, by=_SERVER, at=self._clock.now())
+
+    async def unsent_names(self) -> dict[str, str]:
+        return {name: project for name, (project, waits) in (await self._names()).items() if waits}
+
+    async def note_named(self, names: Mapping[str, str]) -> None:
+        statement = """
+            UPDATE former_names SET waits = 0 WHERE owner = ? AND name = ? AND project = ?
+        """
+        rows = [(self._owner, *named) for named in names.items()]
+        await self._write(lambda writer: writer.executemany(statement, rows))
+
+    async def follow_names(self, said: Mapping[str, str]) -> None:
+        from recollect.adapters.sql.projects import rename
+        from recollect.adapters.sqlite.session import SqliteSession
+        from recollect.usecases.coroutines import run_directly
+
+        known = await self._names()
+        waiting = {name: project for name, (project, waits) in known.items() if waits}
+        new = {
+            name: waiting.get(project, project)
+            for name, project in said.items()
+            if name not in waiting and known.get(name, ("", 0))[0] != project
+        }
+        gone = [name for name in known if name not in said and name not in waiting]
+
+        def work(writer: sqlite3.Connection) -> None:
+            for name, project in new.items():
+                if name != project:
+                    at = self._clock.now()
+                    session = SqliteSession(writer)
+                    run_directly(rename(session, self._owner, name, project, _SERVER, at))
+            writer.executemany(
+                "DELETE FROM former_names WHERE owner = ? AND name = ?",
+                [(self._owner, name) for name in gone],
+            )
+            writer.executemany(
+                "UPDATE former_names SET waits = 0 WHERE owner = ? AND name = ?",
+                [(self._owner, name) for name in new],
+            )
+
+        if new or gone:
+            await self._write(work)
+
+    async def _names(self) -> dict[str, tuple[str, int]]:
+        query = "SELECT name, project, waits FROM former_names WHERE owner = ?"
+        rows = await self._reader.run(
+            lambda reader: reader.execute(query, (self._owner,)).fetchall()
+        )
+        return {row["name"]: (row["project"], row["waits"]) for row in rows}
 
     async def record_success(self, at: datetime) -> None:
         statement = """
@@ -278,15 +328,7 @@ class SqliteSync:
 
     async def unsent_ids(self) -> set[UUID]:
         """Return the memories whose current text the server does not have."""
-        query = """
-            SELECT id FROM outbox WHERE owner = :owner
-            UNION SELECT m.id FROM memories m JOIN synced s ON s.owner = m.owner AND s.id = m.id
-            WHERE s.withheld AND m.owner = :owner
-        """
-        found = await self._reader.run(
-            lambda reader: reader.execute(query, {"owner": self._owner}).fetchall()
-        )
-        return {UUID(id) for (id,) in found}
+        return await self._reader.run(lambda reader: unsent_ids(reader, self._owner))
 
     async def data_version(self) -> int:
         """Return a number that changes when another process or thread writes."""

@@ -9,7 +9,7 @@ again: `vector_changes` counts changes and removals.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -24,14 +24,30 @@ if TYPE_CHECKING:
 
 _STATE: Final = "SELECT position, removed FROM vector_changes"
 _CHANGED: Final = """
-SELECT e.id, e.memory, m.project, m.session, m.category, m.created_at, m.valid_from,
-    m.valid_until, e.start_char, e.end_char, e.vector
+SELECT e.id, e.memory, m.project, m.session, m.category, m.created_at,
+    coalesce(m.valid_from, :min), coalesce(m.valid_until, :max),
+    coalesce(e.start_char, 0), coalesce(e.end_char, 0), e.vector
 FROM embeddings e JOIN memories m ON m.number = e.memory
-WHERE e.owner = ? AND e.space_id = ? AND e.position > ? AND e.vector IS NOT NULL
+WHERE e.owner = :owner AND e.space_id = :space AND e.position > :position
+    AND e.vector IS NOT NULL
 """
 _LEFT: Final = """
 SELECT id FROM embeddings WHERE owner = ? AND space_id = ? AND vector IS NOT NULL
 """
+# The columns of `_CHANGED`, in its order; texts as codes.
+_TYPES: Final[Mapping[str, type[np.generic]]] = {
+    "row": np.int64,
+    "number": np.int64,
+    "project": np.int32,
+    "session": np.int32,
+    "category": np.int32,
+    "created": np.int64,
+    "valid_from": np.int64,
+    "valid_until": np.int64,
+    "start": np.int32,
+    "end": np.int32,
+    "vector": np.float32,
+}
 _ALWAYS: Final = np.iinfo(np.int64)
 _READ_AT_ONCE: Final = 4_096
 _MIN_ROOM: Final = 64
@@ -59,28 +75,22 @@ class Matrix:
         self._position = self._removed = self._count = 0
         self._places: dict[int, int] = {}
         self._codes: dict[str | None, int] = {None: 0}
-        self._rows = np.empty(0, np.int64)
-        self._numbers = np.empty(0, np.int64)
-        self._starts = np.empty(0, np.int32)
-        self._ends = np.empty(0, np.int32)
-        self._created = np.empty(0, np.int64)
-        self._valid_from = np.empty(0, np.int64)
-        self._valid_until = np.empty(0, np.int64)
-        self._projects = np.empty(0, np.int32)
-        self._sessions = np.empty(0, np.int32)
-        self._categories = np.empty(0, np.int32)
-        self._vectors = np.empty((0, dimension), np.float32)
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty((0, dimension) if name == "vector" else 0, type_)
+            for name, type_ in _TYPES.items()
+        }
 
     @property
     def bytes(self) -> int:
-        return sum(column.nbytes for column in self._columns())
+        return sum(column.nbytes for column in self._columns.values())
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Read changes, in a transaction of the caller, so that they are from one snapshot."""
         position, removed = connection.execute(_STATE).fetchone()
         if position != self._position:
-            values = (self._owner, self._space_id, self._position)
-            cursor = connection.execute(_CHANGED, values)
+            values = {"min": int(_ALWAYS.min), "max": int(_ALWAYS.max)}
+            since = {"owner": self._owner, "space": self._space_id, "position": self._position}
+            cursor = connection.execute(_CHANGED, values | since)
             while rows := cursor.fetchmany(_READ_AT_ONCE):
                 self._write(rows)
         if removed != self._removed:
@@ -100,7 +110,7 @@ class Matrix:
         """
         places = self._select(connection, scope, exclude)
         query = np.asarray(vector, np.float32)
-        vectors = self._vectors[: self._count]
+        vectors = self._column("vector")
         if places is None:
             scores = vectors @ query
         elif len(places) * _GATHERED < self._count:
@@ -112,10 +122,10 @@ class Matrix:
         return [
             Near(number, score, Span(start, end) if end else None)
             for number, score, start, end in zip(
-                self._numbers[found].tolist(),
+                self._column("number")[found].tolist(),
                 scores[best].tolist(),
-                self._starts[found].tolist(),
-                self._ends[found].tolist(),
+                self._column("start")[found].tolist(),
+                self._column("end")[found].tolist(),
                 strict=True,
             )
         ]
@@ -130,10 +140,10 @@ class Matrix:
         while True:
             best = _find_largest(scores, most)
             found = best if places is None else places[best]
-            if not self._ends[found].any():
+            if not self._column("end")[found].any():
                 return best
             order = best[np.argsort(-scores[best], kind="stable")]
-            numbers = self._numbers[order if places is None else places[order]]
+            numbers = self._column("number")[order if places is None else places[order]]
             firsts = order[np.unique(numbers, return_index=True)[1]]
             if len(firsts) >= depth or len(best) == len(scores):
                 return firsts
@@ -147,36 +157,35 @@ class Matrix:
             condition, values = inside(self._owner, scope)
             statement = f"SELECT m.number FROM memories m WHERE {condition}"  # noqa: S608  # constants
             inner = [row[0] for row in connection.execute(statement, values)]
-            mask = np.isin(self._numbers[: self._count], inner)
+            mask = np.isin(self._column("number"), inner)
         else:
             mask = self._mask(scope)
         excluded = list(exclude)
         if excluded:
-            mask &= ~np.isin(self._numbers[: self._count], excluded)
+            mask &= ~np.isin(self._column("number"), excluded)
         return None if mask.all() else np.flatnonzero(mask)
 
     def _mask(self, scope: Scope) -> NDArray[np.bool_]:
-        count = self._count
-        mask = np.ones(count, bool)
+        mask = np.ones(self._count, bool)
         if scope.with_global or scope.project is not None:
             named = [scope.project] if scope.project is not None else []
-            mask &= self._is_any(self._projects, [*named, *([None] if scope.with_global else [])])
+            mask &= self._is_any("project", [*named, *([None] if scope.with_global else [])])
         if scope.sessions:
-            mask &= self._is_any(self._sessions, scope.sessions)
+            mask &= self._is_any("session", scope.sessions)
         if scope.categories:
-            mask &= self._is_any(self._categories, scope.categories)
+            mask &= self._is_any("category", scope.categories)
         if scope.since is not None:
-            mask &= self._created[:count] >= microseconds(scope.since)
+            mask &= self._column("created") >= microseconds(scope.since)
         if scope.until is not None:
-            mask &= self._created[:count] < microseconds(scope.until)
+            mask &= self._column("created") < microseconds(scope.until)
         if scope.valid_at is not None:
             at = microseconds(scope.valid_at)
-            mask &= (self._valid_from[:count] <= at) & (self._valid_until[:count] > at)
+            mask &= (self._column("valid_from") <= at) & (self._column("valid_until") > at)
         return mask
 
-    def _is_any(self, column: NDArray[np.int32], texts: Iterable[str | None]) -> NDArray[np.bool_]:
+    def _is_any(self, name: str, texts: Iterable[str | None]) -> NDArray[np.bool_]:
         codes = [self._codes[text] for text in texts if text in self._codes]
-        return np.isin(column[: self._count], codes)
+        return np.isin(self._column(name), codes)
 
     def _write(self, rows: Sequence[Any]) -> None:
         """Write rows to the matrix, each to its place or to a new one."""
@@ -186,65 +195,39 @@ class Matrix:
             self._places[row] = self._count
             self._count += 1
         at = np.array([self._places[row[0]] for row in rows], np.int64)
-        self._rows[at] = [row[0] for row in rows]
-        self._numbers[at] = [row[1] for row in rows]
-        self._projects[at] = [self._code(row[2]) for row in rows]
-        self._sessions[at] = [self._code(row[3]) for row in rows]
-        self._categories[at] = [self._code(row[4]) for row in rows]
-        self._created[at] = [row[5] for row in rows]
-        self._valid_from[at] = [_ALWAYS.min if row[6] is None else row[6] for row in rows]
-        self._valid_until[at] = [_ALWAYS.max if row[7] is None else row[7] for row in rows]
-        self._starts[at] = [row[8] or 0 for row in rows]
-        self._ends[at] = [row[9] or 0 for row in rows]
-        stored = np.frombuffer(b"".join(row[10] for row in rows), "<f2")
-        self._vectors[at] = stored.reshape(len(rows), self._dimension)
+        for name, values in zip(_TYPES, zip(*rows, strict=True), strict=True):
+            self._columns[name][at] = self._encode(name, values)
+
+    def _encode(self, name: str, values: Sequence[Any]) -> Sequence[Any] | NDArray[Any]:
+        if name == "vector":
+            stored = np.frombuffer(b"".join(values), "<f2")
+            return stored.reshape(len(values), self._dimension)
+        if name in ("project", "session", "category"):
+            return [self._code(text) for text in values]
+        return values
 
     def _code(self, text: str | None) -> int:
         return self._codes.setdefault(text, len(self._codes))
 
     def _make_room(self, more: int) -> None:
         needed = self._count + more
-        if needed > len(self._rows):
+        if needed > len(self._columns["row"]):
             room = max(_MIN_ROOM, needed, needed + needed // 4 if self._count else needed)
-            self._set_columns([_enlarge(column, room, self._count) for column in self._columns()])
+            for name, column in self._columns.items():
+                self._columns[name] = _enlarge(column, room, self._count)
 
     def _drop_missing(self, connection: sqlite3.Connection) -> None:
         left = {row[0] for row in connection.execute(_LEFT, (self._owner, self._space_id))}
         kept = [place for row, place in self._places.items() if row in left]
         if len(kept) < self._count:
-            self._set_columns([column[kept] for column in self._columns()])
+            for name, column in self._columns.items():
+                self._columns[name] = column[kept]
             self._count = len(kept)
-            self._places = {int(row): place for place, row in enumerate(self._rows)}
+            self._places = {int(row): place for place, row in enumerate(self._column("row"))}
 
-    def _columns(self) -> list[NDArray[Any]]:
-        return [
-            self._rows,
-            self._numbers,
-            self._starts,
-            self._ends,
-            self._created,
-            self._valid_from,
-            self._valid_until,
-            self._projects,
-            self._sessions,
-            self._categories,
-            self._vectors,
-        ]
-
-    def _set_columns(self, columns: Sequence[NDArray[Any]]) -> None:
-        (
-            self._rows,
-            self._numbers,
-            self._starts,
-            self._ends,
-            self._created,
-            self._valid_from,
-            self._valid_until,
-            self._projects,
-            self._sessions,
-            self._categories,
-            self._vectors,
-        ) = columns
+    def _column(self, name: str) -> NDArray[Any]:
+        """Return the part of a column that is in use."""
+        return self._columns[name][: self._count]
 
 
 def _enlarge(column: NDArray[Any], room: int, count: int) -> NDArray[Any]:

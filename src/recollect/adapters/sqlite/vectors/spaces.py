@@ -14,9 +14,10 @@ from recollect.adapters.sql.session import T, Work
 from recollect.adapters.sql.spaces import ACTIVE_SPACE, SqlSpaces, lock_space, to_space
 from recollect.adapters.sqlite.component import SqliteComponent
 from recollect.adapters.sqlite.read_only import read_only_address
-from recollect.adapters.sqlite.session import SqliteSession, run_to_end
+from recollect.adapters.sqlite.session import SqliteSession
 from recollect.adapters.sqlite.thread import transaction
 from recollect.core.recall.space import Gap, StoredSpace
+from recollect.usecases.coroutines import run_directly
 
 ROW_BYTES: Final = 110
 """Size of a stored vector besides its 16-bit numbers: its row, its share of the page, and its index
@@ -83,7 +84,7 @@ class SpaceStore(SqlSpaces, SqliteComponent):
 
 def read_active(connection: sqlite3.Connection) -> StoredSpace | None:
     """Return the space that recall uses."""
-    rows = run_to_end(SqliteSession(connection).fetch(ACTIVE_SPACE, {}))
+    rows = run_directly(SqliteSession(connection).fetch(ACTIVE_SPACE, {}))
     return to_space(rows[0]) if rows else None
 
 
@@ -105,7 +106,7 @@ def _drop_some(writer: sqlite3.Connection, space: StoredSpace) -> bool:
     if it was opened again meanwhile.
     """
     with transaction(writer):
-        current = run_to_end(lock_space(SqliteSession(writer), space))
+        current = run_directly(lock_space(SqliteSession(writer), space))
         if current is None or not current.is_given_up:
             return False
         if writer.execute(_DROP_SOME, (space.id, DROP_BATCH)).rowcount:

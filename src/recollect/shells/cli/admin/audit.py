@@ -15,7 +15,7 @@ from recollect.shells.cli.framework.output import localize_times, note, one_line
 from recollect.shells.cli.framework.shell import ask_server, run_async
 
 if TYPE_CHECKING:
-    from recollect.wiring import Server
+    from recollect.wiring.server import Server
 
 # Kinds whose reasons get local times. Other reasons may quote a memory, which stays as written.
 _KINDS_WITH_TIMES: Final[tuple[Kind, ...]] = ("expiring", "expired")

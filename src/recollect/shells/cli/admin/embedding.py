@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from recollect.usecases.workers.backoff import BackoffEvent
     from recollect.usecases.workers.embed import Embedded, EmbeddingContext
     from recollect.usecases.workers.reembed import SpaceStatus
-    from recollect.wiring import Local, Server
+    from recollect.wiring.local import Local
+    from recollect.wiring.server import Server
 
 models_app = Group("List and download the embedding models that this machine can run.")
 

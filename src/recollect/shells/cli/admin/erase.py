@@ -20,7 +20,7 @@ from recollect.shells.cli.framework.shell import ask_server, note_write, prompt,
 if TYPE_CHECKING:
     from recollect.core.privacy.erasure import ErasureReport, Marks, Remain
     from recollect.settings import Settings
-    from recollect.wiring import Server
+    from recollect.wiring.server import Server
 
 
 def erase(

@@ -21,10 +21,10 @@ from recollect.shells.cli.framework.shell import ask_part
 
 if TYPE_CHECKING:
     from recollect.ports.keys import Keys
-    from recollect.wiring import Server
+    from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
-Id = Annotated[str, Argument(metavar="ID", help="The key's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The key's id, or the end of it.")]
 
 keys_app = Group(
     "Manage the keys of a server: through its API with an admin key if RECOLLECT_API_URL is set, "
@@ -105,7 +105,7 @@ def rotate_key(
 @keys_app.command("revoke")
 def revoke_key(
     id: Annotated[
-        str | None, Argument(metavar="[ID]", help="The key's id, or a unique prefix of it.")
+        str | None, Argument(metavar="[ID]", help="The key's id, or the end of it.")
     ] = None,
     *,
     every: Annotated[
@@ -137,7 +137,7 @@ def revoke_key(
 
 
 def _ask(question: Callable[[Keys], Awaitable[Answer]], *, start: bool) -> Answer:
-    from recollect.wiring import open_remote_keys
+    from recollect.wiring.local import open_remote_keys
 
     def own(server: Server) -> Keys:
         from recollect.usecases.admin.keys import OwnKeys

@@ -174,7 +174,9 @@ def scope_of_folder(
         )
     if is_global:
         return replace(where, with_global=True)
-    return where if everywhere else scope_here(where, project_of_folder())
+    if everywhere or where.project is not None:  # no need to read the repository
+        return where
+    return scope_here(where, project_of_folder())
 
 
 def project_of_folder() -> str | None:

@@ -26,9 +26,11 @@ from recollect.shells.cli.framework.exit import Exit, ExitCode, exit_code
 from recollect.shells.cli.framework.output import note, one_line
 
 if TYPE_CHECKING:
+    from recollect.core.memory.project import Repository
     from recollect.ports.service import Service
     from recollect.settings import Settings
-    from recollect.wiring import Local, Server
+    from recollect.wiring.local import Local
+    from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
 Part = TypeVar("Part")
@@ -44,6 +46,7 @@ def finish(command: Callable[[], object], *, as_json: bool) -> NoReturn:
     except BrokenPipeError:  # the reader of stderr is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         code = ExitCode.UNEXPECTED
+    _tell_renamed(quiet=as_json)
     _push_writes(quiet=as_json)
     sys.exit(code)
 
@@ -94,6 +97,8 @@ def has_option(arguments: list[str], *options: str) -> bool:
     return not set(options).isdisjoint(before_end)
 
 
+# What a command found out about the project of its folder, and which project the former name means.
+_renamed: Final[dict[Repository, str]] = {}
 _written = Event()
 # For commands that do not use `ask`: push what they wrote to a cached store after the answer.
 note_write = _written.set
@@ -118,7 +123,7 @@ def _push_writes(*, quiet: bool) -> None:
 
 
 async def _push(settings: Settings) -> RecollectError | None:
-    from recollect.wiring import open_cached
+    from recollect.wiring.local import open_cached
 
     async with open_cached(settings) as cached:
         return await cached.run.push_briefly()
@@ -143,17 +148,53 @@ def ask(
     already read.
     """
     from recollect.settings import load
-    from recollect.wiring import open_service
+    from recollect.wiring.local import open_service
 
     chosen = settings or load()
 
     async def run() -> Answer:
         async with open_service(
-            chosen, by_meaning=by_meaning, catching_up=catching_up, on_write=_written.set
+            chosen,
+            by_meaning=by_meaning,
+            catching_up=catching_up,
+            on_write=_written.set,
+            # An agent, a script or a pipe runs commands without one.
+            actor="terminal" if sys.stdin is not None and sys.stdin.isatty() else "cli",
         ) as memory:
+            await _keep_project(memory)
             return await question(memory)
 
     return run_async(run())
+
+
+async def _keep_project(recollect: Service) -> None:
+    """The project of this folder keeps its memories when its name changes."""
+    from recollect.wiring.project import keep_project
+
+    with suppress(OSError):  # the folder was removed
+        seen = await keep_project(recollect, Path.cwd(), os.environ)
+        if seen is not None and seen.was is not None:
+            _renamed[seen] = await recollect.resolve_project(seen.was)
+
+
+def _tell_renamed(*, quiet: bool) -> None:
+    """That the project of this folder has another name; a person is told once."""
+    for seen, holder in () if quiet else _renamed.items():
+        from recollect.wiring.project import note_told
+
+        new, old = one_line(seen.project), one_line(seen.was or "")
+        if holder == seen.was:
+            note(
+                f"the project of this folder is {new} now; its memories stay in {old}, which "
+                f"another folder has\n→ To join the two, run `recollect project merge {old} {new}`."
+            )
+        else:
+            note(
+                f"the project of this folder is {new} now; its memories came along from {old}, "
+                "which stays another name of it"
+            )
+        note_told(seen, os.environ)
+    _renamed.clear()
 
 
 def ask_part(
@@ -184,7 +225,7 @@ def ask_filled(question: Callable[[Server | Local], Awaitable[Answer]], *, start
     server if one is configured, runs in this home or is to be started; else the local store.
     """
     from recollect.settings import load
-    from recollect.wiring import open_local
+    from recollect.wiring.local import open_local
     from recollect.wiring.postgres import is_database_running
 
     settings = load()
@@ -203,7 +244,7 @@ def ask_server(question: Callable[[Server], Awaitable[Answer]], *, start: bool) 
     home, which is started for this only with `start`.
     """
     from recollect.settings import load
-    from recollect.wiring import open_server
+    from recollect.wiring.server import open_server
 
     settings = load()
     require_own_database(settings)

@@ -18,7 +18,8 @@ from recollect.usecases.graph.import_facts import Imported, import_facts
 from recollect.usecases.workers.backoff import BackoffEvent
 from recollect.usecases.workers.steps import GraphStep
 from recollect.usecases.workers.worker import Worker
-from recollect.wiring import Local, Server
+from recollect.wiring.local import Local
+from recollect.wiring.server import Server
 
 _MODEL_HUNDREDS = 999
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
     from recollect.ports.graph import Graph
     from recollect.usecases.graph.import_facts import Imported
-    from recollect.wiring import Local, Server
+    from recollect.wiring.local import Local
+    from recollect.wiring.server import Server
 
 Answer = TypeVar("Answer")
 
@@ -217,7 +218,7 @@ def import_file(
 
 def _ask(question: Callable[[Graph], Awaitable[Answer]], *, start: bool) -> Answer:
     from recollect.settings import load
-    from recollect.wiring import open_remote_graph
+    from recollect.wiring.local import open_remote_graph
 
     settings = load()
     if settings.api_url is None:

@@ -21,7 +21,7 @@ from recollect.shells.cli.framework.output import (
 from recollect.shells.cli.framework.shell import ask
 from recollect.shells.cli.memory.link import describe_successor
 
-Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")]
 # How a changed field is named, if not by the field's name. Times and version numbers are left out,
 # since they change with every version.
 _NAMES: Final = {

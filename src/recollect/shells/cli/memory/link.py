@@ -14,11 +14,9 @@ from recollect.shells.cli.framework.options import AsJson
 from recollect.shells.cli.framework.output import local_date, print_json, show
 from recollect.shells.cli.framework.shell import ask
 
-Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")]
 Kind = Annotated[str, Argument(metavar="KIND", help=f"Kind of link: {', '.join(KINDS)}.")]
-Target = Annotated[
-    str, Argument(metavar="TARGET", help="The other memory's id, or a unique prefix of it.")
-]
+Target = Annotated[str, Argument(metavar="TARGET", help="The other memory's id, or the end of it.")]
 
 
 def link(id: Id, kind: Kind, target: Target, *, as_json: AsJson = False) -> None:

@@ -33,8 +33,9 @@ def list_memories(
     limit: Annotated[
         int, Option("--limit", help=f"Maximum number of memories, 1 to {MAX_PAGE}.")
     ] = _PAGE,
-    cursor: Annotated[
-        str | None, Option("--cursor", help="Continue where the previous page ended.")
+    after: Annotated[
+        str | None,
+        Option("--after", help="Continue after this memory, the last of the previous page."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -42,7 +43,7 @@ def list_memories(
 
     async def find(recollect: Service) -> tuple[Page, dict[UUID, str]]:
         project = await resolve_project(recollect, where.project)
-        page = await recollect.page(replace(where, project=project), cursor, limit)
+        page = await recollect.page(replace(where, project=project), after, limit)
         if as_json:
             return page, {}
         shown = {id for memory in page.memories for id in (memory.id, memory.superseded_by) if id}
@@ -62,4 +63,4 @@ def list_memories(
     show(listing(page.memories, ids))
     report_scope(page.scope)
     if page.next_cursor:
-        note(f"for more, add --cursor {page.next_cursor}")
+        note(f"for more, add --after {ids[page.memories[-1].id]}")

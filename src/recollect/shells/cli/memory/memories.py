@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from recollect.core.text.secret import Secret
 
 STDIN = "-"
-Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")]
+Id = Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")]
 
 
 @option_group(validity=lifetime)
@@ -188,7 +188,7 @@ def update(
 
 def forget(
     ids: Annotated[
-        list[str], Argument(metavar="ID...", help="Ids of memories, or unique prefixes of them.")
+        list[str], Argument(metavar="ID...", help="Ids of memories, or the ends of them.")
     ],
     *,
     forever: Annotated[

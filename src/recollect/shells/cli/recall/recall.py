@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
@@ -87,7 +87,7 @@ def _parse_options(
     return {
         "expanded_query": expanded,
         "limit": limit,
-        "sort_by": _check_sort_order(sort_by),
+        "sort_by": sort_by,
         "scope": where,
         "exclude": frozenset(parse_full_id(text, "exclude") for text in exclude or ()),
         "weights": _parse_weights(weight),
@@ -129,7 +129,7 @@ def recall(
 
 @option_group(options=_parse_options)
 def why(
-    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or a unique prefix of it.")],
+    id: Annotated[str, Argument(metavar="ID", help="The memory's id, or the end of it.")],
     *,
     query: Annotated[
         str, Option("--query", help="The query it should match; - reads it from stdin.")
@@ -225,16 +225,6 @@ async def _make_request(
     scope: Scope = options["scope"]
     project = await resolve_project(recollect, scope.project)
     return RecallRequest(query, **{**options, "scope": replace(scope, project=project)})
-
-
-def _check_sort_order(text: str) -> SortBy:
-    if text not in get_args(SortBy):
-        raise InvalidInput(
-            f"unknown sort order {text[:60]!r}",
-            field="sort_by",
-            remedy=f"Choose one of: {', '.join(get_args(SortBy))}.",
-        )
-    return cast("SortBy", text)
 
 
 def _read_query(text: str) -> str:

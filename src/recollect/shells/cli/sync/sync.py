@@ -57,7 +57,7 @@ def sync(
 
 async def _sync(settings: Settings, *, retry: bool, relink: bool) -> SyncStatus:
     from recollect.shells.progress import counting_bar
-    from recollect.wiring import open_cached
+    from recollect.wiring.local import open_cached
 
     async with open_cached(settings) as cached:
         with counting_bar("syncing") as on_step:

@@ -9,8 +9,10 @@ import {
   figure,
   fill,
   percent,
-  said,
+  rowTitle,
+  userText,
   select,
+  table,
   textOf,
   time,
 } from "../parts/dom.js";
@@ -141,32 +143,16 @@ class Admin extends HTMLElement {
     return el(
       "div.scroll",
       {},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Setting", "Value", "What it does"].map((title) => el("th", { scope: "col" }, title)),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          Object.entries(current).map(([name, value]) => {
-            const [title, what, measured] = SETTINGS[name] ?? [name, "", ""];
-            return el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, title, el("div.quiet", {}, el("code", {}, name))),
-              el("td", {}, this.control(name, title, value)),
-              el("td", {}, what, measured && el("div.quiet", {}, measured)),
-            );
-          }),
-        ),
+      table(
+        ["Setting", "Value", "What it does"],
+        Object.entries(current).map(([name, value]) => {
+          const [title, what, measured] = SETTINGS[name] ?? [name, "", ""];
+          return [
+            rowTitle(title, el("div.quiet", {}, el("code", {}, name))),
+            this.control(name, title, value),
+            [what, measured && el("div.quiet", {}, measured)],
+          ];
+        }),
       ),
     );
   }
@@ -242,45 +228,19 @@ class Admin extends HTMLElement {
       el(
         "div.scroll",
         {},
-        el(
-          "table",
-          {},
-          el(
-            "thead",
-            {},
-            el(
-              "tr",
-              {},
-              ["Label", "Owner", "Role", "Created", "Last used", ""].map((title) =>
-                el("th", { scope: "col" }, title),
-              ),
-            ),
-          ),
-          el(
-            "tbody",
-            {},
-            keys.map((key) =>
-              el(
-                "tr",
-                {},
-                el(
-                  "td",
-                  {},
-                  said(key.label || "—"),
-                  key.project && [" ", el("span.chip", {}, said(key.project))],
-                ),
-                el("td", {}, said(key.owner)),
-                el("td", {}, key.role),
-                el("td", {}, date(key.created_at)),
-                el("td", {}, key.last_used_at ? time(key.last_used_at) : "never"),
-                el(
-                  "td",
-                  {},
-                  key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key),
-                ),
-              ),
-            ),
-          ),
+        table(
+          ["Label", "Owner", "Role", "Created", "Last used", ""],
+          keys.map((key) => [
+            [
+              userText(key.label || "—"),
+              key.project && [" ", el("span.chip", {}, userText(key.project))],
+            ],
+            userText(key.owner),
+            key.role,
+            date(key.created_at),
+            key.last_used_at ? time(key.last_used_at) : "never",
+            key.revoked_at ? el("span.chip.fail", {}, "revoked") : this.keyActions(key),
+          ]),
         ),
       ),
       create,
@@ -300,7 +260,7 @@ class Admin extends HTMLElement {
 
   keyActions(key) {
     const place = el("span.row");
-    const ask_first = (title, action) =>
+    const askFirst = (title, action) =>
       fill(place, [
         button(`Really ${title}`, () => attempt(action), "danger"),
         button("Cancel", start, "link"),
@@ -310,7 +270,7 @@ class Admin extends HTMLElement {
         button(
           "Rotate",
           () =>
-            ask_first("rotate", async () => {
+            askFirst("rotate", async () => {
               const made = await ask("POST", `/keys/${key.id}/rotate`, {});
               await this.load();
               this.showNewKey(made);
@@ -320,7 +280,7 @@ class Admin extends HTMLElement {
         button(
           "Revoke",
           () =>
-            ask_first("revoke", async () => {
+            askFirst("revoke", async () => {
               await ask("DELETE", `/keys/${key.id}`);
               await this.load();
               notify("The key was revoked.");
@@ -345,8 +305,8 @@ function checkList(checks) {
         el(
           "div",
           {},
-          el("p", {}, said(`${check.name}: ${check.detail}`)),
-          check.remedy && el("p.quiet", {}, said(check.remedy)),
+          el("p", {}, userText(`${check.name}: ${check.detail}`)),
+          check.remedy && el("p.quiet", {}, userText(check.remedy)),
         ),
       ),
     ),
@@ -359,7 +319,7 @@ function storage(status) {
   const { machine } = status;
   const megabytes = (bytes) => `${figure(Math.round(bytes / 1e5) / 10)} MB`;
   const facts = [
-    ["Store", said(status.database)],
+    ["Store", userText(status.database)],
     ["Version", status.version],
   ];
   if (machine) {
@@ -453,7 +413,7 @@ function plot(stratum, scores, current) {
           el(
             score.config === current ? "strong" : "span",
             { title: score.config },
-            said(score.config),
+            userText(score.config),
           ),
           el(
             "span.track.measured",
@@ -527,33 +487,15 @@ function log(changes) {
   return el(
     "div.scroll",
     {},
-    el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          ["When", "Setting", "From", "To", "By"].map((title) => el("th", { scope: "col" }, title)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        changes.map((change) =>
-          el(
-            "tr",
-            {},
-            el("td", {}, time(change.at)),
-            el("td", {}, SETTINGS[change.name]?.[0] ?? change.name),
-            el("td", {}, change.old === null ? "default" : textOf(change.old)),
-            el("td", {}, textOf(change.new)),
-            el("td", {}, said(change.by)),
-          ),
-        ),
-      ),
+    table(
+      ["When", "Setting", "From", "To", "By"],
+      changes.map((change) => [
+        time(change.at),
+        SETTINGS[change.name]?.[0] ?? change.name,
+        change.old === null ? "default" : textOf(change.old),
+        textOf(change.new),
+        userText(change.by),
+      ]),
     ),
   );
 }

@@ -1,6 +1,6 @@
 // The concept graph: the neighbourhood of a concept, at any time, and how two concepts connect.
 import { ask, Refused, withParams } from "../parts/api.js";
-import { button, count, date, el, field, fill, goTo, said, shortened } from "../parts/dom.js";
+import { button, count, date, el, field, fill, goTo, userText, shortened } from "../parts/dom.js";
 import { attempt, notify } from "../parts/notices.js";
 import { staleLine } from "../parts/stale.js";
 import { Canvas, STEP } from "./canvas.js";
@@ -173,7 +173,7 @@ class GraphView extends HTMLElement {
       el(
         "div.card.empty",
         {},
-        el("h2", {}, said(title)),
+        el("h2", {}, userText(title)),
         el("p.quiet", {}, text),
         chips(known, this.asOfDay()),
       ),
@@ -262,7 +262,7 @@ class GraphView extends HTMLElement {
       el(
         "section.card.stack",
         {},
-        el("h2", {}, said(concept.name)),
+        el("h2", {}, userText(concept.name)),
         el(
           "p.quiet",
           {},
@@ -337,7 +337,7 @@ class GraphView extends HTMLElement {
             el(
               "div.row",
               {},
-              said(alias),
+              userText(alias),
               button("Split off", () => attempt(() => this.split(concept.name, alias)), "plain"),
             ),
           ),
@@ -363,7 +363,7 @@ class GraphView extends HTMLElement {
       el(
         "h2",
         {},
-        said(
+        userText(
           relationship
             ? `${relationship.source_name} ${relationship.relation.replaceAll("_", " ")} ${relationship.target_name}`
             : edge.title,
@@ -389,7 +389,7 @@ class GraphView extends HTMLElement {
               el(
                 "a",
                 { href: `#/memory/${memory.id}` },
-                memory.is_sensitive ? "sensitive text" : said(shortened(memory.content)),
+                memory.is_sensitive ? "sensitive text" : userText(shortened(memory.content)),
               ),
             ),
           ),
@@ -440,7 +440,7 @@ const chips = (names, asOf) =>
         el(
           "a.chip",
           { href: `#/graph?${new URLSearchParams(asOf ? { name, as_of: asOf } : { name })}` },
-          said(name),
+          userText(name),
         ),
       ),
   );
@@ -454,7 +454,9 @@ function pathText(path) {
       el(
         "li",
         {},
-        said(`${step.source_label} — ${step.relation.replaceAll("_", " ")} → ${step.target_label}`),
+        userText(
+          `${step.source_label} — ${step.relation.replaceAll("_", " ")} → ${step.target_label}`,
+        ),
       ),
     ),
   );

@@ -1,6 +1,6 @@
 // Home: how much is stored, how it grows, what is waiting, and what needs attention.
 import { ask } from "../parts/api.js";
-import { count, el, figure, fill, said, time } from "../parts/dom.js";
+import { count, el, figure, fill, userText, time } from "../parts/dom.js";
 import { attempt } from "../parts/notices.js";
 
 const SHOWN = 8;
@@ -181,7 +181,7 @@ function barsCard(title, counts, filter) {
               el(
                 "a.said",
                 { href: `#/memories?${new URLSearchParams({ [filter]: name })}`, title: name },
-                said(name),
+                userText(name),
               ),
               el("span.track", {}, bar),
               el("span.figure", {}, figure(many)),

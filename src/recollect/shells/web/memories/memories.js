@@ -9,7 +9,7 @@ import {
   field,
   fill,
   goTo,
-  said,
+  userText,
   select,
   shortened,
 } from "../parts/dom.js";
@@ -488,12 +488,12 @@ function drawRow(cells, memory, view) {
           memory.deleted_at && el("span.chip.warn", {}, "forgotten"),
           replacedChip(memory.superseded_by),
           lifetimeChip(memory),
-          said(shortened(memory.content, 220)),
+          userText(shortened(memory.content, 220)),
         ],
   );
   cells.category.textContent = memory.category;
-  fill(cells.project, [said(memory.project ?? "")]);
-  fill(cells.tags, [said(memory.tags.join(", "))]);
+  fill(cells.project, [userText(memory.project ?? "")]);
+  fill(cells.tags, [userText(memory.tags.join(", "))]);
   cells.importance.textContent = memory.importance.toFixed(2);
   fill(cells.changed, [date(memory.updated_at)]);
 }

@@ -1,6 +1,6 @@
 // One memory: all its fields, history, links, concepts and vector; editing in place.
 import { ask, Refused } from "../parts/api.js";
-import { button, el, fill, said, shortId, shortened, textOf, time } from "../parts/dom.js";
+import { button, el, fill, userText, shortId, shortened, textOf, time } from "../parts/dom.js";
 import { differences, FIELDS, NAMES, pairTable } from "../parts/diff.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
 import { forgetAll, restoreAll } from "./bulk.js";
@@ -75,7 +75,7 @@ class MemoryView extends HTMLElement {
             "link",
           ),
         )
-      : el("p.content", {}, said(memory.content));
+      : el("p.content", {}, userText(memory.content));
     const actions = memory.deleted_at
       ? [button("Restore", () => attempt(() => restoreAll([memory], () => this.load())), "primary")]
       : [
@@ -100,7 +100,9 @@ class MemoryView extends HTMLElement {
             el(
               "a",
               { href: `#/memory/${successor.id}` },
-              successor.is_sensitive ? "a sensitive memory" : said(shortened(successor.content)),
+              successor.is_sensitive
+                ? "a sensitive memory"
+                : userText(shortened(successor.content)),
             ),
             el("span.quiet", {}, " Recall shows that one instead."),
           ),
@@ -135,10 +137,10 @@ class MemoryView extends HTMLElement {
           el(
             "a",
             { href: `#/memories?${new URLSearchParams({ project: memory.project })}` },
-            said(memory.project),
+            userText(memory.project),
           ),
       ],
-      ["Session", memory.session && said(memory.session)],
+      ["Session", memory.session && userText(memory.session)],
       [
         "Tags",
         memory.tags.length &&
@@ -146,11 +148,14 @@ class MemoryView extends HTMLElement {
             "span.chips",
             {},
             memory.tags.map((tag) =>
-              el("a.chip", { href: `#/memories?${new URLSearchParams({ tag })}` }, said(tag)),
+              el("a.chip", { href: `#/memories?${new URLSearchParams({ tag })}` }, userText(tag)),
             ),
           ),
       ],
-      ["Keywords", memory.expanded_keywords.length && said(memory.expanded_keywords.join(", "))],
+      [
+        "Keywords",
+        memory.expanded_keywords.length && userText(memory.expanded_keywords.join(", ")),
+      ],
       [
         "Concepts",
         concepts.length &&
@@ -158,7 +163,7 @@ class MemoryView extends HTMLElement {
             "span.chips",
             {},
             concepts.map((name) =>
-              el("a.chip", { href: `#/graph?${new URLSearchParams({ name })}` }, said(name)),
+              el("a.chip", { href: `#/graph?${new URLSearchParams({ name })}` }, userText(name)),
             ),
           ),
       ],
@@ -169,14 +174,14 @@ class MemoryView extends HTMLElement {
       ["Stored", time(memory.created_at)],
       ["Changed", time(memory.updated_at)],
       ["Version", String(memory.version)],
-      ["Changed by", memory.changed_by && said(memory.changed_by)],
-      ["Owner", said(memory.owner)],
+      ["Changed by", memory.changed_by && userText(memory.changed_by)],
+      ["Owner", userText(memory.owner)],
       ["Id", el("code", {}, memory.id)],
     ];
     const titles = [...rows.map(([title]) => title), ...ELSEWHERE.map((name) => NAMES[name])];
     for (const name of FIELDS) {
       const text = memory[name] === null ? "" : textOf(memory[name]);
-      if (!titles.includes(NAMES[name])) rows.push([NAMES[name], text && said(text)]);
+      if (!titles.includes(NAMES[name])) rows.push([NAMES[name], text && userText(text)]);
     }
     return el(
       "aside.card.stack",
@@ -233,7 +238,7 @@ class MemoryView extends HTMLElement {
                     el(
                       "span.quiet",
                       {},
-                      former.changed_by ? ["by ", said(former.changed_by), ", "] : "",
+                      former.changed_by ? ["by ", userText(former.changed_by), ", "] : "",
                       "until ",
                       time(states[at].updated_at),
                     ),

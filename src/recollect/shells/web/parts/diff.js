@@ -1,5 +1,5 @@
 // The difference between two texts, word by word.
-import { el, textOf } from "./dom.js";
+import { el, rowTitle, table, textOf } from "./dom.js";
 
 const MAX_WORDS = 600; // per side; comparing more is not worth the cost
 
@@ -12,11 +12,13 @@ export function compare(before, after) {
       ["gone", before],
       ["new", after],
     ];
-  const table = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  const lengths = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = now.length - 1; j >= 0; j--) {
-      table[i][j] =
-        old[i] === now[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+      lengths[i][j] =
+        old[i] === now[j]
+          ? lengths[i + 1][j + 1] + 1
+          : Math.max(lengths[i + 1][j], lengths[i][j + 1]);
     }
   }
   const parts = [];
@@ -29,7 +31,7 @@ export function compare(before, after) {
     if (i < old.length && j < now.length && old[i] === now[j]) {
       add("same", old[i++]);
       j++;
-    } else if (j >= now.length || (i < old.length && table[i + 1][j] >= table[i][j + 1]))
+    } else if (j >= now.length || (i < old.length && lengths[i + 1][j] >= lengths[i][j + 1]))
       add("gone", old[i++]);
     else add("new", now[j++]);
   }
@@ -77,33 +79,9 @@ export const NAMES = {
 };
 export const FIELDS = Object.keys(NAMES);
 
-export function pairTable(left, right, rows) {
-  return el(
+export const pairTable = (left, right, rows) =>
+  table(
+    ["Field", left, right],
+    rows.map(([name, one, other]) => [rowTitle(NAMES[name] ?? name), one, other]),
     "table.pair",
-    {},
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "Field"),
-        el("th", { scope: "col" }, left),
-        el("th", { scope: "col" }, right),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      rows.map(([name, one, other]) =>
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, NAMES[name] ?? name),
-          el("td", {}, one),
-          el("td", {}, other),
-        ),
-      ),
-    ),
   );
-}

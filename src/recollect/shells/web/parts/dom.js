@@ -26,7 +26,7 @@ export function fill(node, children) {
 }
 
 // Text that a person wrote, with its own writing direction isolated.
-export const said = (text, name = "span") => el(`${name}.said`, { dir: "auto" }, visible(text));
+export const userText = (text, name = "span") => el(`${name}.said`, { dir: "auto" }, visible(text));
 
 // Removes invisible characters, in which instructions to a model can hide. Of a run of them, one
 // joiner or emoji selector stays, since scripts and emoji need one.
@@ -57,7 +57,7 @@ export function highlighted(text, matches, from = 0, most = 600) {
     );
     at = match.end;
   }
-  return said([
+  return userText([
     from > 0 && "…",
     pieces,
     letters.slice(at, end).join(""),
@@ -80,7 +80,7 @@ export const count = (many, one, several = `${one}s`) =>
   `${number.format(many)} ${many === 1 ? one : several}`;
 export const figure = (value) => number.format(value);
 export const percent = (share) => `${Math.round(share * 100)}%`;
-export const shortId = (id) => id.slice(0, 13);
+export const shortId = (id) => id.slice(-8);
 export const shortened = (text, most = 160) =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 export const categories = () => document.body.dataset.categories.split(" ");
@@ -89,6 +89,35 @@ export const words = (text) =>
     .split(",")
     .map((word) => word.trim())
     .filter(Boolean);
+
+// Rows are lists of cells; a cell made by `rowTitle` is the title of its row.
+export const rowTitle = (...children) => el("th", { scope: "row" }, children);
+export function table(titles, rows, name = "table") {
+  return el(
+    name,
+    {},
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        titles.map((title) => el("th", { scope: "col" }, title)),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map((cells) =>
+        el(
+          "tr",
+          {},
+          cells.map((cell) => (cell?.tagName === "TH" ? cell : el("td", {}, cell))),
+        ),
+      ),
+    ),
+  );
+}
 
 // A value of any field as text.
 export const textOf = (value) =>

@@ -17,9 +17,9 @@ export class Rows {
     this.pool = [];
     this.space = el("div.space");
     this.body = el("div.grid-body", { role: "rowgroup", tabindex: -1 }, this.space);
-    this.body.addEventListener("scroll", () => this.draw_soon(), { passive: true });
+    this.body.addEventListener("scroll", () => this.drawSoon(), { passive: true });
     this.body.addEventListener("keydown", (event) => this.press(event));
-    new ResizeObserver(() => this.draw_soon()).observe(this.body);
+    new ResizeObserver(() => this.drawSoon()).observe(this.body);
   }
 
   // Reloads the rows in view; the old ones stay until then.
@@ -31,26 +31,26 @@ export class Rows {
     const page = await this.read(kept * PAGE, PAGE);
     if (edition !== this.edition) return;
     this.pages = new Map([[kept, page.memories]]);
-    this.set_total(page.total);
+    this.setTotal(page.total);
     if (fromTop) this.body.scrollTop = 0;
     this.active = Math.min(this.active, Math.max(0, this.total - 1));
-    this.draw_now();
+    this.drawNow();
   }
 
-  set_total(total) {
+  setTotal(total) {
     this.total = total;
     this.space.style.height = `${total * HEIGHT}px`;
     this.onTotal(total);
   }
 
-  draw_soon() {
+  drawSoon() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.draw_now();
+      this.drawNow();
     });
   }
 
-  draw_now() {
+  drawNow() {
     const top = this.body.scrollTop;
     const first = Math.max(0, Math.floor(top / HEIGHT) - AROUND);
     const last = Math.min(
@@ -58,7 +58,7 @@ export class Rows {
       Math.ceil((top + this.body.clientHeight) / HEIGHT) + AROUND,
     );
     const many = Math.max(0, last - first + 1);
-    while (this.pool.length < many) this.pool.push(this.make_row());
+    while (this.pool.length < many) this.pool.push(this.makeRow());
     const size = this.pool.length;
     const missing = new Set();
     const used = new Set();
@@ -86,14 +86,14 @@ export class Rows {
       const answer = await this.read(page * PAGE, PAGE);
       if (edition !== this.edition) return;
       this.pages.set(page, answer.memories);
-      if (answer.total !== this.total) this.set_total(answer.total);
-      this.draw_soon();
+      if (answer.total !== this.total) this.setTotal(answer.total);
+      this.drawSoon();
     } finally {
       this.waiting.delete(page);
     }
   }
 
-  make_row() {
+  makeRow() {
     const cells = this.makeCells();
     const node = el("div.grid-row", { role: "row", tabindex: -1 }, Object.values(cells));
     const row = { node, cells, index: -1, memory: null };
@@ -103,7 +103,7 @@ export class Rows {
       if (event.target.closest("a, button")) return;
       if (event.target.closest(".check-cell")) this.toggle(row.memory, row.index, event.shiftKey);
       else this.open(row.memory);
-      this.draw_now();
+      this.drawNow();
     });
     this.body.append(node);
     return row;
@@ -149,7 +149,7 @@ export class Rows {
     else if (event.key === " " && row.memory) {
       event.preventDefault();
       this.toggle(row.memory, row.index, event.shiftKey);
-      this.draw_now();
+      this.drawNow();
     }
   }
 
@@ -159,7 +159,7 @@ export class Rows {
     if (top < this.body.scrollTop) this.body.scrollTop = top;
     if (top + HEIGHT > this.body.scrollTop + this.body.clientHeight)
       this.body.scrollTop = top + HEIGHT - this.body.clientHeight;
-    this.draw_now();
+    this.drawNow();
     this.pool
       .find((row) => row.index === index && !row.node.hidden)
       ?.node.focus({ preventScroll: true });

@@ -12,10 +12,12 @@ import {
   goTo,
   highlighted,
   percent,
-  said,
+  rowTitle,
+  userText,
   select,
   shortened,
   shortId,
+  table,
   time,
   words,
 } from "../parts/dom.js";
@@ -24,7 +26,17 @@ import { staleLine } from "../parts/stale.js";
 
 // The user-facing name of each leg; page.css has its color under the same name.
 const LEGS = { lexical: "words", dense: "meaning", graph: "connections" };
-const KEPT = ["query", "project", "session", "category", "tag", "since", "until", "as_of", "why"];
+const PARAMETERS = [
+  "query",
+  "project",
+  "session",
+  "category",
+  "tag",
+  "since",
+  "until",
+  "as_of",
+  "why",
+];
 
 class Recall extends HTMLElement {
   async connectedCallback() {
@@ -77,7 +89,7 @@ class Recall extends HTMLElement {
       ),
       el(
         "details",
-        { open: KEPT.slice(1).some(get) || this.params.has("w") || this.params.has("v") },
+        { open: PARAMETERS.slice(1).some(get) || this.params.has("w") || this.params.has("v") },
         el("summary", {}, "Scope, time and weights"),
         el(
           "div.stack",
@@ -219,7 +231,7 @@ class Recall extends HTMLElement {
   // Puts the query into the address, so that it can be shared and reloaded.
   remember() {
     const data = new FormData(this.form);
-    const params = Object.fromEntries(KEPT.map((name) => [name, data.get(name)?.trim()]));
+    const params = Object.fromEntries(PARAMETERS.map((name) => [name, data.get(name)?.trim()]));
     const text = (weights) => [weights.lexical, weights.dense, weights.graph].join(",");
     const usual = text(this.defaults());
     if (text(this.sides[0]) !== usual) params.w = text(this.sides[0]);
@@ -359,7 +371,7 @@ function hitCard(hit, place, best, before, askWhy) {
       el("span.rank", {}, `#${place}`),
       change && el("span.chip", {}, change),
       el("span.chip", {}, memory.category),
-      memory.project && el("span.chip", {}, said(memory.project)),
+      memory.project && el("span.chip", {}, userText(memory.project)),
       el("span.quiet", {}, time(memory.created_at)),
     ),
     text,
@@ -374,7 +386,8 @@ function hitCard(hit, place, best, before, askWhy) {
       ),
     hit.attached.map(
       (other) =>
-        !other.is_sensitive && el("p.quiet", {}, "Resolved by: ", said(shortened(other.content))),
+        !other.is_sensitive &&
+        el("p.quiet", {}, "Resolved by: ", userText(shortened(other.content))),
     ),
     el(
       "div.row",
@@ -421,7 +434,7 @@ function contributions(hit, best) {
         "Path: ",
         path.map((step, at) => [
           at > 0 && " → ",
-          said(/^[0-9a-f-]{36}$/.test(step) ? shortId(step) : step),
+          userText(/^[0-9a-f-]{36}$/.test(step) ? shortId(step) : step),
         ]),
       ),
   );
@@ -450,9 +463,9 @@ function whyCard(why) {
       {},
       memory.is_sensitive
         ? el("span.masked", {}, "Sensitive text")
-        : said(shortened(memory.content)),
+        : userText(shortened(memory.content)),
     ),
-    why.moved && el("p.quiet", {}, said(why.moved)),
+    why.moved && el("p.quiet", {}, userText(why.moved)),
     why.kept_out.length > 0 &&
       el(
         "ul.findings",
@@ -465,8 +478,8 @@ function whyCard(why) {
             el(
               "div",
               {},
-              el("p", {}, said(plainText(obstacle.what))),
-              el("p.quiet", {}, said(plainText(obstacle.remedy))),
+              el("p", {}, userText(plainText(obstacle.what))),
+              el("p.quiet", {}, userText(plainText(obstacle.remedy))),
             ),
           ),
         ),
@@ -474,38 +487,14 @@ function whyCard(why) {
     el(
       "div.scroll",
       {},
-      el(
-        "table",
-        {},
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ["Found by", "Rank", "Added to the score", "Note"].map((title) =>
-              el("th", { scope: "col" }, title),
-            ),
-          ),
-        ),
-        el(
-          "tbody",
-          {},
-          Object.entries(why.legs).map(([name, leg]) =>
-            el(
-              "tr",
-              {},
-              el("th", { scope: "row" }, LEGS[name]),
-              el(
-                "td",
-                {},
-                leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`,
-              ),
-              el("td", {}, leg.contribution === null ? "—" : leg.contribution.toPrecision(3)),
-              el("td", {}, said(plainText(leg.obstacle?.what ?? leg.note ?? ""))),
-            ),
-          ),
-        ),
+      table(
+        ["Found by", "Rank", "Added to the score", "Note"],
+        Object.entries(why.legs).map(([name, leg]) => [
+          rowTitle(LEGS[name]),
+          leg.rank === null ? "not found" : `${leg.rank} of the first ${leg.depth}`,
+          leg.contribution === null ? "—" : leg.contribution.toPrecision(3),
+          userText(plainText(leg.obstacle?.what ?? leg.note ?? "")),
+        ]),
       ),
     ),
   );
@@ -536,7 +525,7 @@ function previewCard(preview, project) {
       project
         ? [
             "A hook looks at the project ",
-            said(project),
+            userText(project),
             " and at memories without a project; the other filters do not apply to it.",
           ]
         : "A hook looks at the project it runs in and at memories without a project. No project is chosen above, so this preview has only memories without one.",

@@ -1,6 +1,6 @@
 // Decisions that wait for the user, one pair at a time, with mouse or keyboard.
 import { ask } from "../parts/api.js";
-import { button, count, el, fill, percent, said, shortened, time } from "../parts/dom.js";
+import { button, count, el, fill, percent, userText, shortened, time } from "../parts/dom.js";
 import { differences, FIELDS, pairTable } from "../parts/diff.js";
 import { actOnAll } from "../parts/many.js";
 import { attempt, notify, offerUndo } from "../parts/notices.js";
@@ -9,7 +9,7 @@ import { attempt, notify, offerUndo } from "../parts/notices.js";
 // an action, the message afterwards, and the undo if there is one.
 const SOURCES = [loadConflicts, loadProposals];
 
-const HOW = {
+const CONFLICTS = {
   edit: "two machines changed the same memory",
   forget: "one machine changed a memory that another forgot",
   erase: "one machine changed a memory that another erased",
@@ -24,12 +24,12 @@ async function loadConflicts() {
     const resolve = (keep) => ask("POST", `/conflicts/${conflict.id}/resolve`, { keep });
     return {
       id: conflict.id,
-      title: `Sync conflict: ${HOW[conflict.kind] ?? HOW.edit}`,
+      title: `Sync conflict: ${CONFLICTS[conflict.kind] ?? CONFLICTS.edit}`,
       about: el(
         "a",
         { href: `#/memory/${conflict.memory_id}` },
         current.content && !current.is_sensitive
-          ? said(shortened(current.content, 100))
+          ? userText(shortened(current.content, 100))
           : "Open the memory",
       ),
       at: conflict.made_at,
@@ -58,7 +58,7 @@ const KINDS = {
   supersedes: "Outdated",
   contradicts: "Contradiction",
 };
-const SEVERAL = {
+const PLURALS = {
   duplicate_of: "duplicates",
   refines: "that say the same and more",
   supersedes: "outdated",
@@ -95,7 +95,7 @@ async function loadProposals() {
         "span.quiet",
         {},
         `${percent(proposal.confidence)} sure, found by `,
-        proposal.decided_by === BY_RULES ? "rules" : ["the model ", said(proposal.decided_by)],
+        proposal.decided_by === BY_RULES ? "rules" : ["the model ", userText(proposal.decided_by)],
       ),
       at: proposal.created_at,
       sides: [open("older", "Older"), open("newer", "Newer")],
@@ -212,7 +212,7 @@ class Review extends HTMLElement {
           {},
           kinds.map(([kind, items]) =>
             button(
-              `Keep the newer of all ${items.length} ${SEVERAL[kind]}`,
+              `Keep the newer of all ${items.length} ${PLURALS[kind]}`,
               () => attempt(() => this.acceptAll(items)),
               "plain",
             ),
@@ -263,7 +263,7 @@ class Review extends HTMLElement {
       el(
         "div.heading",
         {},
-        el("h2", {}, said(item.title)),
+        el("h2", {}, userText(item.title)),
         el("span.quiet", {}, el("span.later.chip", { hidden: true }, "later"), " ", time(item.at)),
       ),
       el("p", {}, item.about),

@@ -10,7 +10,9 @@ import socket
 import sqlite3
 import stat
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +27,9 @@ from tests.waiting import wait_until
 
 from recollect.adapters.files.hook_log import HookLog
 from recollect.adapters.resident import socket_path
+from recollect.adapters.resident.client import send_question
 from recollect.core.admin.checks import WORDS_ONLY
+from recollect.wire.hook_call import HookCall, HookReply
 
 CAR = "My automobile is being repaired until Thursday"
 VIOLIN = "The violin hangs in the study"
@@ -205,6 +209,18 @@ def test_a_session_proposes_what_a_newer_memory_replaces(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("real_processes")
+def test_the_first_recall_of_a_session_waits_for_the_model(home: Path) -> None:
+    with session(home):
+        wait_for_model(home, 3)
+    with ExitStack() as stack:
+        # The second finds the lock taken, and waits for the model of the first.
+        for mcp in [stack.enter_context(session(home)) for _ in range(2)]:
+            found = mcp.call("memory_recall", query=QUERY, explain=True)
+            assert found["legs"]["dense"]["status"] == "ran"
+            assert "hint" not in found
+
+
+@pytest.mark.usefixtures("real_processes")
 def test_no_process_is_left_behind(home: Path) -> None:
     before = processes_of(home)
     with session(home) as mcp:
@@ -283,6 +299,62 @@ def test_a_late_answer_leaves_words_within_the_budget(home: Path) -> None:
         assert VIOLIN in hook(home, prompt, RECOLLECT_HOOK_BUDGET_MS="20000")
         assert "by words: the session did not answer" in last_log(home)
         mcp.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 60.0])
+def test_a_session_that_is_too_busy_for_meaning_answers_by_words(
+    home: Path, seconds: float
+) -> None:
+    event = {"prompt": "Where is the violin in the study?"}
+    with session(home):
+        wait_for_model(home, 3)
+        until = time.monotonic() + seconds
+        call = HookCall(json.dumps(event).encode(), "/", {}, until, as_text=True)
+        sent = send_question(str(home), call.to_bytes(), 60)
+        assert sent is not None
+        with closing(sent):
+            answer = sent.read_answer(60)
+        assert answer is not None
+        reply = HookReply.from_bytes(answer)
+    assert VIOLIN in reply.text
+    assert reply.note == ("by words, from the session" if seconds < 0 else "by meaning")
+
+
+def test_an_answer_is_printed_whatever_the_hook_is_busy_with(home: Path, tmp_path: Path) -> None:
+    searching = tmp_path / "searching"
+    code = f"""if True:
+        import pathlib, time
+        from recollect.shells.hooks import run
+        from recollect.wiring import fast_recall
+
+        def search(*_):
+            pathlib.Path({str(searching)!r}).touch()
+            time.sleep(600)
+
+        fast_recall.FastRecall.__call__ = search
+        run.run(["recall"])
+    """
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(socket_path(str(home)))
+        other.listen()
+        with subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(RECOLLECT_HOME=str(home), RECOLLECT_HOOK_BUDGET_MS="20000"),
+        ) as asking:
+            assert asking.stdin is not None
+            asking.stdin.write(json.dumps({"prompt": QUERY}).encode())
+            asking.stdin.close()
+            connection, _ = other.accept()
+            with connection:
+                wait_until(searching.exists)
+                connection.sendall(HookReply("said by the session", "injected=1", "").to_bytes())
+                connection.shutdown(socket.SHUT_WR)
+                assert asking.stdout is not None
+                assert asking.stdout.read() == b"said by the session"
+    assert asking.returncode == 0
+    assert "recall injected=1" in last_log(home)
 
 
 @pytest.mark.usefixtures("real_processes")

@@ -12,10 +12,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from recollect.core.memory.memory import EVERYWHERE, Scope
-from recollect.core.recall.relevance import hit_relevance, meaning_mark
+from recollect.core.recall.relevance import FLOOR, accompanies, mark_hits
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.usecases.agents.inject import LIMIT
 from recollect.usecases.service import LocalService
@@ -79,13 +80,16 @@ summarise what you did
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One prompt on one store: the relevance of all hits, and of the answers among them."""
+    """One prompt on one store: the marks of what recall brought, and of the answers among it. With
+    `is_first`, one of these is injected beside any hit that clears the floor.
+    """
 
     store: str
     kind: str
     stratum: str
     marks: tuple[float, ...]
     answers: tuple[float, ...]
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ def table(asked: Sequence[Asked], floors: Sequence[float]) -> list[FloorRow]:
 
     def helped(floor: float, stratum: str | None = None) -> float:
         return _percent(
-            max(prompt.answers, default=-1.0) >= floor
+            max(prompt.marks if prompt.is_first else prompt.answers, default=-1.0) >= floor
             for prompt in answerable
             if stratum in (None, prompt.stratum)
         )
@@ -159,8 +163,8 @@ def build_prompts(
 async def ask(
     stage: Stage, asked: Sequence[tuple[str, Question]], progress: Progress
 ) -> tuple[list[Asked], list[Asked]]:
-    """Recall for each prompt as the hook does. Return the relevance by words of all hits, and by
-    meaning of those that a dense leg found.
+    """Each prompt through recall, as the hook asks it: the marks of all hits by words, and by
+    meaning. Beside meaning, what clears the floor by words clears every floor.
     """
     recollect = LocalService(stage.context, OWNER)
     words: list[Asked] = []
@@ -168,25 +172,28 @@ async def ask(
     for number, (kind, question) in enumerate(asked, start=1):
         scope = EVERYWHERE if question.scope is None else Scope(project=question.scope)
         found = await recollect.recall(RecallRequest(question.text, limit=LIMIT, scope=scope))
-        marks = [(hit, hit_relevance(question.text, hit)) for hit in found.hits]
-        by_meaning = [
-            (hit, mark)
-            for hit, by_words in marks
-            if (mark := meaning_mark(by_words, hit)) is not None
-        ]
-        words.append(_to_asked(stage, kind, question, marks))
-        meaning.append(_to_asked(stage, kind, question, by_meaning))
+        marks = mark_hits(question.text, found.hits)
+        by_words = [mark.words for mark in marks]
+        by_meaning = [inf if mark.words >= FLOOR else mark.meaning for mark in marks]
+        words.append(_to_asked(stage, kind, question, found.hits, by_words))
+        meaning.append(_to_asked(stage, kind, question, found.hits, by_meaning))
         progress(f"{stage.data.name}: asking", number, len(asked))
     return words, meaning
 
 
 def _to_asked(
-    stage: Stage, kind: str, question: Question, marks: Sequence[tuple[Hit, float]]
+    stage: Stage, kind: str, question: Question, hits: Sequence[Hit], marks: Sequence[float]
 ) -> Asked:
     gold = stage.data.gold.get(question.id, {}) if kind == "answerable" else {}
-    answers = tuple(mark for hit, mark in marks if stage.documents[hit.memory.id] in gold)
-    every = tuple(mark for _, mark in marks)
-    return Asked(stage.data.name, kind, question.stratum, every, answers)
+    answers = [place for place, hit in enumerate(hits) if stage.documents[hit.memory.id] in gold]
+    return Asked(
+        stage.data.name,
+        kind,
+        question.stratum,
+        tuple(marks),
+        tuple(marks[place] for place in answers),
+        any(accompanies(place, hits[place]) for place in answers),
+    )
 
 
 def _percent(outcomes: Iterator[bool]) -> float:

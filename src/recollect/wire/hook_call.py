@@ -27,14 +27,17 @@ SETTINGS = (
 
 
 class HookCall:
-    """The `event` as the agent sent it, and where and how the hook was called."""
+    """The `event` as the agent sent it, where and how the hook was called, and until when it waits:
+    a moment of the monotonic clock, which the processes of a machine share.
+    """
 
     def __init__(
-        self, event: bytes, folder: str, environ: Mapping[str, str], *, as_text: bool
+        self, event: bytes, folder: str, environ: Mapping[str, str], until: float, *, as_text: bool
     ) -> None:
         self.event = event
         self.folder = folder
         self.environ = {name: environ[name] for name in SETTINGS if environ.get(name)}
+        self.until = until
         self.as_text = as_text
 
     def to_bytes(self) -> bytes:
@@ -42,7 +45,8 @@ class HookCall:
         NUL.
         """
         settings = [f"{name}={value}" for name, value in self.environ.items()]
-        head = "\0".join(["text" if self.as_text else "json", self.folder, *settings, "", ""])
+        form = "text" if self.as_text else "json"
+        head = "\0".join([form, repr(self.until), self.folder, *settings, "", ""])
         call = head.encode("utf-8", "surrogateescape") + self.event
         return PREFIX + b"%d\n" % len(call) + call
 
@@ -51,11 +55,11 @@ class HookCall:
         """Decode a call without that line; ValueError if it is malformed."""
         head, found, event = call.partition(b"\0\0")
         form, *parts = head.decode("utf-8", "surrogateescape").split("\0")
-        if not found or not parts:
+        if not found or not parts[1:]:
             raise ValueError("the call is cut off")
-        folder, *settings = parts
+        until, folder, *settings = parts
         environ = dict(setting.split("=", 1) for setting in settings)
-        return cls(event, folder, environ, as_text=form == "text")
+        return cls(event, folder, environ, float(until), as_text=form == "text")
 
 
 class HookReply:

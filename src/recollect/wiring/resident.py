@@ -1,20 +1,24 @@
 """The process that holds the model of a home: `recollect mcp`, while its session lasts.
 
-If there are several, the one with the lock loads the model, embeds queued memories, and answers the
-recalls of the others, of hooks and of commands. The kernel releases the lock when that process
-ends, however it ends, and the next one takes over. Until the model is loaded, recall is by words.
+Of several, the one with the lock loads the model, embeds what waits, and answers the recalls of the
+others, of hooks and of commands. The kernel releases the lock when that process ends, however it
+ends, and the next one takes over. A recall of the session itself waits a moment for a model that is
+being loaded, here or there; what takes longer goes by words.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from recollect.adapters.files.file_lock import FileLock
+from recollect.adapters.resident import socket_path
 from recollect.core.admin.modes import NO_EMBEDDER
 from recollect.core.errors import ModelUnavailable, RecollectError
 from recollect.core.privacy.redaction import locations, safe_message
@@ -60,6 +64,8 @@ log = logging.getLogger(__name__)
 
 # How soon a process takes over from one that ended, or notices a downloaded model.
 _POLL_SECONDS: Final = 1.0
+# How soon a recall that waits for the model sees that it is loaded.
+_LOOK_SECONDS: Final = 0.02
 _LOADING: Final = (
     "The embedding model is not loaded yet. Until it is, memories are found by words only."
 )
@@ -103,7 +109,7 @@ async def open_session(
                 store, settings, replace(words, reranker=reranker), answer_call
             ) as resident,
         ):
-            yield resident.service(shown.note)
+            yield resident.service(shown.note, patience=settings.timeouts.session_model)
 
 
 @asynccontextmanager
@@ -153,14 +159,19 @@ class Resident:
         self._error: RecollectError | None = None
 
     def service(
-        self, on_recall: Callable[[Recollection], None] = lambda _: None
+        self,
+        on_recall: Callable[[Recollection], None] = lambda _: None,
+        *,
+        patience: float = 0.0,
     ) -> SharedModelService:
-        """Return the service for this process."""
+        """The use cases for this process. A recall waits so many seconds for a model that is being
+        loaded.
+        """
         return SharedModelService(
             replace(self._words, hint=self._hint),
             self._settings.owner,
             on_recall,
-            ask_resident=self._recall,
+            ask_resident=partial(self._recall, patience),
             open_model=self._open_model,
         )
 
@@ -224,10 +235,24 @@ class Resident:
     def _release(self) -> None:
         self._held = None
 
-    async def _recall(self, request: RecallRequest) -> Recollection | None:
-        if self._held is not None:
-            return await self._answer(self._settings.owner, request)
-        return await ask_resident(self._settings, request)
+    async def _recall(self, patience: float, request: RecallRequest) -> Recollection | None:
+        now = asyncio.get_running_loop().time
+        until = now() + patience
+        while self._held is None:
+            answer = await ask_resident(self._settings, request)
+            if answer is not None or now() >= until or not self._is_loading():
+                return answer
+            await asyncio.sleep(_LOOK_SECONDS)
+        return await self._answer(self._settings.owner, request)
+
+    def _is_loading(self) -> bool:
+        """Whether a process of this home is about to hold the model: this one, or another, which
+        listens once it does.
+        """
+        if self._error is not None or find_model(self._settings) is None:
+            return False
+        home = os.fspath(self._settings.home)
+        return not (self._is_elsewhere and os.path.exists(socket_path(home)))  # noqa: PTH110  # as its address is made
 
     async def _answer(self, owner: str, request: RecallRequest) -> Recollection:
         if self._held is None:

@@ -24,7 +24,7 @@ from tests.processes import COMMAND, environment
 
 from recollect.adapters.files.hook_files import SessionFile
 from recollect.core.memory.memory import Scope
-from recollect.core.recall.relevance import FLOOR, hit_relevance
+from recollect.core.recall.relevance import FLOOR, mark_hits
 from recollect.core.recall.request import RecallRequest
 from recollect.settings import load
 from recollect.usecases.agents.inject import LIMIT
@@ -90,7 +90,7 @@ What the hooks injected during a scripted session of thirty prompts, and why. Ge
 `python -m tests.adapters.agents.recording`, which runs a stand-in agent that uses the hook and MCP
 protocols on the local store; a test repeats it and compares the result. Memories are numbered in
 the order they were stored. A mark is the [relevance](adr/0021-the-relevance-floor.md) of a memory
-for the prompt; the floor is FLOOR.
+for the prompt, 0 where it holds too little of what is asked; the floor is FLOOR.
 
 """
 
@@ -138,8 +138,7 @@ class _Recorder:
         find = FastRecall(load(self.environ), time.monotonic() + 1_000_000)
         hits = find(RecallRequest(prompt, limit=LIMIT, scope=scope))
         notes: list[str] = []
-        for hit in hits:
-            mark = hit_relevance(prompt, hit)
+        for hit, (mark, _) in zip(hits, mark_hits(prompt, hits), strict=True):
             name = f"{numbers[str(hit.memory.id)]}: {mark:.1f}"
             if hit.memory.is_sensitive:
                 notes.append(f"{name}, sensitive")

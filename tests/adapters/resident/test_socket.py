@@ -181,7 +181,7 @@ async def call_as_hook(home: Path, data: bytes, *, is_shown: bool) -> bytes | No
 async def test_a_hook_gets_all_that_it_prints_and_says_when_it_has(tmp_path: Path) -> None:
     hooks = Hooks()
     environ = {"RECOLLECT_OWNER": "ada", "RECOLLECT_API_KEY": "secret"}
-    call = HookCall(b'{"prompt":\n"ships"}', "/srv/shop", environ, as_text=True)
+    call = HookCall(b'{"prompt":\n"ships"}', "/srv/shop", environ, 9.5, as_text=True)
     async with listening(tmp_path, Asked(), hooks):
         for is_shown in (False, True):
             data = await call_as_hook(tmp_path, call.to_bytes(), is_shown=is_shown)
@@ -215,7 +215,7 @@ async def test_what_is_no_call_of_a_hook_is_not_answered(tmp_path: Path, data: b
 
 
 async def test_a_process_without_hooks_declines_at_once(tmp_path: Path) -> None:
-    call = HookCall(b"{}", "/srv", {}, as_text=False)
+    call = HookCall(b"{}", "/srv", {}, 9.5, as_text=False)
     async with listening(tmp_path, Asked()):
         assert await call_as_hook(tmp_path, call.to_bytes(), is_shown=False) is None
 

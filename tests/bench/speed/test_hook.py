@@ -93,7 +93,9 @@ def test_a_floor_is_judged_by_whom_it_helps_and_whom_it_disturbs() -> None:
     asked = [
         Asked("s", "answerable", "exact", (5.0, 2.0, 1.0), (5.0, 2.0)),
         Asked("s", "answerable", "exact", (2.0,), (2.0,)),
-        Asked("s", "answerable", "long", (9.0,), ()),  # what passes is not the answer
+        Asked("s", "answerable", "long", (9.0,), ()),  # what passes is no answer
+        Asked("s", "answerable", "long", (9.0, 1.0), (1.0,), is_first=True),
+        Asked("s", "answerable", "exact", (2.0,), (2.0,), is_first=True),  # nothing is clear
         Asked("s", "unanswerable", "none", (3.0,), ()),
         Asked("s", "strange", "", (4.0, 1.0), ()),
         Asked("s", "strange", "", (), ()),
@@ -102,11 +104,11 @@ def test_a_floor_is_judged_by_whom_it_helps_and_whom_it_disturbs() -> None:
     assert table(asked, [3.0]) == [
         FloorRow(
             3.0,
-            helped=33.3,
+            helped=40.0,
             own=100.0,
             strange=50.0,
             everyday=0.0,
-            strata={"exact": 50.0, "long": 0.0},
+            strata={"exact": 33.3, "long": 50.0},
         )
     ]
 

@@ -8,11 +8,11 @@ from tests.conformance.samples import memory
 from recollect.core.recall.relevance import (
     FLOOR,
     MEANING_FLOOR,
-    is_relevant,
+    choose_relevant,
     relevance,
     stem,
 )
-from recollect.core.recall.request import Hit, LegPlace
+from recollect.core.recall.request import Hit, LegName, LegPlace
 
 FRIDAY = "The staging database is read-only on Fridays."
 
@@ -66,26 +66,76 @@ def test_relevance_is_lower_for_a_longer_text() -> None:
     assert relevance(prompt, FRIDAY) > relevance(prompt, FRIDAY + " padding" * 300)
 
 
-def _make_dense_hit(evidence: float) -> Hit:
-    place = LegPlace(1, 0.5, 1.0, evidence=evidence)
-    return Hit(memory(1, FRIDAY), 1.0, 1.0, 1.0, {"dense": place})
+def _hit(number: int, text: str, **evidence: float) -> Hit:
+    """Found by these legs, with this evidence."""
+    names: tuple[LegName, ...] = ("lexical", "dense")
+    legs = {
+        name: LegPlace(1, 0.5, 1.0, evidence=evidence[name]) for name in names if name in evidence
+    }
+    return Hit(memory(number, text), 1.0, 1.0, 1.0, legs)
+
+
+def _chosen(prompt: str, *hits: Hit) -> list[int]:
+    return [hit.memory.id.int for hit in choose_relevant(prompt, hits)]
+
+
+def _others(*nearness: float) -> list[Hit]:
+    return [
+        _hit(number, f"Violins hang in the study {number}.", dense=near)
+        for number, near in enumerate(nearness, start=2)
+    ]
 
 
 def test_evidence_of_the_meaning_clears_the_floor() -> None:
-    assert is_relevant("when may rows be changed?", _make_dense_hit(MEANING_FLOOR))
-    assert not is_relevant("when may rows be changed?", _make_dense_hit(MEANING_FLOOR - 0.01))
+    prompt = "when may rows be changed?"
+    assert _chosen(prompt, _hit(1, FRIDAY, dense=MEANING_FLOOR)) == [1]
+    near = _others(MEANING_FLOOR - 0.01)
+    assert _chosen(prompt, _hit(1, FRIDAY, dense=MEANING_FLOOR - 0.01), *near) == []
 
 
-def test_words_add_to_the_meaning_but_do_not_replace_it() -> None:
-    prompt = "staging database friday"
-    assert relevance(prompt, FRIDAY) >= FLOOR
-    assert is_relevant(prompt, _make_dense_hit(MEANING_FLOOR - 0.05))
-    assert not is_relevant(prompt, _make_dense_hit(0.2))
+def test_words_count_beside_the_meaning() -> None:
+    near = [_hit(1, FRIDAY, dense=MEANING_FLOOR - 0.05), *_others(0.6)]
+    assert _chosen("staging database friday", *near) == [1, 2]
+    assert _chosen("when may rows be changed?", *near) == []
+
+
+def test_words_clear_their_floor_whatever_the_meaning_says() -> None:
+    """As in a language that the model was not made for."""
+    prompt = "Wann hat meine Mutter Geburtstag?"
+    text = "Meine Mutter hat am 4. Mai Geburtstag."
+    assert _chosen(prompt, _hit(1, text, lexical=1.0, dense=0.3)) == [1]
+    assert _chosen(prompt, _hit(1, text, lexical=1.0)) == [1]
+
+
+def test_words_must_hold_a_good_share_of_a_short_prompt() -> None:
+    """A name in a script without spaces is several words, and no more than one thing."""
+    prompt = "競合アプリの料金はいくら？"
+    text = "アプリのリリースは毎週木曜の夜に出す。"
+    assert relevance(prompt, text) >= FLOOR
+    assert _chosen(prompt, _hit(1, text, lexical=0.24)) == []
+    long_prompt = "staging database friday " + "and something else " * 10
+    assert _chosen(long_prompt, _hit(1, FRIDAY, lexical=0.24)) == [1]
+
+
+def test_a_hit_far_before_the_next_needs_less() -> None:
+    prompt = "Draft a note to the shipyard"
+    assert _chosen(prompt, _hit(1, FRIDAY, dense=0.6), *_others(0.5, 0.4)) == [1]
+    assert _chosen(prompt, _hit(1, FRIDAY, dense=0.6), *_others(0.55, 0.4)) == []
+    assert _chosen(prompt, _hit(1, FRIDAY, dense=0.5), *_others(0.3)) == []
+
+
+def test_the_first_hits_accompany_one_that_is_clear() -> None:
+    prompt = "when may rows be changed?"
+    clear = _hit(1, FRIDAY, dense=0.7)
+    assert _chosen(prompt, *_others(0.6, 0.51), clear, *_others(0.6)) == [2, 1]
+    by_words = [_hit(2, "Ask Ada.", lexical=0.2), _hit(1, FRIDAY, lexical=0.9)]
+    assert _chosen("is the staging database up on a Friday?", *by_words) == [2, 1]
 
 
 def test_relevance_counts_keywords_and_tags() -> None:
     one = memory(1, "Ask Ada.", expanded_keywords=("printer", "toner"), tags=("office",))
-    assert is_relevant("printer toner", Hit(one, 1.0, 1.0, 1.0, {}))
+    place = LegPlace(1, 0.5, 1.0)
+    assert choose_relevant("printer toner", [Hit(one, 1.0, 1.0, 1.0, {"lexical": place})])
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,18 @@ VALUES = st.binary().filter(lambda data: b"\0" not in data).map(os.fsdecode)
     event=st.binary(),
     folder=VALUES.filter(bool),
     values=st.dictionaries(st.sampled_from(SETTINGS), VALUES.filter(bool)),
+    until=st.floats(0, 1e9),
     as_text=st.booleans(),
 )
 def test_a_call_arrives_as_it_was_sent(
-    event: bytes, folder: str, values: dict[str, str], *, as_text: bool
+    event: bytes, folder: str, values: dict[str, str], until: float, *, as_text: bool
 ) -> None:
-    sent = HookCall(event, folder, values, as_text=as_text).to_bytes()
+    sent = HookCall(event, folder, values, until, as_text=as_text).to_bytes()
     line, _, call = sent.partition(b"\n")
     assert line == PREFIX + str(len(call)).encode()
     read = HookCall.from_bytes(call)
-    assert (read.event, read.folder, read.environ, read.as_text) == (event, folder, values, as_text)
+    assert (read.event, read.folder, read.environ) == (event, folder, values)
+    assert (read.until, read.as_text) == (until, as_text)
 
 
 @given(text=st.text(), counts=NO_ZERO, note=NO_ZERO)
@@ -42,7 +44,18 @@ def test_a_reply_arrives_as_it_was_sent(text: str, counts: str, note: str) -> No
     assert (read.text, read.counts, read.note) == (text, counts, note)
 
 
-@pytest.mark.parametrize("call", [b"", b"text", b"text\0/srv", b"text\0/srv\0A=1", b"\0\0"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        b"",
+        b"text",
+        b"text\0009.5",
+        b"text\0009.5\0/srv",
+        b"text\0009.5\0/srv\0A=1",
+        b"text\0\0",
+        b"\0\0",
+    ],
+)
 def test_what_is_no_call_is_refused(call: bytes) -> None:
     with pytest.raises(ValueError, match="cut off"):
         HookCall.from_bytes(call)

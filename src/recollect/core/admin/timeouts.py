@@ -33,6 +33,9 @@ class Timeouts:
     model_load: float = 1.0
     """For a query to wait for a model, from when loading began: one on this machine loads in
     less."""
+    session_model: float = 2.0
+    """For a recall of an agent's session to wait for the model of its home: when the session
+    begins, the agent starts other programs too."""
     resident: float = 1.0
     """For the process that holds the model of a home to answer a recall, which takes it some tens
     of milliseconds."""
@@ -77,6 +80,7 @@ class Timeouts:
             remote_why=factor * self.remote_why,
             push_after_command=factor * self.push_after_command,
             model_load=factor * self.model_load,
+            session_model=factor * self.session_model,
             resident=factor * self.resident,
             sqlite_busy=factor * self.sqlite_busy,
             why=factor * self.why,

@@ -1,19 +1,19 @@
-"""Whether a memory has anything to do with a prompt: the floor below which nothing is injected.
+"""Which hits have anything to do with a prompt: the floors below which nothing is injected.
 
 Recall always finds its best; before a prompt, the best may still be irrelevant. A leg's score does
-not show that: it depends on the store, and in a small one every word is rare. This measure looks
-only at prompt and memory, so it is the same for every store and mode. It adds up how distinctive
+not show it: it depends on the store, and in a small one every word is rare. Relevance by words
+looks only at prompt and memory, so it is the same for every store and mode. It adds up how telling
 each shared word is, with BM25's weights for repetition and length, and counts the sum twice: as it
-is, and as a share of all the prompt's words. So a long prompt has to share several distinctive
-words, and a short one most of its own. The constants were chosen by `recollect bench floor`
-(docs/adr/0021).
+is, and as a share of all the prompt's words. So a long prompt needs several telling words, and a
+short one most of its own. The decision also looks at the evidence of the legs, and at the other
+hits (docs/adr/0066). The constants were chosen by `recollect bench floor`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from heapq import nlargest
 from math import log
@@ -26,7 +26,7 @@ from recollect.core.text.stop_words import english_stop_words, stop_words
 from recollect.resources import read_list
 
 if TYPE_CHECKING:
-    from recollect.core.recall.request import Hit
+    from recollect.core.recall.request import Hit, LegName
 
 
 # How much a word says: the fewer memories contain it, the more.
@@ -53,10 +53,22 @@ def most_information(words: Iterable[float]) -> float:
 
 
 FLOOR: Final = 3.4
-# If a memory was also found by meaning: the floor for the evidence of its cosine, and what its
-# words add to that.
+# By words, a memory must also hold so much of the information that is asked for, unless the prompt
+# is long, and so about several things: where a script has no spaces, one name is several words.
+_LEAST_SHARE: Final = 0.35
+# By meaning: the evidence of the cosine, and what words add to it.
 MEANING_FLOOR: Final = 0.67
-_WORD_WEIGHT_WITH_MEANING: Final = 0.025
+_WORDS_BESIDE_MEANING: Final = 0.025
+# A hit that is so much nearer than any other needs less: what is not known has several memories
+# about as near.
+_LEAD: Final = 0.1
+_WORTH_OF_LEAD: Final = 0.09
+# Where one hit shows that the prompt is about something known, so many of the first are injected:
+# the answer is more often among them than it is clear.
+_FIRST: Final = 3
+CLEAR_EVIDENCE: Final = 0.52
+"""A hit with so much is about the query. Of questions with an answer 0 to 8% have none, of prompts
+about something else about half (docs/adr/0042)."""
 
 _EVERYDAY_WEIGHT: Final = 0.4
 # BM25's constants, and the text length at which a word's weight is neither raised nor lowered.
@@ -150,19 +162,57 @@ def _parts(text: str) -> list[str]:
     return [" ".join(tokens[start : start + _LENGTH]) for start in starts]
 
 
-def is_relevant(
-    prompt: str, hit: Hit, floor: float = FLOOR, meaning_floor: float = MEANING_FLOOR
-) -> bool:
-    """Whether a hit clears the floor: by its words, or where a dense leg found it, by its meaning
-    and its words together. Words alone are then not enough: a prompt about a topic that memories
-    mention shares words with them although none may answer it.
+class Mark(NamedTuple):
+    """What is compared with the floors: by words, and by meaning and words together. 0 where the
+    one or the other says nothing.
     """
-    by_words = hit_relevance(prompt, hit)
-    by_meaning = meaning_mark(by_words, hit)
-    return by_words >= floor if by_meaning is None else by_meaning >= meaning_floor
+
+    words: float
+    meaning: float
 
 
-def meaning_mark(by_words: float, hit: Hit) -> float | None:
-    """Return what is compared with the floor for meaning; None if no dense leg found the hit."""
-    dense = hit.legs.get("dense")
-    return None if dense is None else dense.evidence + _WORD_WEIGHT_WITH_MEANING * by_words
+def mark_hits(prompt: str, hits: Sequence[Hit]) -> list[Mark]:
+    """The marks of the hits of one recall."""
+    is_short = len(prompt.split()) <= MAX_ASKED
+    nearness = [_evidence(hit, "dense") for hit in hits]
+    nearest = nlargest(2, [*nearness, 0.0, 0.0])
+    marks: list[Mark] = []
+    for hit, near in zip(hits, nearness, strict=True):
+        said = hit_relevance(prompt, hit)
+        holds_enough = not is_short or _evidence(hit, "lexical") >= _LEAST_SHARE
+        by_words = said if holds_enough else 0.0
+        by_meaning = near and near + _WORDS_BESIDE_MEANING * said
+        if near == nearest[0] >= nearest[1] + _LEAD:
+            by_meaning += _WORTH_OF_LEAD
+        marks.append(Mark(by_words, by_meaning))
+    return marks
+
+
+def choose_relevant(
+    prompt: str, hits: Sequence[Hit], floor: float = FLOOR, meaning_floor: float = MEANING_FLOOR
+) -> list[Hit]:
+    """The hits of a recall that are worth injecting, in their order: those that clear a floor, by
+    words or by meaning, and beside them the first ones.
+    """
+    clear = [
+        mark.words >= floor or mark.meaning >= meaning_floor for mark in mark_hits(prompt, hits)
+    ]
+    if not any(clear):
+        return []
+    return [
+        hit
+        for place, (hit, is_clear) in enumerate(zip(hits, clear, strict=True))
+        if is_clear or accompanies(place, hit)
+    ]
+
+
+def accompanies(place: int, hit: Hit) -> bool:
+    """Whether a hit at this place, from 0, is injected if another one clears a floor. One that
+    meaning found must be about the prompt.
+    """
+    return place < _FIRST and ("dense" not in hit.legs or _evidence(hit, "dense") >= CLEAR_EVIDENCE)
+
+
+def _evidence(hit: Hit, leg: LegName) -> float:
+    place = hit.legs.get(leg)
+    return 0.0 if place is None else place.evidence

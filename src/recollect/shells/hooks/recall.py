@@ -82,8 +82,7 @@ def recall(
         reply = error
     if find.by_words:
         notes = [find.note] if find.note else []
-        if (outcome := resident.print_late(notes)) is not None:
-            return outcome
+        resident.wait_late(notes)
         if isinstance(reply, HookReply):
             reply.note = ", ".join([*notes, resident.note])
     if isinstance(reply, RecollectError):

@@ -42,10 +42,10 @@ def run(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> No
 def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
     log = open_hook_log(environ)
 
-    def log_timeout(ms: float, outcome: str | None) -> None:
+    def note(ms: float, outcome: str | None) -> None:
         log.write(name, outcome or "gave up to stay within its budget", ms)
 
-    watchdog = Watchdog(read_budget_ms(name, environ), log_timeout)
+    watchdog = Watchdog(read_budget_ms(name, environ), note)
     try:
         outcome = _hook(name, environ, watchdog, as_text=as_text)
     except BaseException as error:  # noqa: BLE001  # as above; its text may quote anything
@@ -56,8 +56,8 @@ def _run(name: str, environ: Mapping[str, str], *, as_text: bool) -> None:
 def _hook(name: str, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool) -> str:
     data = read_stdin()
     answer = SessionAnswer(data, environ, watchdog, as_text=as_text) if name == "recall" else None
-    if answer is not None and (outcome := answer.print_soon()) is not None:
-        return outcome
+    if answer is not None:
+        answer.wait_soon()
     from recollect.shells.hooks.events import BadEvent, parse_event
 
     try:
@@ -67,8 +67,7 @@ def _hook(name: str, environ: Mapping[str, str], watchdog: Watchdog, *, as_text:
     if answer is not None:
         from recollect.shells.hooks.recall import recall
 
-        # The answer may have arrived during the imports.
-        return answer.print_now() or recall(event, environ, watchdog, answer, as_text=as_text)
+        return recall(event, environ, watchdog, answer, as_text=as_text)
     from recollect.shells.hooks import session
 
     if name == "brief":

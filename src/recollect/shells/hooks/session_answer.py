@@ -1,4 +1,5 @@
-"""The answer of the session that holds the model, if one runs: the hook prints it unchanged.
+"""The answer of the session that holds the model, where one runs: the hook prints it as it is, as
+soon as it comes, and ends.
 
 This module imports next to nothing, so that a hook with a session takes little longer than the
 start of Python. A hook never starts a session.
@@ -6,7 +7,9 @@ start of Python. A hook never starts a session.
 
 from __future__ import annotations
 
+import _thread
 import os
+import time
 
 from recollect.wire.hook_call import SHOWN, HookCall, HookReply
 from recollect.wiring.hooks import ask_session
@@ -28,7 +31,10 @@ _PRINT_SECONDS = 0.03
 
 
 class SessionAnswer:
-    """One hook's question to the session. `note` says why there was no answer."""
+    """One hook's question to the session. A thread waits for the answer beside everything else that
+    the hook does: on a busy machine an import alone may take the rest of the time. `note` says why
+    the session did not answer.
+    """
 
     def __init__(
         self, event: bytes, environ: Mapping[str, str], watchdog: Watchdog, *, as_text: bool
@@ -37,51 +43,52 @@ class SessionAnswer:
         self._environ = environ
         self._watchdog = watchdog
         self._as_text = as_text
-        self._question: Question | None = None
-        self.note = ""
+        self._until = watchdog.until - max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * watchdog.budget)
+        self._reading = _thread.allocate_lock()
+        self.note = "by words"
 
-    def print_soon(self) -> str | None:
-        """Print the answer if it arrives soon, and return the outcome. Do nothing if there is a
-        server, which is asked first.
+    def wait_soon(self) -> None:
+        """Ask, and wait a little: the process ends here if the answer comes. With a server, which
+        is asked first, do nothing.
         """
+        if not self._environ.get("RECOLLECT_API_URL"):
+            self._ask(())
+            self._wait(_SHARE)
+
+    def wait_late(self, notes: Sequence[str]) -> None:
+        """The same for the time that is left. `notes` are added to the log."""
         if self._environ.get("RECOLLECT_API_URL"):
-            return None
-        self._ask()
-        return self._print(_SHARE)
+            self._ask(notes)
+        self._wait(1.0)
 
-    def print_now(self) -> str | None:
-        """Print the answer if it has already arrived."""
-        return self._print(0.0)
-
-    def print_late(self, notes: Sequence[str]) -> str | None:
-        """Print the answer if it arrives in the remaining time. `notes` are added to the log."""
-        if self._environ.get("RECOLLECT_API_URL"):
-            self._ask()
-        return self._print(1.0, notes)
-
-    def _ask(self) -> None:
+    def _ask(self, notes: Sequence[str]) -> None:
         try:
             folder = os.getcwd()  # noqa: PTH109  # pathlib takes too long here
         except OSError:  # the folder was removed
             folder = "/"
-        call = HookCall(self._event, folder, self._environ, as_text=self._as_text)
-        self._question = ask_session(self._environ, call.to_bytes(), self._watchdog.left)
-
-    def _print(self, share: float, notes: Sequence[str] = ()) -> str | None:
-        if self._question is None:
-            self.note = "by words"
-            return None
-        reserved = max(_PRINT_SECONDS, _SHARE_FOR_PRINTING * self._watchdog.budget)
-        answer = self._question.read_answer(share * (self._watchdog.left - reserved))
-        if answer is None:
+        call = HookCall(self._event, folder, self._environ, self._until, as_text=self._as_text)
+        question = ask_session(self._environ, call.to_bytes(), self._watchdog.left)
+        if question is not None:
             self.note = "by words: the session did not answer"
-            return None
+            self._reading.acquire()
+            _thread.start_new_thread(self._read, (question, notes))
+
+    def _wait(self, share: float) -> None:
+        """Until the answer is here, or is known not to come."""
+        seconds = max(share * (self._until - time.monotonic()), 0.0)
+        if self._reading.acquire(timeout=seconds):
+            self._reading.release()
+
+    def _read(self, question: Question, notes: Sequence[str]) -> None:
+        answer = question.read_answer(self._until - time.monotonic())
         try:
-            reply = HookReply.from_bytes(answer)
+            reply = None if answer is None else HookReply.from_bytes(answer)
         except ValueError:
+            reply = None
             self.note = "by words: the session's answer was invalid"
-            return None
-        reply.note = ", ".join([*notes, reply.note])
-        self._watchdog.answer(reply.text, reply.outcome)
-        self._question.confirm(SHOWN)
-        return reply.outcome
+        if reply is not None:
+            reply.note = ", ".join([*notes, reply.note])
+            self._watchdog.answer(reply.text, reply.outcome)
+            question.confirm(SHOWN)
+            self._watchdog.end()
+        self._reading.release()

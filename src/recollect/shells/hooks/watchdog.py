@@ -16,6 +16,7 @@ from recollect.defaults import HOOK_BUDGET_MS, HOOK_START_MS
 TYPE_CHECKING = False  # `typing` itself takes too long here
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
 # The share of a budget reserved for what a process cannot measure itself: starting, exiting, and
 # its parent noticing. On a busy machine, each of these has to be scheduled.
@@ -36,18 +37,17 @@ def read_budget_ms(hook: str, environ: Mapping[str, str]) -> float:
 
 
 class Watchdog:
-    """Limits the time since the process started. At the limit, it calls `on_timeout` with the
-    milliseconds since the start and the outcome, if the answer was printed; then it ends the
-    process.
+    """Counts from its creation. When it ends the process, at the limit or before, `on_end` is
+    called with the milliseconds it ran and what came of the hook, if its answer is out.
     """
 
-    def __init__(self, budget_ms: float, on_timeout: Callable[[float, str | None], None]) -> None:
+    def __init__(self, budget_ms: float, on_end: Callable[[float, str | None], None]) -> None:
         self.started = time.monotonic() - process_age()
         self.budget = budget_ms / 1000
         seconds = self.budget * (1 - _OVERHEAD_SHARE)
         self.until = max(self.started + seconds, time.monotonic() + 0.001)
         self._outcome: str | None = None
-        self._on_timeout = on_timeout
+        self._on_end = on_end
         self._answering = _thread.allocate_lock()
         self._never = _thread.allocate_lock()
         self._never.acquire()
@@ -64,23 +64,29 @@ class Watchdog:
         return max(self.until - time.monotonic(), 0.001)
 
     def answer(self, text: str, outcome: str) -> None:
-        """Print the complete answer and record its outcome. After the limit, the process ends
-        here.
+        """Print the complete answer, which comes to this outcome. If it is too late, or another
+        thread has printed one and is about to end the process, wait for that here.
         """
         with self._answering:
+            if self._outcome is not None:
+                self._never.acquire()
             data = text.encode("utf-8", "replace")
             while data:
                 data = data[os.write(1, data) :]
             self._outcome = outcome
 
+    def end(self) -> NoReturn:
+        """Log the outcome and end the process, wherever its other threads are."""
+        try:
+            self._on_end(self.ms, self._outcome)
+        finally:
+            os._exit(0)
+
     def _wait(self) -> None:
         self._never.acquire(timeout=max(self.until - time.monotonic(), 0.0))
         # Let an answer that is being written finish, unless no one reads it.
         self._answering.acquire(timeout=_WRITE_SECONDS)
-        try:
-            self._on_timeout(self.ms, self._outcome)
-        finally:
-            os._exit(0)
+        self.end()
 
 
 def process_age() -> float:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from recollect.core.agents.injection import fitting, remove_injections
 from recollect.core.memory.memory import Memory, Scope
-from recollect.core.recall.relevance import Measure, is_relevant
+from recollect.core.recall.relevance import Measure, choose_relevant
 from recollect.core.recall.request import Hit, RecallRequest
 from recollect.core.text.analysis import clean_query
 
@@ -57,9 +57,7 @@ def choose(
     injected goes to the agent's model, usually on another machine: no sensitive memory is included.
     """
     open_hits = [hit for hit in hits if not hit.memory.is_sensitive]
-    clear = [
-        hit for hit in open_hits if is_relevant(asked, hit, measure.floor, measure.meaning_floor)
-    ]
+    clear = choose_relevant(asked, open_hits, measure.floor, measure.meaning_floor)
     # A memory that resolves another belongs next to it, even if its own words are below the floor.
     shown = {memory.id: memory for hit in clear for memory in (hit.memory, *hit.attached)}
     candidates = [memory for memory in shown.values() if not memory.is_sensitive]

@@ -173,13 +173,14 @@ async def test_recalled_text_that_comes_back_is_neither_stored_nor_proposed(
     curated: Context,
 ) -> None:
     service = LocalService(curated, ADA)
+    hook = LocalService(replace(curated, actor="hook"), ADA)
     seeds = (
         "We decided to use Postgres for the audit log of the staging cluster.",
         "Always run the linter before committing to the staging branch.",
     )
     stored = await store(curated, *seeds)
     await work(curated)
-    for _ in range(10):
+    for number in range(10):
         hits = (await service.recall(RecallRequest("staging"))).hits
         assert {hit.memory.id for hit in hits} == {memory.id for memory in stored}
         for hit in hits:
@@ -187,11 +188,12 @@ async def test_recalled_text_that_comes_back_is_neither_stored_nor_proposed(
             assert again.was_known
             found = statements(hit.memory.content)
             assert found
-            captured = await capture(service, found, project=None, session="s", allowance=10)
+            captured = await capture(hook, found, project=None, session="s", allowance=10)
             assert not captured.stored
-            assert not captured.refined
+            # Said by the user, it stands for the user: once (docs/adr/0064).
+            assert bool(captured.refined) == (number == 0)
         await work(curated)
     page = await service.page(EVERYWHERE, None, 100)
     assert {memory.id for memory in page.memories} == {memory.id for memory in stored}
-    assert all(memory.version == 1 for memory in page.memories)
+    assert all(memory.version == 2 for memory in page.memories)
     assert await service.proposals() == []

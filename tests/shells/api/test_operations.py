@@ -69,6 +69,7 @@ def test_stats_count_what_the_owner_has(mine: httpx.Client) -> None:
         "memories": 3,
         "forgotten": 0,
         "sensitive": 1,
+        "former_names": {},
         "expiring": 0,
         "by_category": {"fact": 2, "note": 1},
         "by_project": {"p": 1},

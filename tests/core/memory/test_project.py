@@ -169,7 +169,7 @@ def test_a_former_name_means_the_project_that_took_it_over() -> None:
 
 
 def test_a_repository_is_known_again_under_another_name() -> None:
-    seen = Repository("/work/shop/.git", 1, "github.com/ada/shop")
+    seen = Repository("/home/ada/shop/.git", 1, "github.com/ada/shop")
     before = seen._replace(project="shop-0a1b2c3d")
     elsewhere = before._replace(path="/old/shop/.git")
 
@@ -186,9 +186,9 @@ def test_a_repository_is_known_again_under_another_name() -> None:
 
 
 def test_what_another_folder_still_has_is_not_taken_over() -> None:
-    seen = Repository("/work/copy/.git", 1, "github.com/ada/fork")
-    original = Repository("/work/shop/.git", 1, SAME)
-    copied, clone = seen._replace(project=SAME), Repository("/work/clone/.git", 2, SAME)
+    seen = Repository("/home/ada/copy/.git", 1, "github.com/ada/fork")
+    original = Repository("/home/ada/shop/.git", 1, SAME)
+    copied, clone = seen._replace(project=SAME), Repository("/home/ada/clone/.git", 2, SAME)
     now = {one.path: one.project for one in (original, clone)}
 
     def project_now(one: Repository) -> str | None:

@@ -45,8 +45,8 @@ def confidence(query: str, hit: Hit, place: int) -> float:
         _share(0.0 if dense is None else dense.evidence, *_BY_MEANING),
     )
     brevity = min(sqrt(_LENGTH / max(len(query), 1)), _MAX_BREVITY)
-    told = _ADDED_BY_RELEVANCE * relevance - _LOST_BY_PLACE * log(place)
-    return 1.0 / (1.0 + exp(-_WITHOUT_RELEVANCE - brevity * told))
+    weight = _ADDED_BY_RELEVANCE * relevance - _LOST_BY_PLACE * log(place)
+    return 1.0 / (1.0 + exp(-_WITHOUT_RELEVANCE - brevity * weight))
 
 
 def _share(found: float, least: float, most: float) -> float:

@@ -1,28 +1,23 @@
 """Recollect on a real Citus cluster, if there is one.
 
-RECOLLECT_TEST_CITUS_URL names an empty database on the coordinator, with the extensions citus and
-vector, for a login that owns it and is not a superuser. Its tables are dropped first. Citus is not
-available everywhere, so this is skipped without the variable, in CI as well.
+The rest of the suite runs on it as well (tests/citus.py).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from uuid import UUID
 
-import psycopg
 import pytest
-from psycopg import sql
+from tests.citus import UNDISTRIBUTED, CitusCluster, require_citus
 from tests.conformance.graphs import stated
 from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import OWNER, memory
+from tests.conftest import Cluster
 
 from recollect.adapters.postgres.distribute import distribute
-from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.core.admin.distribution import DEFAULT_SHARDS
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.graph.extraction import BY_RULES
 from recollect.core.memory.memory import EVERYWHERE
@@ -37,35 +32,20 @@ THEIRS = [replace(one, owner=OTHER, content=f"{one.content}, of another") for on
 
 
 @pytest.fixture
-def citus_url() -> str:
-    url = os.environ.get("RECOLLECT_TEST_CITUS_URL")
-    if url is None:
-        pytest.skip("there is no Citus cluster: set RECOLLECT_TEST_CITUS_URL")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("drop view if exists own_memories")
-        tables = connection.execute(
-            "select relname from pg_class where relkind = 'r'"
-            " and relnamespace = current_schema()::regnamespace and pg_has_role(relowner, 'usage')"
-        ).fetchall()
-        for (name,) in tables:
-            drop = sql.SQL("drop table if exists {} cascade").format(sql.Identifier(name))
-            connection.execute(drop)
-        functions = connection.execute(
-            "select oid::regprocedure::text from pg_proc where proname like 'recollect\\_%'"
-        ).fetchall()
-        for (name,) in functions:
-            connection.execute(f"drop function {name} cascade")
-    migrate(url)
-    return url
+def citus(cluster: Cluster) -> CitusCluster:
+    return require_citus(cluster)
 
 
 @pytest.fixture
-async def store(citus_url: str) -> AsyncIterator[PostgresStore]:
-    found = distribute(
-        citus_url, Timeouts(), shards=DEFAULT_SHARDS, report=lambda _text, _share: None
-    )
-    assert found.is_complete, found
-    async with PostgresStore(citus_url) as opened:
+def citus_url(citus: CitusCluster) -> Iterator[str]:
+    """A database whose tables are not distributed yet."""
+    yield citus.create("undistributed", UNDISTRIBUTED)
+    citus.drop("undistributed")
+
+
+@pytest.fixture
+async def store(citus: CitusCluster, database_url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database_url) as opened:
         assert opened.pool.is_distributed
         await opened.add_many([*MINE, *THEIRS])
         yield opened

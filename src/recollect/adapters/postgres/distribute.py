@@ -67,6 +67,13 @@ select oid::regprocedure::text from pg_proc
 where pronamespace = current_schema()::regnamespace and starts_with(proname, 'recollect_')
 order by 1
 """
+# A transaction on several nodes cannot notify; workers of a cluster poll instead.
+_SILENT_FUNCTIONS = r"""
+select regexp_replace(pg_get_functiondef(oid), 'perform pg_notify\([^;]*;', 'null;', 'g')
+from pg_proc
+where pronamespace = current_schema()::regnamespace and starts_with(proname, 'recollect_')
+    and prosrc like '%pg_notify%'
+"""
 _KEEP_STEPS = """
 create table if not exists distribution_steps (
     number bigint generated always as identity primary key, statement text not null)
@@ -209,6 +216,8 @@ def _distribute(connection: Connection, before: Distribution, shards: int, repor
     for done, table in enumerate(owned):
         report(f"removing the local copy of {table}", 0.9 + 0.1 * done / len(owned))
         connection.execute("select truncate_local_data_after_distributing_table(%s)", (table,))
+    for (silent,) in connection.execute(_SILENT_FUNCTIONS).fetchall():
+        connection.execute(silent)
     connection.execute("drop table distribution_steps")
 
 

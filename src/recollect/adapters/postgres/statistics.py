@@ -10,7 +10,9 @@ counted with each recall.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +20,7 @@ from recollect.adapters.postgres.access import ADMIN, WORKER
 from recollect.adapters.postgres.lexical import statistics as lexeme_stats
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.pool import Pool
-from recollect.core.errors import StoreError
+from recollect.core.errors import StoreBusy, StoreError
 from recollect.usecases.tasks import cancel_and_wait
 
 _SET_LOCK_TIMEOUT: Final = f"set local lock_timeout = '{lexeme_stats.LOCK_TIMEOUT}'"
@@ -36,6 +38,8 @@ union select owner from lexeme_stats where lexeme = '{lexeme_stats.STORED_KEY}'
 _ANALYZE: Final = "analyze (skip_locked) memories"
 _MAX_OWNERS: Final = 100_000
 """Owners whose sizes are cached; beyond that they are read again."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -85,7 +89,7 @@ class Statistics:
         if self._refresh is not None:
             await asyncio.wait([self._refresh])
         owners: list[str] = []
-        with suppress(StoreError):
+        with _log_failure("read the owners whose word frequencies are due"):
             await self._analyze()
             async with self._pool.transaction(WORKER) as connection:
                 await connection.execute(_SET_LOCK_TIMEOUT)
@@ -95,8 +99,8 @@ class Statistics:
             await self.refresh(owner)
 
     async def refresh(self, owner: str) -> None:
-        """Refresh now. Store errors are ignored: no memory is lost."""
-        with suppress(StoreError):
+        """Refresh now. Store errors are only logged: no memory is lost."""
+        with _log_failure("refresh an owner's word frequencies"):
             async with self._pool.transaction(owner) as connection:
                 is_refreshed = await lexeme_stats.refresh_statistics(connection, owner)
             if is_refreshed:
@@ -119,7 +123,7 @@ class Statistics:
 
     async def _read_size(self, owner: str) -> _Size | None:
         """Read the size of an owner; None if it cannot be read now."""
-        with suppress(StoreError):
+        with _log_failure("read how many memories an owner has"):
             async with self._pool.transaction(owner) as connection:
                 await connection.execute(_SET_LOCK_TIMEOUT)
                 cursor = await connection.execute(_SIZE, {"owner": owner})
@@ -129,3 +133,16 @@ class Statistics:
             self._sizes[owner] = _Size(row["counted"], row["memories"])
             return self._sizes[owner]
         return None
+
+
+@contextmanager
+def _log_failure(action: str) -> Iterator[None]:
+    """Log a store error instead of raising it: the next write tries again. One that only says that
+    a lock was taken is no news.
+    """
+    try:
+        yield
+    except StoreBusy:
+        pass
+    except StoreError as error:
+        log.warning("could not %s: %s", action, error)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final, LiteralString
 
 from psycopg import AsyncConnection, sql
+from psycopg.rows import tuple_row
 
 from recollect.adapters.postgres.lexical.plan import LENGTH_CELLS, Statistics
 from recollect.adapters.postgres.pipeline import execute_many, set_local
@@ -92,31 +93,27 @@ where owner = {owner} and deleted_at is null and not is_sensitive
     and hashtext(id::text) & 1023 < {share}
 """
 
+_LENGTHS: Final[LiteralString] = """
+select count(*), percentile_disc(%(cells)s::float8[]) within group (order by length(s.v))
+from ({sample}) s(v)
+"""
+
+# Readers see the old frequencies until the commit, without waiting. Almost all of them change.
+_FORGET: Final[LiteralString] = "delete from lexeme_stats where owner = %(owner)s"
+
 # A word of a single memory is not stored: a word without a row counts as 1 anyway, the table is
-# half as long, and a word that was only in an erased memory leaves no trace. ts_stat takes text.
-# Readers see the old frequencies until the commit, without waiting.
-_REBUILD: Final[LiteralString] = """
-with sampled as materialized (
-    select count(*)::float8 as rows,
-        percentile_disc(%(cells)s::float8[]) within group (order by length(s.v)) as lengths
-    from ({sample}) s(v)
-), fresh as materialized (
-    select t.word as lexeme, least(t.ndoc / sampled.rows * %(rows)s, %(rows)s)::integer as ndoc
-    from ts_stat({sample_text}) t, sampled where t.ndoc > 1
+# half as long, and a word that was only in an erased memory leaves no trace. ts_stat takes text,
+# and on a cluster only a statement that reads no table may call it.
+_STORE: Final[LiteralString] = """
+insert into lexeme_stats (owner, lexeme, ndoc)
+select %(owner)s, f.lexeme, f.ndoc from (
+    select t.word as lexeme,
+        least(t.ndoc / %(sampled)s::float8 * %(rows)s, %(rows)s)::integer as ndoc
+    from ts_stat({sample_text}) t where t.ndoc > 1
     union all
-    select k.lexeme, k.size
-    from unnest(%(size_keys)s::text[], %(sizes)s::integer[]) k(lexeme, size)
-    union all
-    select k.lexeme, k.length
-    from sampled, unnest(%(length_keys)s::text[], sampled.lengths) k(lexeme, length)
-    where k.length is not null
-), gone as (
-    delete from lexeme_stats s
-    where s.owner = %(owner)s and not exists (select from fresh f where f.lexeme = s.lexeme)
-)
-insert into lexeme_stats (owner, lexeme, ndoc) select %(owner)s, lexeme, ndoc from fresh
-on conflict (owner, lexeme) do update set ndoc = excluded.ndoc
-where lexeme_stats.ndoc <> excluded.ndoc
+    select k.lexeme, k.ndoc from unnest(%(keys)s::text[], %(values)s::integer[]) k(lexeme, ndoc)
+) f
+on conflict (owner, lexeme) do nothing
 """
 
 
@@ -151,17 +148,24 @@ async def refresh_statistics(conn: AsyncConnection[Any], owner: str) -> bool:
         rows, stored = size
         share = min(1024, 1 + 1024 * STATISTICS_SAMPLE // max(rows, 1))
         sample = sql.SQL(_SAMPLE).format(owner=sql.Literal(owner), share=sql.Literal(share))
-        statement = sql.SQL(_REBUILD).format(
-            sample=sample, sample_text=sql.Literal(sample.as_string(conn))
-        )
-        values = {
-            "owner": owner,
-            "rows": rows,
-            "size_keys": [_ROWS_KEY, STORED_KEY],
-            "sizes": [rows, stored],
-            "length_keys": list(_LENGTH_KEYS),
-            "cells": [cell / LENGTH_CELLS for cell in range(1, LENGTH_CELLS + 1)],
-        }
-        async with conn.cursor() as cursor:
-            await cursor.execute(statement, values, prepare=False)
+        async with conn.cursor(row_factory=tuple_row) as cursor:
+            cells = [cell / LENGTH_CELLS for cell in range(1, LENGTH_CELLS + 1)]
+            measure = sql.SQL(_LENGTHS).format(sample=sample)
+            await cursor.execute(measure, {"cells": cells}, prepare=False)
+            sampled, lengths = await cursor.fetchone() or (0, None)
+            found = {
+                _ROWS_KEY: rows,
+                STORED_KEY: stored,
+                **dict(zip(_LENGTH_KEYS, lengths or (), strict=False)),
+            }
+            await cursor.execute(_FORGET, {"owner": owner}, prepare=False)
+            store = sql.SQL(_STORE).format(sample_text=sql.Literal(sample.as_string(conn)))
+            values = {
+                "owner": owner,
+                "rows": rows,
+                "sampled": max(sampled, 1),
+                "keys": [*found],
+                "values": [*found.values()],
+            }
+            await cursor.execute(store, values, prepare=False)
     return True

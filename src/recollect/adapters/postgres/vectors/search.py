@@ -155,13 +155,14 @@ class VectorSearch(PostgresComponent):
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
         async with self._pool.reading(owner) as connection:
-            found, plan, indexed, passages = await execute_many(
+            # On a cluster, no other statement may follow an EXPLAIN in the same transaction.
+            found, indexed, passages, plan = await execute_many(
                 connection,
                 {**params, **index_params(owner)},
                 ACTIVE_SPACE,
-                scope_size(condition),
                 INDEX_SIZES,
                 _HAS_PASSAGES,
+                scope_size(condition),
             )
         space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
         size = None if space is None else sizes.get(index_name(space.id, owner))

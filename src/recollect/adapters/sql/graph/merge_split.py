@@ -44,10 +44,10 @@ on conflict (owner, source, target) do nothing
 _REMOVE: Final = "delete from concepts where owner = :owner and id = :gone"
 
 _SPLIT_OFF: Final = """
-insert into concepts (owner, id, key, name, kind, compared_in, created_at)
-select owner, :id, :key, :name, kind, 0, :now from concepts
-where owner = :owner and id = :concept
-returning id
+insert into concepts as made (owner, id, key, name, kind, compared_in, created_at)
+select c.owner, :id, :key, :name, c.kind, 0, :now from concepts c
+where c.owner = :owner and c.id = :concept
+returning made.id
 """
 _GIVE_NAME: Final = """
 update concept_names set concept_id = :id, is_mended = true where owner = :owner and key = :key

@@ -114,10 +114,10 @@ def _make_templates(cluster: CitusCluster) -> None:
     cluster.execute_in(url, "create extension citus; create extension vector")
     first, *others = (conninfo_to_dict(node) for node in cluster.nodes)
     with psycopg.connect(cluster.nodes[0], dbname=UNDISTRIBUTED, autocommit=True) as coordinator:
-        place = (first["host"], int(first["port"]))
+        place = (first["host"], int(first["port"] or 5432))
         coordinator.execute("select citus_set_coordinator_host(%s, %s)", place)
         for node in others:
-            added = (node["host"], int(node["port"]))
+            added = (node["host"], int(node["port"] or 5432))
             coordinator.execute("select citus_add_node(%s, %s)", added)
         coordinator.execute(
             "select citus_set_node_property(%s, %s, 'shouldhaveshards', true)", place

@@ -54,6 +54,21 @@ def test_errors_that_postgres_itself_raises(
     assert "secret text" not in f"{raised.value} {raised.value.remedy}"
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("08006", "connection to the remote node recollect@10.0.0.3:5432 failed", "10.0.0.3:5432"),
+        ("XX000", "operation is not allowed on this node", "worker of a Citus cluster"),
+    ],
+)
+def test_what_citus_says_of_its_nodes(
+    cluster_connection: psycopg.Connection, code: str, text: str, expected: str
+) -> None:
+    statement = f"do $$ begin raise '{text}' using errcode = '{code}'; end $$"
+    with pytest.raises(StoreUnavailable, match=expected), translate_errors():
+        cluster_connection.execute(statement)
+
+
 def test_every_error_class_of_the_driver_is_mapped() -> None:
     classes = [
         value

@@ -6,6 +6,7 @@ text and Postgres's five-character error code are passed on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -53,6 +54,7 @@ _NO_CONNECTION_LEFT = (
     "too many connections for",
     "no more connections allowed",
 )
+_LOST_NODE = re.compile(r"connection to the remote node \S+@(\S+) failed")
 
 
 @contextmanager
@@ -96,6 +98,8 @@ def translate(error: psycopg.Error) -> RecollectError:
         refusal = _translate_refusal(str(error))
         if refusal is not None:
             return refusal
+    if of_cluster := _translate_cluster_error(str(error)):
+        return of_cluster
     # A lost connection is an OperationalError without a code; one with a code is a refusal.
     if isinstance(error, (*_UNREACHABLE, psycopg.OperationalError)):
         return StoreUnavailable(
@@ -107,6 +111,21 @@ def translate(error: psycopg.Error) -> RecollectError:
         remedy="This is a bug in Recollect or a damaged schema: run `recollect doctor` and report"
         " it.",
     )
+
+
+def _translate_cluster_error(text: str) -> StoreUnavailable | None:
+    """Return what Citus says of its nodes, which quotes no memory."""
+    if "operation is not allowed on this node" in text:
+        return StoreUnavailable(
+            "this Postgres is a worker of a Citus cluster",
+            remedy="Name the coordinator in RECOLLECT_DATABASE_URL.",
+        )
+    if lost := _LOST_NODE.search(text):
+        return StoreUnavailable(
+            f"the cluster's node {lost[1]} cannot be reached",
+            remedy="Start it again; owners of other nodes are not affected. See docs/citus.md.",
+        )
+    return None
 
 
 def _translate_refusal(text: str) -> StoreError | None:

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from recollect.adapters.postgres.component import PostgresComponent
 from recollect.adapters.postgres.lexical.search import rows_of, scope_size
+from recollect.adapters.postgres.lexical.statistics import STORED_KEY
 from recollect.adapters.postgres.pipeline import Reading, execute_many
 from recollect.adapters.postgres.pool import retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
@@ -65,12 +66,15 @@ OVERFETCH: Final = 8
 these
 belong to too few memories, all passages are compared and grouped."""
 
-_HAS_PASSAGES: Final = """
+# Whether there are passages, and how many memories there were when words were last counted.
+_COUNTS: Final = f"""
 select exists (
     select from embeddings e
     where e.owner = %(owner)s and e.passage > 0
-        and e.space_id = (select s.id from spaces s where s.state = 'active'))
-"""
+        and e.space_id = (select s.id from spaces s where s.state = 'active')),
+    (select f.ndoc from lexeme_stats f
+    where f.owner = %(owner)s and f.lexeme = '{STORED_KEY}')
+"""  # noqa: S608  # composed of constants
 
 # OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
 # distance, for which the planner would use the vector index, whose order is only approximate. The
@@ -156,22 +160,21 @@ class VectorSearch(PostgresComponent):
         condition, params = within(owner, scope)
         async with self._pool.reading(owner) as connection:
             # On a cluster, no other statement may follow an EXPLAIN in the same transaction.
-            found, indexed, passages, plan = await execute_many(
+            found, indexed, ((has_passages, stored),), plan = await execute_many(
                 connection,
                 {**params, **index_params(owner)},
                 ACTIVE_SPACE,
                 INDEX_SIZES,
-                _HAS_PASSAGES,
+                _COUNTS,
                 scope_size(condition),
             )
         space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
         size = None if space is None else sizes.get(index_name(space.id, owner))
-        if (
-            size is not None and scope.is_everywhere
-        ):  # the planner may have no statistics of this owner
-            rows = max(rows, int(size))
+        if size is not None and scope.is_everywhere:
+            # The planner may have no statistics of this owner and, on a cluster, none of the index.
+            rows = max(rows, int(size), stored or 0)
         use_index = size is not None and rows > self._limits.exact_rows
-        return Survey(space, use_index, has_passages=bool(passages[0][0]))
+        return Survey(space, use_index, has_passages=has_passages)
 
     @retry_on_disconnect
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:

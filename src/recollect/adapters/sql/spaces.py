@@ -25,10 +25,10 @@ _COLUMNS: Final = ", ".join(SPACE_COLUMNS)
 _SPACES: Final[LiteralString] = f"select {_COLUMNS} from spaces order by id"  # noqa: S608  # composed of constants
 ACTIVE_SPACE: Final[LiteralString] = f"select {_COLUMNS} from spaces where state = 'active'"  # noqa: S608  # as above
 _LOCK: Final[LiteralString] = f"select {_COLUMNS} from spaces where id = :id $for_update"  # noqa: S608  # as above
-_FIND: Final = """
-select id from spaces
+_FIND: Final[LiteralString] = f"""
+select {_COLUMNS} from spaces
 where model = :model and revision = :revision and dimension = :dimension and distance = :distance
-"""
+"""  # noqa: S608  # composed of constants
 _OPEN: Final[LiteralString] = f"""
 insert into spaces (embedder, model, revision, dimension, distance, query_instruction, languages,
     state)
@@ -81,6 +81,13 @@ class SqlSpaces(SqlComponent):
             "query_instruction": space.query_instruction,
             "languages": " ".join(sorted(space.languages)),
         }
+
+        # Every start opens the active space, also of a cluster that has lost a node, and then cannot
+        # write this table.
+        for row in await self._read(None, lambda session: session.fetch(_FIND, values)):
+            known = to_space(row)
+            if known == StoredSpace(known.id, embedder, space, "active", known.is_former):
+                return known
 
         async def work(session: Session) -> StoredSpace:
             found = await session.fetch(_FIND, values)

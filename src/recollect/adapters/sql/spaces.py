@@ -82,8 +82,7 @@ class SqlSpaces(SqlComponent):
             "languages": " ".join(sorted(space.languages)),
         }
 
-        # Every start opens the active space, also of a cluster that has lost a node, and then cannot
-        # write this table.
+        # Every start opens the active space. A cluster that lost a node cannot write this table.
         for row in await self._read(None, lambda session: session.fetch(_FIND, values)):
             known = to_space(row)
             if known == StoredSpace(known.id, embedder, space, "active", known.is_former):

@@ -8,6 +8,10 @@ everywhere, so without the variable tests run on one Postgres.
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +21,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.conftest import TEMPLATE, Cluster, lock_exclusively
+from tests.waiting import wait_until
 
 from recollect.adapters.postgres.distribute import distribute
 from recollect.adapters.postgres.embedded.locations import ROLE
@@ -79,6 +84,25 @@ class CitusCluster(Cluster):
             for (index,) in coordinator.execute(_INDEXES).fetchall():
                 coordinator.execute(sql.SQL("drop index {}").format(sql.Identifier(index)))
 
+    @contextmanager
+    def lose(self, number: int) -> Iterator[str]:
+        """Kill a node, return its host and port, and start it again afterwards."""
+        where = conninfo_to_dict(self.nodes[number])
+        with psycopg.connect(self.nodes[number]) as connection:
+            found = connection.execute("select pg_read_file('postmaster.pid')").fetchone()
+        pid, data = str(found and found[0]).splitlines()[:2]
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
+        owner = Path(data).stat().st_uid
+        os.kill(int(pid), signal.SIGQUIT)
+        wait_until(lambda: not _answers(self.nodes[number]))
+        try:
+            yield f"{where['host']}:{where['port']}"
+        finally:
+            environment = {"PATH": os.defpath, "HOME": str(Path(data).parent)}
+            with Path(data, "log").open("wb") as log:
+                subprocess.Popen(command, stderr=log, env=environment, user=owner, cwd=data)
+            wait_until(lambda: _answers(self.nodes[number]))
+
 
 def open_citus(run_folder: Path, worker: str) -> CitusCluster | None:
     """Return the cluster that the environment names, if it names one."""
@@ -97,6 +121,14 @@ def require_citus(cluster: Cluster) -> CitusCluster:
     if not isinstance(cluster, CitusCluster):
         pytest.skip("there is no Citus cluster: run `tools/citus.py run` with the test command")
     return cluster
+
+
+def _answers(node: str) -> bool:
+    try:
+        psycopg.connect(node, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def _exists(node: str, database: str) -> bool:

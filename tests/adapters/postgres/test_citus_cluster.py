@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from tests.citus import UNDISTRIBUTED, CitusCluster, require_citus
 from tests.conformance.graphs import stated
 from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import OWNER, memory
 from tests.conftest import Cluster
+from tests.loopback import Loopback
+from tests.serving import Running, running
+from tests.waiting import wait_until
 
 from recollect.adapters.postgres.distribute import distribute
 from recollect.adapters.postgres.store import PostgresStore
@@ -108,3 +115,58 @@ async def test_an_owner_is_erased(store: PostgresStore) -> None:
     assert erased.memories == len(MINE)
     assert await store.page(OWNER, EVERYWHERE, None, 50) == []
     assert len(await store.page(OTHER, EVERYWHERE, None, 50)) == len(THEIRS)
+
+
+def find_owners(citus: CitusCluster, url: str) -> list[str]:
+    """Return one owner for each node, in the order of the nodes."""
+    node_of = """
+    select nodeport from pg_dist_placement join pg_dist_node using (groupid)
+    where shardid = get_shard_id_for_distribution_column('memories', %s::text)
+    """
+    found: dict[int, str] = {}
+    with psycopg.connect(url) as connection:
+        for number in range(100):
+            row = connection.execute(node_of, (f"owner {number}",)).fetchone()
+            found.setdefault((row or (0,))[0], f"owner {number}")
+    return [found[int(conninfo_to_dict(node)["port"] or 0)] for node in citus.nodes]
+
+
+def test_owners_of_other_nodes_go_on_when_one_is_lost(
+    citus: CitusCluster, database_url: str, tmp_path: Path
+) -> None:
+    """Theirs are stored, found and read in the background, and servers start."""
+    *others, cut_off = find_owners(citus, database_url)
+    ferry = {"content": "The ferry to Marblehead leaves at six."}
+
+    def read_counts(up: Running, key: str) -> tuple[int, int]:
+        with up.client(key) as client:
+            stats = client.get("stats").json()
+        return stats["embedding"]["embedded"], stats["graph"]["extracted"]
+
+    with Loopback("compatible") as model:
+        overrides: dict[str, Any] = {
+            "embedder": "compatible/x@8",
+            "compatible_url": model.base_url,
+            "worker": "inside",
+        }
+        with running(database_url, tmp_path / "server", **overrides) as up:
+            keys = {owner: up.new_key(owner) for owner in (*others, cut_off)}
+            with up.client(keys[cut_off]) as client:
+                assert client.post("memories", json=ferry).is_success
+            wait_until(lambda: read_counts(up, keys[cut_off]) == (1, 1))
+            with citus.lose(2) as lost:
+                with up.client(keys[cut_off]) as client:
+                    refused = client.post("recall", json={"query": "ferry"})
+                assert refused.status_code == 503
+                assert lost in refused.text
+                for owner in others:
+                    with up.client(keys[owner]) as client:
+                        assert client.post("memories", json=ferry).is_success
+                wait_until(lambda: all(read_counts(up, keys[o]) == (1, 1) for o in others))
+                with running(database_url, tmp_path / "other", **overrides) as started:
+                    with started.client(keys[others[0]]) as client:
+                        recalled = client.post("recall", json={"query": "when does it leave?"})
+                    assert len(recalled.json()["hits"]) == 1, recalled.text
+            with up.client(keys[cut_off]) as client:
+                assert client.post("memories", json={"content": "Ada moved."}).is_success
+            wait_until(lambda: read_counts(up, keys[cut_off]) == (2, 2))

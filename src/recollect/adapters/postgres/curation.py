@@ -7,20 +7,22 @@ last position is past the examined one. So storing a memory costs nothing extra.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, LiteralString
 
 from recollect.adapters.postgres.access import WORKER
-from recollect.adapters.postgres.component import PostgresComponent
+from recollect.adapters.postgres.component import PostgresComponent, find_reachable_owners
+from recollect.adapters.postgres.distribution import limit_to
 from recollect.adapters.postgres.memories import REPLACE
 from recollect.adapters.postgres.pool import retry_on_disconnect
 from recollect.adapters.postgres.rows import MEMORY_COLUMNS, from_memory, to_memory
 from recollect.adapters.sql.curation import SqlCuration
 from recollect.ports.curation import ChangedMemories
 
-_BEHIND: Final = """
+_BEHIND: Final[LiteralString] = """
 select o.owner, o.position, coalesce(c.position, 0) as examined
 from owners o left join curation_progress c on c.owner = o.owner
-where o.position > coalesce(c.position, 0) order by o.owner limit 1
+where o.position > coalesce(c.position, 0) {o} order by o.owner limit 1
 """
 _UNEXAMINED: Final = """
 select coalesce(sum(o.position - coalesce(c.position, 0)), 0)::bigint as waiting
@@ -56,9 +58,15 @@ class PostgresCuration(SqlCuration, PostgresComponent):
 
     @retry_on_disconnect
     async def find_changed(self, limit: int) -> ChangedMemories | None:
+        behind = None
         async with self._pool.reading(WORKER) as connection:
-            cursor = await connection.execute(_BEHIND)
-            behind = await cursor.fetchone()
+            owners: Sequence[str | None] = [None]
+            if lost := self._pool.lost_nodes:
+                owners = await find_reachable_owners(connection, lost)
+            for owner in owners:
+                cursor = await connection.execute(limit_to(owner, _BEHIND), {"owner": owner})
+                if (behind := await cursor.fetchone()) is not None:
+                    break
         if behind is None:
             return None
         return await self.read_changed(

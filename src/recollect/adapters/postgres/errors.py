@@ -113,6 +113,12 @@ def translate(error: psycopg.Error) -> RecollectError:
     )
 
 
+def find_lost_node(text: str) -> str | None:
+    """Return the host and port of the node that Citus could not reach, if an error says so."""
+    found = _LOST_NODE.search(text)
+    return found and found[1]
+
+
 def _translate_cluster_error(text: str) -> StoreUnavailable | None:
     """Return what Citus says of its nodes, which quotes no memory."""
     if "operation is not allowed on this node" in text:
@@ -120,9 +126,9 @@ def _translate_cluster_error(text: str) -> StoreUnavailable | None:
             "this Postgres is a worker of a Citus cluster",
             remedy="Name the coordinator in RECOLLECT_DATABASE_URL.",
         )
-    if lost := _LOST_NODE.search(text):
+    if node := find_lost_node(text):
         return StoreUnavailable(
-            f"the cluster's node {lost[1]} cannot be reached",
+            f"the cluster's node {node} cannot be reached",
             remedy="Start it again; owners of other nodes are not affected. See docs/citus.md.",
         )
     return None

@@ -25,6 +25,7 @@ from recollect.adapters.postgres.access import Roles, Who, access_statement, own
 from recollect.adapters.postgres.errors import (
     NotConnected,
     PoolExhausted,
+    find_lost_node,
     is_disconnect,
     translate,
     translate_errors,
@@ -64,6 +65,8 @@ def retry_on_disconnect(
 
 Connection = AsyncConnection[DictRow]
 
+NODE_RETRY_SECONDS: Final = 30.0
+"""How long a lost node of a cluster is left alone."""
 _CLOSED: Final = "the store is closed"
 _NO_ANSWER: Final = "no answer"
 
@@ -115,6 +118,7 @@ class Pool:
         self.is_distributed = False
         """Whether the tables are distributed by Citus (docs/adr/0046)."""
         self.tracer: Tracer = NO_TRACER
+        self._lost_nodes: dict[str, float] = {}
         self._clock = clock
         self._size = self._free_slots = size
         # The last one released is acquired first: a backend that was just used is faster.
@@ -122,6 +126,17 @@ class Pool:
         self._waiters: deque[asyncio.Future[_Pooled]] = deque()
         self._connecting: asyncio.Task[None] | None = None
         self._is_open = False
+
+    @property
+    def lost_nodes(self) -> list[str]:
+        """The nodes of the cluster that did not answer lately, and need not be asked now."""
+        since = self._clock() - NODE_RETRY_SECONDS
+        return [node for node, lost_at in self._lost_nodes.items() if lost_at > since]
+
+    def note_failure(self, error: Error) -> None:
+        """Note which node of the cluster was lost, if the error says so."""
+        if self.is_distributed and (node := find_lost_node(str(error))):
+            self._lost_nodes[node] = self._clock()
 
     @property
     def idle(self) -> int:
@@ -314,6 +329,7 @@ class _Acquiring:
     ) -> None:
         await self._pool.release(self._pooled)
         if isinstance(error, Error):
+            self._pool.note_failure(error)
             raise translate(error) from error
 
 

@@ -45,9 +45,10 @@ _ONE: Final[LiteralString] = f"{_PROPOSALS} and p.id = :id"
 _HOLD: Final = """
 select m.id from memories m where m.owner = :owner and m.id = any(:ids) order by m.id $for_share
 """
+# Citus counts the rows that it selected, not those that it wrote: so they are returned.
 _KEEP: Final = """
-insert into proposals (owner, id, kind, newer, older, newer_version, older_version, newer_quote,
-    older_quote, reason, confidence, decided_by, created_at, state)
+insert into proposals as made (owner, id, kind, newer, older, newer_version, older_version,
+    newer_quote, older_quote, reason, confidence, decided_by, created_at, state)
 select :owner, :id, :kind, n.$number, o.$number, :newer_version, :older_version, :newer_quote,
     :older_quote, :reason, :confidence, :decided_by, :created_at, 'open'
 from memories n join memories o on o.owner = n.owner and o.id = :older
@@ -57,8 +58,9 @@ on conflict (owner, newer, older) do update set id = excluded.id, kind = exclude
     newer_quote = excluded.newer_quote, older_quote = excluded.older_quote,
     reason = excluded.reason, confidence = excluded.confidence, decided_by = excluded.decided_by,
     created_at = excluded.created_at, state = 'open'
-where proposals.newer_version <> excluded.newer_version
-    or proposals.older_version <> excluded.older_version
+where made.newer_version <> excluded.newer_version
+    or made.older_version <> excluded.older_version
+returning id
 """
 _DECIDE: Final = """
 update proposals set state = :verdict
@@ -131,7 +133,7 @@ class SqlCuration(SqlComponent):
             return [
                 proposal
                 for proposal in proposals
-                if await session.execute(_KEEP, _from_proposal(owner, proposal))
+                if await session.fetch(_KEEP, _from_proposal(owner, proposal))
             ]
 
         return await self._write(owner, work)

@@ -89,8 +89,9 @@ with mine as (
     for update of x skip locked
 )
 """
+# Materialized: inlined by Citus, `later` loses a column.
 _FAIL: Final[LiteralString] = f"""
-{_MINE}, later as (
+{_MINE}, later as materialized (
     select owner, memory_id, {NEXT_DUE} as due_at from mine
 )
 update extractions x set last_error = %(error)s, due_at = later.due_at

@@ -180,8 +180,9 @@ with named as (
 
 _UNCHANGED: Final[LiteralString] = f"{_MINE} select owner, memory_id from mine"  # noqa: S608  # composed of constants
 
+# Materialized: inlined by Citus, `later` loses a column.
 _FAIL: Final[LiteralString] = f"""
-{_MINE}, later as (
+{_MINE}, later as materialized (
     select owner, memory_id, {NEXT_DUE} as due_at from mine
 )
 update embeddings e set last_error = %(error)s, due_at = later.due_at
@@ -199,9 +200,9 @@ where e.owner = mine.owner and e.memory_id = mine.memory_id and e.space_id = %(s
     and e.passage = 0 {{e}}
 """  # noqa: S608  # composed of constants
 _SET_ERROR: Final = "update spaces set last_error = %(error)s where id = %(space)s"
-_CLEAR_ERROR: Final = """
-update spaces set last_error = null where id = %(space)s and last_error is not null
-"""
+# A cluster that lost a node cannot write this table.
+_HAS_ERROR: Final = "select from spaces where id = %(space)s and last_error is not null"
+_CLEAR_ERROR: Final = "update spaces set last_error = null where id = %(space)s"
 # A claimed job does not clear the error: only a vector proves that a hosted model works.
 _IS_WAITING: Final = """
 select from embeddings e
@@ -368,7 +369,7 @@ class EmbeddingQueue(ListeningQueue):
                 await _add_passages(connection, space, finished, passages)
                 await _add_tokens(connection, space, finished, tokens)
             if written:
-                await connection.execute(_CLEAR_ERROR, {"space": space.id})
+                await _clear_error(connection, space)
         return written
 
     async def select_unchanged(
@@ -405,7 +406,7 @@ class EmbeddingQueue(ListeningQueue):
         async with self._pool.transaction(WORKER) as connection:
             cursor = await connection.execute(_IS_WAITING, {"space": space.id})
             if await cursor.fetchone() is None:
-                await connection.execute(_CLEAR_ERROR, {"space": space.id})
+                await _clear_error(connection, space)
 
     async def retry_parked(self, space: StoredSpace) -> int:
         async with self._pool.transaction(WORKER) as connection:
@@ -538,6 +539,12 @@ class EmbeddingQueue(ListeningQueue):
             done = {"swept_owner": start[0], "swept_to": None if row["is_final"] else _END}
             await connection.execute(_SWEPT_TO, {"space": space.id, **(reached or done)})
             return reached is not None
+
+
+async def _clear_error(connection: Connection, space: StoredSpace) -> None:
+    cursor = await connection.execute(_HAS_ERROR, {"space": space.id})
+    if await cursor.fetchone() is not None:
+        await connection.execute(_CLEAR_ERROR, {"space": space.id})
 
 
 async def _hold(

@@ -47,7 +47,7 @@ _SPLIT_OFF: Final = """
 insert into concepts as made (owner, id, key, name, kind, compared_in, created_at)
 select c.owner, :id, :key, :name, c.kind, 0, :now from concepts c
 where c.owner = :owner and c.id = :concept
-returning made.id
+returning id
 """
 _GIVE_NAME: Final = """
 update concept_names set concept_id = :id, is_mended = true where owner = :owner and key = :key
@@ -86,11 +86,11 @@ where n.owner = :owner and n.source = :source and n.target = :target and n.relat
 limit 1
 """
 _COPY_EDGE: Final = """
-insert into concept_edges (owner, id, source, target, relation, is_single, valid_from, valid_to,
-    stated_until, learned_at, known_until)
-select owner, :edge, :source, :target, relation, is_single, valid_from, valid_to, stated_until,
-    learned_at, known_until
-from concept_edges where owner = :owner and id = :edge_id
+insert into concept_edges as made (owner, id, source, target, relation, is_single, valid_from,
+    valid_to, stated_until, learned_at, known_until)
+select e.owner, :edge, :source, :target, e.relation, e.is_single, e.valid_from, e.valid_to,
+    e.stated_until, e.learned_at, e.known_until
+from concept_edges e where e.owner = :owner and e.id = :edge_id
 returning id
 """
 # The relations of a concept that changed: their periods must be recomputed.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel
 
-from recollect.core.errors import (
-    AmbiguousId,
-    NotFound,
-)
+from recollect.core.errors import AmbiguousId, NotFound
+from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
 from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
@@ -17,9 +16,9 @@ from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.admin import SETTINGS, SETTINGS_LOG, SettingsIn, SettingsLogIn
 from recollect.wire.problems import KINDS
-from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall import RECOLLECTION, to_shape
 from recollect.wire.recall_inputs import EpisodesIn, RecallIn, WhyIn
-from recollect.wire.why import WhyOut
+from recollect.wire.why import WHY
 
 _BODY: Final = (*SENT, MALFORMED)
 
@@ -31,17 +30,18 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
     operation_id="recall",
     **needs("recall"),
     summary="Recall",
+    response_model=RECOLLECTION.shape,
     responses={
         200: examples.of("recollection", "The hits, best first."),
         **problems(*_BODY),
     },
 )
-async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
+async def recall(question: RecallIn, mine: Mine) -> BaseModel:
     """Find the memories most useful for a query. A leg that fails or is late is listed in
     `degraded` and skipped; `explain` shows where each leg placed every hit.
     """
     recollection = await mine.recall(question.to_request(counts_words=question.explain))
-    return RecollectionOut.from_recollection(recollection, explain=question.explain)
+    return to_shape(recollection, explain=question.explain)
 
 
 @router.post(
@@ -49,16 +49,17 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     operation_id="why",
     **needs("why"),
     summary="Why this memory, or why not",
+    response_model=WHY.shape,
     responses={
         200: examples.of("why", "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
-async def why(question: WhyIn, mine: Mine) -> WhyOut:
+async def why(question: WhyIn, mine: Mine) -> WhyReport:
     """Explain the place of any memory, recalled or not: its rank (down to 10,000) and score in each
     leg, what kept it out, and what would bring it in.
     """
-    return WhyOut.from_report(await mine.why(question.id, question.to_request()))
+    return await mine.why(question.id, question.to_request())
 
 
 @router.get(
@@ -66,17 +67,18 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     operation_id="search_episodes",
     **needs("recall"),
     summary="Search conversations",
+    response_model=RECOLLECTION.shape,
     responses={
         200: examples.of("recollection", "The episodes, best first."),
         **problems(*SENT),
     },
 )
-async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
+async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> BaseModel:
     """Search the turns of conversations, in some sessions or in a project. A turn is stored like
     any memory, with the category `episode` and its session.
     """
     recollection = await mine.recall(search.to_request())
-    return RecollectionOut.from_recollection(recollection, explain=search.explain)
+    return to_shape(recollection, explain=search.explain)
 
 
 @router.get(

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 READER = """
 import asyncio, os, sys
 from pathlib import Path
-import recollect.adapters.sqlite.vectors.index, recollect.adapters.sqlite.vectors.matrix
+import recollect.adapters.sqlite.vectors.queue, recollect.adapters.sqlite.vectors.matrix
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreReadOnly
 from recollect.core.memory.memory import EVERYWHERE

@@ -36,7 +36,7 @@ from functools import partial
 from uuid import UUID
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.adapters.qdrant.engine import Qdrant, connect
 from recollect.adapters.qdrant.vectors import QdrantVectors
 from tests.conformance.places import NORTH, SPACE, embed_all

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.errors import NotConnected, is_disconnect, translate
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.errors import StoreUnavailable
 from recollect.core.memory.ids import IdPart
 from recollect.core.memory.memory import EVERYWHERE

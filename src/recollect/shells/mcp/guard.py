@@ -10,8 +10,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from recollect.core.agents.injection import fence
-from recollect.core.memory.excerpt import excerpt
 from recollect.core.memory.memory import FIELDS, STATED_FIELDS
+from recollect.core.text.analysis import excerpt
 from recollect.wire.memory import PAGE, WRITTEN
 from recollect.wire.recall import RECOLLECTION
 from recollect.wire.why import WHY

@@ -16,7 +16,7 @@ from tests.conformance.vectors.test_context import CHANGES, claim_by_number, sto
 from tests.strategies import new_id
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.memory.memory import Limits
 from recollect.core.recall.space import StoredSpace
 from recollect.core.sync.decide import decide

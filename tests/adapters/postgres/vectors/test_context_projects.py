@@ -15,7 +15,7 @@ from tests.conformance.vectors.test_context_projects import get_texts
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.recall.space import StoredSpace
 
 pytestmark = pytest.mark.anyio

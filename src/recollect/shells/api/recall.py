@@ -10,9 +10,8 @@ from pydantic import BaseModel
 from recollect.core.errors import AmbiguousId, NotFound
 from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.admin import SETTINGS, SETTINGS_LOG, SettingsIn, SettingsLogIn
 from recollect.wire.problems import KINDS
@@ -32,7 +31,7 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
     summary="Recall",
     response_model=RECOLLECTION.shape,
     responses={
-        200: examples.of("recollection", "The hits, best first."),
+        200: example("recollection", "The hits, best first."),
         **problems(*_BODY),
     },
 )
@@ -51,7 +50,7 @@ async def recall(question: RecallIn, mine: Mine) -> BaseModel:
     summary="Why this memory, or why not",
     response_model=WHY.shape,
     responses={
-        200: examples.of("why", "What each leg says about it, and what kept it out."),
+        200: example("why", "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
@@ -69,7 +68,7 @@ async def why(question: WhyIn, mine: Mine) -> WhyReport:
     summary="Search conversations",
     response_model=RECOLLECTION.shape,
     responses={
-        200: examples.of("recollection", "The episodes, best first."),
+        200: example("recollection", "The episodes, best first."),
         **problems(*SENT),
     },
 )
@@ -87,7 +86,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     **needs("settings"),
     summary="Read the settings",
     response_model=SETTINGS.shape,
-    responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
+    responses={200: example("settings", "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> RecallSettings:
     """Read how recall ranks."""
@@ -101,7 +100,7 @@ async def get_settings(mine: Mine) -> RecallSettings:
     summary="Change the settings",
     response_model=SETTINGS.shape,
     responses={
-        200: examples.of("settings", "The current settings."),
+        200: example("settings", "The current settings."),
         **problems(*_BODY),
     },
 )
@@ -117,7 +116,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> RecallSettings:
     summary="Who changed the settings",
     response_model=SETTINGS_LOG.shape,
     responses={
-        200: examples.of("settings_log", "The latest changes, newest first."),
+        200: example("settings_log", "The latest changes, newest first."),
         **problems(*SENT),
     },
 )

@@ -22,8 +22,8 @@ import pytest
 from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.conninfo import conninfo_to_dict
 from tests.conformance.graphs import stated
-from tests.conformance.places import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, opened
 from tests.conftest import Cluster
 from tests.effort import EFFORT
 from tests.strategies import new_id

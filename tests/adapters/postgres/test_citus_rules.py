@@ -24,8 +24,8 @@ from tests.adapters.postgres.citus_rules import (
     find_violations,
     statements_of,
 )
-from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import memory
+from tests.conformance.stores import NORTH, SPACE
 from tests.conftest import Cluster
 from tests.privacy.test_row_level_security import (
     ALL,

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, embed_all, rows
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.stores import NORTH, embed_all, rows
 from tests.conformance.vectors.test_context import CHANGES, claim_by_number, store_turns, turn
 from tests.strategies import new_id
 

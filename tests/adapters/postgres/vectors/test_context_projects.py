@@ -8,8 +8,8 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.conformance.places import embed_all
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.stores import embed_all
 from tests.conformance.vectors.test_context import claim_by_number, store_turns, turn
 from tests.conformance.vectors.test_context_projects import get_texts
 from tests.waiting import wait_until

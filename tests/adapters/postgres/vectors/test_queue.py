@@ -6,8 +6,8 @@ import asyncio
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, SPACE, nearest, opened, rows, texts
 from tests.conformance.samples import ids, memory
+from tests.conformance.stores import NORTH, SPACE, nearest, opened, rows, texts
 from tests.waiting import wait_until_async
 
 from recollect.adapters.postgres.limits import Limits

@@ -81,7 +81,7 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A new memory as its writer describes it; the id may be the writer's own. If `is_sensitive` is
-    not set, the text decides (`core/privacy/sensitivity.py`). `said_at`: when it was said, if a
+    not set, the text decides (`core/privacy/sensitive.py`). `said_at`: when it was said, if a
     program found it in an earlier conversation; it is not stored if the same text was erased,
     forgotten or replaced since.
     """
@@ -103,7 +103,7 @@ class Draft:
 
 class Changes(TypedDict, total=False):
     """The fields of an update; others stay as they are, except that a new text that contains a
-    credential makes the memory sensitive (`core/privacy/sensitivity.py`).
+    credential makes the memory sensitive (`core/privacy/sensitive.py`).
     """
 
     content: str

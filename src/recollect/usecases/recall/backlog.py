@@ -65,10 +65,8 @@ class Backlog:
         others = "the other one is" if last.waiting == 1 else f"the other {last.waiting:,} are"
         return f"{done}; {others} found by words only so far. {self._remedy}"
 
-    async def count(self, owner: str, *, again: bool = True) -> None:
-        """Count an owner's memories now, if they were not counted before or are to be `again`."""
-        if owner in self._last and not again:
-            return
+    async def count(self, owner: str) -> None:
+        """Count an owner's memories now."""
         stats = await embedding_stats(self._queue, owner)
         if stats is None:
             self._last.pop(owner, None)

@@ -29,15 +29,19 @@ SECONDS: Final = 5.0
 given back."""
 
 
-async def catch_up(steps: Sequence[Step], seconds: float = SECONDS) -> bool:
+async def catch_up(
+    steps: Sequence[Step], backoffs: Backoffs | None = None, seconds: float = SECONDS
+) -> bool:
     """Run one batch of each step, in order, and return whether there was anything to do. Errors are
     ignored: the recall itself reports a store that cannot be written or a model that does not work.
     """
-    is_done = True
+    worked = False
     for step in steps:
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(seconds):
-                is_done &= not await step.work(Backoffs(lambda _: None, time.monotonic))
-                continue
-        is_done = False
-    return not is_done
+                worked |= await step.work(backoffs or new_backoffs())
+    return worked
+
+
+def new_backoffs() -> Backoffs:
+    return Backoffs(lambda _: None, time.monotonic)

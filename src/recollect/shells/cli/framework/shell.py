@@ -98,7 +98,7 @@ def has_option(arguments: list[str], *options: str) -> bool:
 
 
 # What a command found out about the project of its folder, and which project the former name means.
-_renamed: Final[dict[Repository, str]] = {}
+_renamed: Final[dict[Repository, str | None]] = {}
 _written = Event()
 # For commands that do not use `ask`: push what they wrote to a cached store after the answer.
 note_write = _written.set

@@ -97,7 +97,7 @@ def has_option(arguments: list[str], *options: str) -> bool:
     return not set(options).isdisjoint(before_end)
 
 
-# What a command found out about the project of its folder, and which project the former name means.
+# The new name of the project of this folder that a command found, and what to say of it.
 _renamed: Final[dict[Repository, str | None]] = {}
 _written = Event()
 # For commands that do not use `ask`: push what they wrote to a cached store after the answer.

@@ -63,6 +63,7 @@ def main() -> int:
     missing = find_missing(given.pg_config)
     if missing:
         return refuse(f"{', '.join(missing)} missing: run `citus.py build SOURCES` first.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the nodes end, too
     with running_nodes(ask(given.pg_config, "--bindir")) as ports:
         urls = [f"postgresql://{SUPERUSER}@127.0.0.1:{port}/postgres" for port in ports]
         environment = {**os.environ, "RECOLLECT_TEST_CITUS_URL": " ".join(urls)}

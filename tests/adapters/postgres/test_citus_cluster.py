@@ -16,8 +16,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from tests.citus import UNDISTRIBUTED, CitusCluster, require_citus
 from tests.conformance.graphs import stated
-from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import NORTH, SPACE
 from tests.conftest import Cluster
 from tests.loopback import Loopback
 from tests.serving import Running, running

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 from recollect.core.admin.timeouts import TIMEOUTS
 from recollect.core.recall.settings import RecallSettings
 
-SECONDS: Final = 600
+SECONDS: Final = 120
 # A busy machine must not make anything time out. `tests/conftest.py` applies the factor to
 # everything that is built from settings; the rest uses the values below.
 TIMEOUT_FACTOR: Final = 60

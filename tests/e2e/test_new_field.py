@@ -39,9 +39,8 @@ EDITS: Final = (
     (MEMORY, "    said_at: datetime", f"    {FIELD} = ()\n    said_at: datetime"),
     (MEMORY, "    project: str | None\n", f"    project: str | None\n    {FIELD}\n"),
     # SQLite has it from its next version on.
-    (TABLES, "VERSION: Final = 4", "VERSION: Final = 5"),
-    (TABLES, '"changed_by")}', '"changed_by"), 5: ("places",)}'),
-    (TABLES, "        3: (*_add", "        4: (*_add_fields(4), _DONE),\n        3: (*_add"),
+    (TABLES, "VERSION: Final = 5", "VERSION: Final = 6"),
+    (TABLES, '"changed_by")}', '"changed_by"), 6: ("places",)}'),
     # What the page calls it.
     (NAMES, "  tags:", '  places: "Places",\n  tags:'),
 )
@@ -66,7 +65,7 @@ def sources(tmp_path: Path) -> Path:
         assert text.count(old) == 1, old
         path.write_text(text.replace(old, new))
     migrations = copied / "recollect/adapters/postgres/migrations"
-    (migrations / "0003.sql").write_text(f"{MIGRATION}\n{trigger(migrations / '0001.sql')}")
+    (migrations / "0004.sql").write_text(f"{MIGRATION}\n{trigger(migrations / '0001.sql')}")
     return copied
 
 

@@ -37,7 +37,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         (("remember", "x", "--category", "gossip"), 2, "Choose one of: fact"),
         (("recall", "x", "--category", "gossip"), 2, "Choose one of: fact"),
         (("show", "01890a5d-ac96-774b-bcce-000000000000"), 3, "recollect list"),
-        (("show", "not an id"), 2, "first 4 digits"),
+        (("show", "not an id"), 2, "4 digits of its end"),
         (("show", "01890a5d"), 2, "more digits"),
         (("forget", "01890a5d"), 2, "more digits"),
         (("remember", "other text", "--id", SAME_START[0]), 5, ""),

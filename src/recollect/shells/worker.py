@@ -71,7 +71,7 @@ def run(settings: Settings, *, once: bool, retry: bool, local: bool, as_json: bo
 
 def _describe_counts(counts: Mapping[str, int]) -> str:
     text = f"embedded {counted(counts['embedded'], 'memory')}, read {counts['read']} for the graph"
-    if "proposed" in counts:
+    if counts["proposed"] or counts["applied"]:
         text += f", proposed {counted(counts['proposed'], 'change')}"
         text += f", applied {counts['applied']}" if counts["applied"] else ""
     text += f"; {counted(counts['failed'], 'failed attempt')}" if counts["failed"] else ""
@@ -82,7 +82,7 @@ class _Tally:
     """Counts and logs what the steps report."""
 
     def __init__(self) -> None:
-        self.counts = {"embedded": 0, "read": 0, "failed": 0}
+        self.counts = {"embedded": 0, "read": 0, "proposed": 0, "applied": 0, "failed": 0}
         self.embedding_line = log_embedding()
         self._graph_line = log_graph()
 
@@ -103,7 +103,7 @@ class _Tally:
 
     def _add(self, **more: int) -> None:
         for name, count in more.items():
-            self.counts[name] = self.counts.get(name, 0) + count
+            self.counts[name] += count
 
 
 async def _run(

@@ -115,7 +115,7 @@ async def test_a_leg_that_fails_ends_the_measurement() -> None:
 
     stage = await _stage(Counter())
     context = replace(stage.context, legs={**stage.context.legs, "dense": broken})
-    with pytest.raises(StoreError, match="question q0 did: dense: the index is gone"):
+    with pytest.raises(StoreError, match="for the question q0: dense: the index is gone"):
         await Runner(replace(stage, context=context)).run(parse_configs("rrf")[0], _quiet)
 
 

@@ -316,7 +316,7 @@ def test_import_says_what_a_file_was_read_as(cli: Cli, tmp_path: Path) -> None:
 
 def listed_ids(shown: str) -> list[str]:
     """Return the ids in the first column of a listing."""
-    found = [re.match(r"[0-9a-f-]{13,36}(?= )", line) for line in shown.splitlines()[2:]]
+    found = [re.match(r"[0-9a-f-]{4,36}(?= )", line) for line in shown.splitlines()[2:]]
     return [match[0] for match in found if match]
 
 

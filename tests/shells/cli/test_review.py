@@ -142,7 +142,7 @@ def test_nothing_is_examined_once_it_is_switched_off(
 ) -> None:
     monkeypatch.setenv("RECOLLECT_CURATION", "off")
     curated("remember", "the API moved to port 9100")
-    assert "proposed" not in work(curated)
+    assert work(curated)["proposed"] == 0
     assert len(curated.json("proposals")["proposals"]) == 1
 
 

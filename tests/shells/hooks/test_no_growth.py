@@ -33,7 +33,10 @@ SEEDS = (
     "Always run the linter before committing to the staging branch.",
     "No, use pnpm instead of npm for the staging frontend.",
 )
-PROMPT = "what should I know of the staging database, audit log, linter, frontend and branch?"
+PROMPT = (
+    "Is the staging database read-only on Fridays, do we use Postgres for the audit log, run the"
+    " linter before committing, and pnpm instead of npm for the frontend?"
+)
 
 
 def transcript(context: str, number: int) -> list[bytes]:

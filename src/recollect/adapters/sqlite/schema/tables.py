@@ -117,21 +117,22 @@ def read_upgrade(version: int) -> tuple[str, ...]:
     """Return the statements that upgrade a store of an older version to this one."""
     created = by_name(_read_memories())
     curation = read_statements("curation.sql")
-    lifetimes = (*_RENAME_VALIDITY, *_add_fields(version), created["memories_by_expiry"])
+    added = _add_fields(version)
+    lifetimes = (*_RENAME_VALIDITY, *added, created["memories_by_expiry"])
     keep_removed = (
         "DROP TRIGGER IF EXISTS erasures_kept",
         created["erasures_kept"],
         *read_statements("removed_texts.sql"),
         _FIND_REMOVED,
     )
-    upgrades = {
-        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation),
-        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation),
-        3: (*_add_fields(version), *keep_removed),
-        4: (),
-    }
     named = (*read_statements("former_names.sql"), created["memories_by_ending"])
-    return (*upgrades[version], *named, _DONE)
+    upgrades = {
+        1: (*lifetimes, *keep_removed, *read_vectors(), *read_graph(), *curation, *named),
+        2: (*lifetimes, *keep_removed, *renew_vectors(), *curation, *named),
+        3: (*added, *keep_removed, *named),
+        4: (*added, *named),
+    }
+    return (*upgrades.get(version, added), _DONE)
 
 
 def _add_fields(version: int) -> tuple[str, ...]:

@@ -363,13 +363,13 @@ class Memories extends HTMLElement {
       for (const memory of page.memories) this.chosen.set(memory.id, memory);
     }
     this.showBulk();
-    this.rows.draw_now();
+    this.rows.drawNow();
   }
 
   clearChoice() {
     this.chosen.clear();
     this.showBulk();
-    this.rows.draw_now();
+    this.rows.drawNow();
   }
 
   showBulk() {

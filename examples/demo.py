@@ -188,7 +188,7 @@ def wait_until_ready(process: subprocess.Popen[bytes], ready: Path, log: Path) -
 async def show(server: Connection) -> None:
     async with RemoteService(server.url, server.key) as recollect:
         await store_samples(recollect)
-        console.rule("by word: recall works before the model is ready", align="left")
+        console.rule("by word: the question and the answer share some", align="left")
         await show_recalls(recollect, BY_WORD)
         await wait_until_embedded(recollect)
         console.rule("by meaning: the question and the answer share no word", align="left")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.checks import how_to_install
 from recollect.core.errors import RecollectError
 
 

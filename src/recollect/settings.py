@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from recollect.core.admin.modes import CurationMode, GraphMode, Mode
 from recollect.core.admin.variables import Field, SecretStr, Unusable, read
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import MAX_CONTENT_LIMIT, Limits
-from recollect.core.memory.owner import check_owner
+from recollect.core.memory.memory import MAX_CONTENT_LIMIT, Limits, check_owner
 from recollect.core.privacy.egress import Egress
 from recollect.core.recall.relevance import Measure
 from recollect.defaults import HOOK_BUDGET_MS, HOOK_START_MS, home_path

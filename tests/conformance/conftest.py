@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.databases import emptied_database_url, shared_database_url
-from tests.conformance.places import Place
+from tests.conformance.stores import Place
 from tests.usecases.conftest import TickingClock
 
 from recollect.adapters.postgres.store import PostgresStore

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from tests.conformance import samples
-from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER
+from tests.conformance.stores import FullStore
 
 from recollect.core.graph.concepts import concept_key
 from recollect.core.graph.extraction import (

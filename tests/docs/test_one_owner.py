@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened
 from tests.conformance.samples import ids, memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, nearest, opened
 from tests.conftest import Cluster
 from tests.docs.test_commands import blocks, run
 

@@ -18,6 +18,7 @@ from tests.processes import COMMAND, environment
 from tests.shells.cli.commands import Cli, unhurried_home
 from tests.waiting import SECONDS, wait_until
 
+from recollect import Client
 from recollect.adapters.models.embedders.local_cache import model_folder
 from recollect.adapters.models.embedders.local_models import MINILM
 from recollect.core.admin.checks import MORE_THAN_WORDS, WORDS_ONLY
@@ -48,6 +49,16 @@ def test_a_question_that_shares_no_word_finds_its_answer(cli: Cli) -> None:
     status = cli.json("status")
     assert status["stats"]["embedding"]["embedded"] == 3
     assert status["vector_bytes"] > 3 * 2 * 384
+
+
+def test_a_python_program_finds_by_meaning_what_it_has_just_stored(
+    home_with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_TIMEOUT_FACTOR", "10")
+    with Client(home=unhurried_home(home_with_model)) as memory:
+        assert memory.recall(QUERY).hits == ()  # the model is loaded before anything is stored
+        car = memory.remember(CAR)
+        assert [hit.memory.id for hit in memory.recall(QUERY).hits] == [car.id]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.adapters.postgres.access import Who
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 
 Patch = Callable[[Any, str, Any], None]
 

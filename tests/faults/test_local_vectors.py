@@ -8,8 +8,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import NORTH, SPACE, embed_all, embedded, make_due, nearest
 from tests.conformance.samples import fill, ids, memory, search
+from tests.conformance.stores import NORTH, SPACE, embed_all, embedded, make_due, nearest
 from tests.faults.test_sqlite_faults import limit_pages, python
 from tests.usecases.queues import Model, Models
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 READER = """
 import asyncio, os, sys
 from pathlib import Path
-import recollect.adapters.sqlite.vectors.index, recollect.adapters.sqlite.vectors.matrix
+import recollect.adapters.sqlite.vectors.queue, recollect.adapters.sqlite.vectors.matrix
 from recollect.adapters.sqlite.store import SqliteStore
 from recollect.core.errors import StoreReadOnly
 from recollect.core.memory.memory import EVERYWHERE

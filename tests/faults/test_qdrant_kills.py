@@ -14,8 +14,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import NORTH, SPACE, embed_all, nearest
 from tests.conformance.samples import OWNER, ids, memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, nearest
 from tests.effort import sample
 from tests.processes import program
 from tests.qdrant_loopback import QdrantServer
@@ -36,10 +36,10 @@ from functools import partial
 from uuid import UUID
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.adapters.qdrant.engine import Qdrant, connect
 from recollect.adapters.qdrant.vectors import QdrantVectors
-from tests.conformance.places import NORTH, SPACE, embed_all
+from tests.conformance.stores import NORTH, SPACE, embed_all
 from tests.conformance.samples import OWNER
 from tests.strategies import MOMENT
 

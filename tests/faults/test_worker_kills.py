@@ -16,8 +16,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.conformance.places import opened
 from tests.conformance.samples import memory
+from tests.conformance.stores import opened
 from tests.effort import sample
 from tests.faults.steps import act_before_commit
 from tests.loopback import Fault, Loopback, Spoiled, Status

@@ -22,8 +22,8 @@ import pytest
 from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.conninfo import conninfo_to_dict
 from tests.conformance.graphs import stated
-from tests.conformance.places import NORTH, SPACE, embed_all, opened
 from tests.conformance.samples import memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, opened
 from tests.conftest import Cluster
 from tests.effort import EFFORT
 from tests.strategies import new_id
@@ -36,7 +36,7 @@ from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.rows import within
 from recollect.adapters.postgres.statistics import Statistics
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.curation.proposals import STATES, Addition, JournalEntry, Proposal
 from recollect.core.errors import RecollectError
 from recollect.core.graph.extraction import BY_RULES, join_extraction, to_mention

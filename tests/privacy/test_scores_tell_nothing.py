@@ -14,8 +14,8 @@ from uuid import UUID
 import psycopg
 import pytest
 from tests.adapters.postgres.test_statistics import frequencies
-from tests.conformance.places import SPACE
 from tests.conformance.samples import memory
+from tests.conformance.stores import SPACE
 from tests.serving import Running, running
 
 from recollect.adapters.postgres.limits import Limits

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import pytest
 from tests.clocks import AdvancingClock, run_advancing
-from tests.conformance.places import opened
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import opened
 from tests.loopback import Cut, Fault, Loopback, Request, Spoiled, Stall, Status
 from tests.privacy.canaries import birds_in, canary
 from tests.waiting import SECONDS

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from rich.table import Table
 
-from recollect.ports.language import AskedModel
+from recollect.ports.curation import AskedModel
 from recollect.settings import load
 from recollect.shells.cli.framework.commands import Option
 from recollect.usecases.curation.propose import ProposedPair

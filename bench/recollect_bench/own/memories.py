@@ -20,7 +20,7 @@ from recollect import __version__
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.listing import MAX_PAGE
 from recollect.core.memory.memory import EVERYWHERE, Memory
-from recollect.core.privacy.sensitivity import secret_in
+from recollect.core.privacy.sensitive import secret_in
 from recollect.ports.service import Service
 from recollect_bench.data.datasets import Document, EvaluationSet, Question
 from recollect_bench.own.labels import Label

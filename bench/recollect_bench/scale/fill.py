@@ -20,7 +20,7 @@ from psycopg import AsyncConnection, sql
 from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.errors import InvalidInput
 from recollect.core.memory.memory import Memory
 from recollect.core.recall.space import StoredSpace

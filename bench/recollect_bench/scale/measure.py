@@ -23,7 +23,7 @@ from uuid import UUID, uuid4
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.adapters.walkers.pagerank import PageRank
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import EVERYWHERE, Draft

@@ -11,7 +11,7 @@ from typing import Any, Final
 from psycopg import AsyncConnection
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.fusion import fuse
 from recollect.core.recall.request import Candidate, LegName

@@ -19,7 +19,7 @@ from recollect.core.memory.links import SUPERSEDES
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.request import RecallRequest
 from recollect.core.recall.settings import RecallSettings
-from recollect.ports.language import AskedModel
+from recollect.ports.curation import AskedModel
 from recollect.usecases.curation.propose import CountedModel, ProposedPair, propose
 from recollect.usecases.memory.change import link
 from recollect.usecases.recall.recall import recall

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from recollect import __version__
-from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.checks import how_to_install
 from recollect.ports.tracing import NO_TRACER, Span, Tracer
 
 if TYPE_CHECKING:

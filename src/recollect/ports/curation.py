@@ -1,8 +1,10 @@
-"""What the use cases need to store proposals and the journal of acceptances."""
+"""What the use cases need to store proposals and the journal of acceptances, and to ask a language
+model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -89,3 +91,20 @@ class CurationStore(Protocol):
 
     async def wait_for_work(self, seconds: float) -> None:
         """Return when there may be work, or after `seconds`."""
+
+
+class AskedModel(Protocol):
+    """A language model that answers one question at a time. `name` is the model's name, for people.
+    `is_here`: no text leaves this machine.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_here(self) -> bool: ...
+
+    async def ask(self, task: str, text: str, *, schema: Mapping[str, object] | None = None) -> str:
+        """Return the model's answer, following a JSON schema if it can; ModelUnavailable if there
+        is none in time.
+        """

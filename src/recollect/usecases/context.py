@@ -35,6 +35,10 @@ async def allow_links(
     """An owner may link any of their memories."""
 
 
+async def nothing_to_do() -> None:
+    """Nothing waits, or a worker does it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """`legs` holds the legs this store can run: a missing one is reported as absent, and the
@@ -45,7 +49,8 @@ class Context:
     `curation` and `curation_counts` if it stores proposals. `parked` returns why the text of an
     owner's memory could not be embedded, if it failed too often, `has_vector` whether a memory has
     a vector in the active space, and `concepts_of` the concepts it mentions. `recalling` is entered
-    around each recall, to trace it. `hint` says how a recall could find more, if it could.
+    around each recall, to trace it. Before a recall, `catch_up` embeds some of what waits, in a
+    process without workers. `hint` says how a recall could find more, if it could.
     `default_settings` apply where the store has no row. `actor` is the writer's name in the
     history. `check_links` refuses targets that the writer may not link to.
     """
@@ -70,6 +75,7 @@ class Context:
     has_vector: Callable[[str, UUID], Awaitable[bool]] | None = None
     concepts_of: Callable[[str, UUID], Awaitable[Sequence[str]]] | None = None
     recalling: Callable[[], AbstractContextManager[object]] = nullcontext
+    catch_up: Callable[[], Awaitable[None]] = nothing_to_do
     hint: Callable[[str], str | None] = no_hint
     default_settings: RecallSettings = field(default_factory=RecallSettings)
     timeouts: Timeouts = TIMEOUTS

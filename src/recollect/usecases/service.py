@@ -75,6 +75,7 @@ class LocalService:
 
         context = self.context_for("recall")
         request = self._confine(request)
+        await context.catch_up()
         with context.callers.answering(), context.recalling():
             recollection = await recall(context, self.owner, request)
         self.on_recall(recollection)
@@ -84,6 +85,7 @@ class LocalService:
         from recollect.usecases.recall.why import why
 
         context = self.context_for("why")
+        await context.catch_up()
         return await why(context, self.owner, reference, self._confine(request))
 
     async def get(self, reference: str) -> Memory:

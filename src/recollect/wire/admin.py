@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
-from recollect.core.memory.owner import MAX_NAME
+from recollect.core.memory.memory import MAX_NAME
 from recollect.core.memory.project import Renamed
 from recollect.core.privacy.erasure import ErasureReport, Remain
 from recollect.core.privacy.keys import ROLES, Key

@@ -88,13 +88,13 @@ class Written(NamedTuple):
     # Imported late: only writers need the patterns, and readers have no time for them.
     @classmethod
     def of_draft(cls, memory: Memory, draft: Draft) -> Written:
-        from recollect.core.privacy.sensitivity import secret_in_draft
+        from recollect.core.privacy.sensitive import secret_in_draft
 
         return cls(memory, secret_in_draft(draft) if memory.is_sensitive else None)
 
     @classmethod
     def of_changes(cls, memory: Memory, changes: Changes) -> Written:
-        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.core.privacy.sensitive import secret_in_changes
 
         return cls(memory, secret_in_changes(changes) if memory.is_sensitive else None)
 

@@ -76,12 +76,15 @@ def remove_everywhere(*, keep: bool) -> Removal:
     for client, machine, scope in _find_places():
         try:
             if keep:
-                removal.kept.extend(install.files_with_entries(client, machine, scope))
+                found = install.files_with_entries(client, machine, scope)
+                # In the home folder, a project's settings are the user's.
+                removal.kept.extend(path for path in found if path not in removal.kept)
             else:
                 edits = install.uninstall(client, machine, scope)
                 removal.edits.extend(edited for edited in edits if edited.changed)
         except RecollectError as error:
-            removal.errors.append(str(error))
+            if str(error) not in removal.errors:
+                removal.errors.append(str(error))
     if not keep and not removal.errors:
         _folders_file().unlink(missing_ok=True)
     return removal

@@ -20,9 +20,8 @@ from recollect.usecases.recall.lexical import lexical_leg
 if TYPE_CHECKING:
     from recollect.adapters.models.embedders.catalogue import Catalogue
     from recollect.core.retry import RetryPolicy
-    from recollect.ports.curation import CurationStore
+    from recollect.ports.curation import AskedModel, CurationStore
     from recollect.ports.graph import FactReader
-    from recollect.ports.language import AskedModel
     from recollect.settings import Settings
     from recollect.usecases.curation.propose import CurationContext
     from recollect.usecases.recall.dense import Backgrounds

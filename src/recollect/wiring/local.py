@@ -86,8 +86,8 @@ async def open_service(
 
     `syncing`: run the sync engine in this process; otherwise `on_write` is called when a write is
     queued. `by_meaning`: a local recall may load a model that is on this machine. `catching_up`,
-    for commands: ask the process that holds the model first; if none answers, load the model and
-    embed some of the queue. `actor` is the shell's name in the history.
+    for commands: ask the process that holds the model first; if none answers, load the model.
+    `actor` is the shell's name in the history.
     """
     if settings.mode == "cached":
         by_meaning = by_meaning and syncing
@@ -116,7 +116,9 @@ async def open_service(
         if by_meaning and catching_up:
             yield build_command_service(words, store, settings, shown.note)
             return
-        async with open_context(words, store, settings, by_meaning=by_meaning) as context:
+        async with open_context(
+            words, store, settings, by_meaning=by_meaning, catching_up=syncing
+        ) as context:
             yield LocalService(context, settings.owner, shown.note)
 
 
@@ -201,25 +203,43 @@ class Local:
 
         return LocalGraph(self.graph.store, owner)
 
-    async def catch_up(self) -> None:
-        """Embed and read some of the queued memories, and load what a recall needs."""
-        from recollect.usecases.workers.catch_up import BUDGET, GRAPH_SECONDS, catch_up
+    def catching_up(self) -> Callable[[], Awaitable[None]]:
+        """Return what runs before each recall: embed and read some of the queued memories. Loads
+        what a recall needs, at first and after something was embedded. A model that fails is left
+        alone for a while.
+        """
+        from recollect.usecases.workers.catch_up import (
+            BUDGET,
+            GRAPH_SECONDS,
+            catch_up,
+            new_backoffs,
+        )
         from recollect.usecases.workers.steps import EmbeddingStep, GraphStep
 
-        if self.model is None:
-            return
-        # The recall reports failures.
-        with suppress(TimeoutError, RecollectError):
-            async with asyncio.timeout(_LOAD_SECONDS):
-                await self._load_model()
+        embedding, backoffs = EmbeddingStep(self.embedding, budget=BUDGET), new_backoffs()
         graph = GraphStep(self.graph, seconds=GRAPH_SECONDS)
         reading = [] if self.graph.mode == "off" else [graph, graph]
-        await catch_up([EmbeddingStep(self.embedding, budget=BUDGET), *reading])
-        with suppress(TimeoutError, RecollectError):
-            async with asyncio.timeout(_LOAD_SECONDS):
-                await self._load_data()
-                if self.backlog is not None:
-                    await self.backlog.count(self.settings.owner)
+        one_at_a_time, is_loaded = asyncio.Lock(), False
+
+        async def run() -> None:
+            nonlocal is_loaded
+            async with one_at_a_time:
+                if not is_loaded:
+                    # The recall reports failures.
+                    with suppress(TimeoutError, RecollectError):
+                        async with asyncio.timeout(_LOAD_SECONDS):
+                            await self._load_model()
+                if not await catch_up([embedding], backoffs) and is_loaded:
+                    return
+                is_loaded = True
+                await catch_up(reading, backoffs)
+                with suppress(TimeoutError, RecollectError):
+                    async with asyncio.timeout(_LOAD_SECONDS):
+                        await self._load_data()
+                        if self.backlog is not None:
+                            await self.backlog.count(self.settings.owner)
+
+        return run
 
     async def load(self) -> None:
         """Load the model and the data that a recall needs. Raise ModelUnavailable if the model
@@ -314,9 +334,8 @@ async def open_context(
     """
     if by_meaning and (model := find_model(settings)) is not None:
         async with open_local_on(store, settings, model, words=words) as local:
-            if catching_up:
-                await local.catch_up()
-            yield local.context
+            context = local.context
+            yield replace(context, catch_up=local.catching_up()) if catching_up else context
         return
     if settings.embedder != NO_EMBEDDER:  # the progress of its space can be read without the model
         words = replace(words, queue=store.vectors)

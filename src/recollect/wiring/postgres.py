@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.adapters.postgres.limits import Limits
     from recollect.adapters.postgres.pool import Pool
     from recollect.adapters.postgres.store import PostgresStore
-    from recollect.adapters.postgres.vectors.index import PostgresVectors
+    from recollect.adapters.postgres.vectors.queue import PostgresVectors
     from recollect.core.admin.distribution import Distribution
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ async def open_engine(
 ) -> AsyncIterator[Callable[[Pool, Limits], PostgresVectors]]:
     """Open the engine that searches the vectors: pgvector, unless Qdrant is configured."""
     if settings.vectors == "pgvector":
-        from recollect.adapters.postgres.vectors.index import PostgresVectors
+        from recollect.adapters.postgres.vectors.queue import PostgresVectors
 
         yield PostgresVectors
         return

@@ -261,6 +261,29 @@ def test_hooks_do_not_run_twice_for_two_scopes(tmp_path: Path) -> None:
         uninstall(client, machine, scope)
 
 
+def test_hooks_that_run_twice_are_reported(tmp_path: Path) -> None:
+    client, machine = set_up_client("claude-code", tmp_path)
+    settings, *_ = paths(client, machine, "project")
+    install(client, machine, "project", COMMAND)
+    pulled = settings.read_text()
+    uninstall(client, machine, "project")
+    install(client, machine, "user", COMMAND)
+    # As when a colleague installed it in the project, and it was pulled.
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(pulled)
+    for scope in client.scopes:
+        assert read_installation("claude-code", machine, scope).status == "twice"
+    state = read_installation("claude-code", machine)
+    assert str(settings) in state.detail
+    uninstall(client, machine, "project")
+    assert read_installation("claude-code", machine).status != "twice"
+    users = paths(client, machine)[0]
+    users.write_text(
+        users.read_text().replace('"formatter@team"', '"recollect@x": true, "formatter@team"')
+    )
+    assert read_installation("claude-code", machine).status == "twice"
+
+
 def test_in_the_home_folder_both_scopes_share_their_hooks(tmp_path: Path) -> None:
     client, machine = set_up_client("claude-code", tmp_path)
     install(client, machine, "user", COMMAND)
@@ -281,6 +304,15 @@ def test_a_file_that_install_created_goes_with_its_folder(
     assert folder_texts(tmp_path) == {}
     assert not paths(client, machine, scope)[0].parent.exists()
     assert Path(machine.folder).is_dir()
+
+
+def test_no_backup_of_an_empty_file_is_kept(tmp_path: Path) -> None:
+    client, machine = set_up_client("gemini", tmp_path)
+    (path,) = paths(client, machine)
+    path.write_text("{ }")
+    install(client, machine, "user", COMMAND)
+    uninstall(client, machine, "user")
+    assert [*folder_texts(tmp_path)] == [str(path.relative_to(tmp_path))]
 
 
 @_each_scope

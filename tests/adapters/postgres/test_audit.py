@@ -11,8 +11,8 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.conformance.places import SPACE
 from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.conformance.stores import SPACE
 from tests.serving import running
 from tests.shells.cli.commands import Cli, client_of
 from tests.strategies import MOMENT

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg import sql
 from tests.conformance.graphs import stated
-from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import NORTH, SPACE
 
 from recollect.adapters.postgres.distribute import distribute
 from recollect.adapters.postgres.migrate import migrate

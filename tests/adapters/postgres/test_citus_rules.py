@@ -24,8 +24,8 @@ from tests.adapters.postgres.citus_rules import (
     find_violations,
     statements_of,
 )
-from tests.conformance.places import NORTH, SPACE
 from tests.conformance.samples import memory
+from tests.conformance.stores import NORTH, SPACE
 from tests.conftest import Cluster
 from tests.privacy.test_row_level_security import (
     ALL,
@@ -49,7 +49,7 @@ from recollect.adapters.postgres.history.erasure_ledger import ErasureLedger
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.session import to_postgres
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.errors import Conflict, RecollectError
 from recollect.core.graph.extraction import BY_RULES
 from recollect.core.memory.memory import EVERYWHERE

@@ -10,7 +10,13 @@ from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from recollect.adapters.postgres.access import ADMIN
-from recollect.adapters.postgres.errors import check_address, translate, translate_errors
+from recollect.adapters.postgres.errors import (
+    NotConnected,
+    check_address,
+    is_disconnect,
+    translate,
+    translate_errors,
+)
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.errors import (
     Conflict,
@@ -140,3 +146,24 @@ def test_check_address_refuses_what_is_no_database_address() -> None:
     with pytest.raises(InvalidInput, match="not an address") as raised:
         check_address("not a url with hunter2")
     assert "hunter2" not in f"{raised.value} {raised.value.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (errors.AdminShutdown(), True),
+        (errors.CrashShutdown(), True),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), True),
+        (errors.ConnectionFailure(), True),  # as PgBouncer reports it
+        (NotConnected(), False),
+        (errors.CannotConnectNow(), False),
+        (errors.InsufficientPrivilege(), False),
+    ],
+)
+def test_only_a_connection_that_broke_in_use_is_a_disconnect(
+    error: psycopg.Error, lost: bool
+) -> None:
+    translated = translate(error)
+    translated.__cause__ = error
+    assert isinstance(translated, StoreUnavailable)
+    assert is_disconnect(translated) is lost

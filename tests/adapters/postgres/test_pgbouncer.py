@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from tests.conformance.places import NORTH, SPACE, active, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, fill_background, ids, memory, search
+from tests.conformance.stores import NORTH, SPACE, active, embed_all, nearest, opened
 from tests.real_parts import PGBOUNCER
 from tests.waiting import SECONDS, wait_until
 

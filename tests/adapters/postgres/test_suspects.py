@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.conformance.graphs import memory as graph_memory
-from tests.conformance.places import NORTH, SPACE, opened, rows, texts
 from tests.conformance.samples import ids, memory
+from tests.conformance.stores import NORTH, SPACE, opened, rows, texts
 
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts

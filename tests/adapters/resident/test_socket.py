@@ -29,7 +29,7 @@ from recollect.core.recall.request import Hit, LegPlace, LegReport, RecallReques
 from recollect.wire.fast_recall import read_hits, write_request
 from recollect.wire.hook_call import SHOWN, HookCall, HookReply
 from recollect.wire.plain import to_plain
-from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall import RECOLLECTION
 from recollect.wire.recall_inputs import RecallIn
 
 pytestmark = pytest.mark.anyio
@@ -119,7 +119,7 @@ async def test_a_question_is_answered_with_the_hits_and_their_reasons(tmp_path: 
         assert mode_of_socket(tmp_path) == 0o600
         data = await ask(tmp_path, question())
     assert data is not None
-    assert RecollectionOut.model_validate_json(data).to_recollection() == FOUND
+    assert RECOLLECTION.decode(data) == FOUND
     ((owner, request),) = answer.requests
     assert (owner, request.query, request.scope.with_global) == ("ada", "ships", True)
     assert read_hits(json.loads(data), EVERYWHERE) == [*FOUND.hits]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.adapters.sqlite.test_upgrades import make_older
 from tests.conformance.graphs import read_all
-from tests.conformance.places import NORTH, SPACE, embed_all, embedded, nearest, opened, rows
 from tests.conformance.samples import OWNER, fill, ids, memory, search
+from tests.conformance.stores import NORTH, SPACE, embed_all, embedded, nearest, opened, rows
 
 from recollect.adapters.sqlite.history.owner_erasure import SqliteOwnerErasure
 from recollect.adapters.sqlite.store import SqliteStore

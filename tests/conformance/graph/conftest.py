@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.conformance.places import FullStore, Place, open_store
+from tests.conformance.stores import FullStore, Place, open_store
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from tests.conformance.graphs import (
     read_as,
     stated,
 )
-from tests.conformance.places import FullStore, make_due, rows
 from tests.conformance.samples import OWNER, fill, ids
+from tests.conformance.stores import FullStore, make_due, rows
 
 from recollect.core.graph.extraction import BY_IMPORT, BY_MODEL, BY_RULES
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from tests.conformance.graphs import BEGAN, around, concept, memory
-from tests.conformance.places import SPACE, FullStore, Place, opened, rows
 from tests.conformance.samples import OWNER, fill
+from tests.conformance.stores import SPACE, FullStore, Place, opened, rows
 from tests.usecases.queues import Time
 
 from recollect.core.errors import ModelBusy, ModelUnavailable

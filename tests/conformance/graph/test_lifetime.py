@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 from tests.conformance.graphs import at, memory, read_all
-from tests.conformance.places import Place, open_store
 from tests.conformance.samples import OWNER, fill
+from tests.conformance.stores import Place, open_store
 from tests.recall_contexts import with_walker
 
 from recollect.adapters.walkers.pagerank import PageRank

@@ -17,8 +17,8 @@ from tests.conformance.graphs import (
     read_as,
     stated,
 )
-from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER, fill, ids
+from tests.conformance.stores import FullStore
 
 from recollect.core.errors import InvalidInput, NotFound
 from recollect.core.graph.extraction import MAX_FACTS

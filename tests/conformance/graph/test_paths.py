@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 from tests.conformance.graphs import around, at, concept, memory, read_as, stated
-from tests.conformance.places import FullStore
 from tests.conformance.samples import OWNER, fill, ids
+from tests.conformance.stores import FullStore
 
 pytestmark = pytest.mark.anyio
 

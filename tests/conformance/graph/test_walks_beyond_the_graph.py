@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 from tests.conformance.graphs import memory, read_all
-from tests.conformance.places import FullStore, Place, open_store
 from tests.conformance.samples import OWNER, fill
+from tests.conformance.stores import FullStore, Place, open_store
 from tests.recall_contexts import with_walker
 
 from recollect.adapters.walkers.matrix import WalkStart, build, walk

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.conformance.places import Place, QdrantPlace
+from tests.conformance.stores import Place, QdrantPlace
 from tests.qdrant_loopback import LocalClient, QdrantServer
 
 from recollect.adapters.qdrant.engine import Qdrant, connect

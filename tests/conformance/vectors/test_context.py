@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, LiteralString
 
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import OWNER, ids, memory
+from tests.conformance.stores import (
     NORTH,
     SPACE,
     FullStore,
@@ -21,7 +22,6 @@ from tests.conformance.places import (
     opened,
     rows,
 )
-from tests.conformance.samples import OWNER, ids, memory
 
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import EPISODE, Memory

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import LiteralString
 
 import pytest
-from tests.conformance.places import NORTH, FullStore, Place, Vectors, embed_all, rows, waiting
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.stores import NORTH, FullStore, Place, Vectors, embed_all, rows, waiting
 from tests.conformance.vectors.test_context import LONG, claim_by_number, store_turns, turn
 from tests.strategies import MOMENT
 

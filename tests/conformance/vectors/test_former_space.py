@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.conformance.places import SPACE, Place, open_all, opened, states
+from tests.conformance.stores import SPACE, Place, open_all, opened, states
 
 pytestmark = pytest.mark.anyio
 

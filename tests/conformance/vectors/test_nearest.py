@@ -8,7 +8,8 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.conformance.stores import (
     EAST,
     NORTH,
     SOUTH,
@@ -19,7 +20,6 @@ from tests.conformance.places import (
     nearest,
     opened,
 )
-from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.strategies import MOMENT
 
 from recollect.core.errors import ModelUnavailable

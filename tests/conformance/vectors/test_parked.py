@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.conformance.places import SPACE, Place, make_due, opened, rows
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import SPACE, Place, make_due, opened, rows
 
 from recollect.core.retry import MAX_JOB_ATTEMPTS
 

@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.conformance.stores import (
     EAST,
     NORTH,
     SOUTH,
@@ -21,7 +22,6 @@ from tests.conformance.places import (
     opened,
     rows,
 )
-from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import EVERYWHERE, Scope

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import fill, ids, memory
+from tests.conformance.stores import (
     EAST,
     NORTH,
     SPACE,
@@ -18,7 +19,6 @@ from tests.conformance.places import (
     opened,
     texts,
 )
-from tests.conformance.samples import fill, ids, memory
 
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace

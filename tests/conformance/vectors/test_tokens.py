@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import OWNER, fill, ids, memory
+from tests.conformance.stores import (
     NORTH,
     SPACE,
     FullStore,
@@ -17,7 +18,6 @@ from tests.conformance.places import (
     opened,
     rows,
 )
-from tests.conformance.samples import OWNER, fill, ids, memory
 from tests.strategies import MOMENT
 
 from recollect.adapters.sqlite.store import SqliteStore

@@ -280,6 +280,14 @@ PASTED: Final[list[tuple[str, list[str]]]] = [
         ),
         [],
     ),
+    (
+        (
+            "What did they agree on?\n\nAnn Lee  10:42 AM\nwe always skip the tests on Fridays\n"
+            "never run them before lunch\n\nBob\n  10:43\nwe decided to drop the nightly build\n\n"
+            "carla — Today at 10:44\nmy timezone is UTC\n\nI prefer short answers to questions."
+        ),
+        ["I prefer short answers to questions."],
+    ),
 ]
 STATED: Final[list[tuple[str, list[str]]]] = [
     (
@@ -446,4 +454,8 @@ STATED: Final[list[tuple[str, list[str]]]] = [
         ["Always send mails to Tom ‹tom@example.com>.", "Never send mails to me."],
     ),
     ("data: 5\nto: 6\nNever push on Fridays.", ["Never push on Fridays."]),
+    (
+        "Standup at 10:42\nWe always meet in the kitchen.\n\nFrom 9 to 5: always be reachable.",
+        ["We always meet in the kitchen."],
+    ),
 ]

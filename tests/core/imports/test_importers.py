@@ -224,6 +224,19 @@ def test_a_line_that_only_includes_another_file_is_no_memory(tmp_path: Path, lin
     assert contents(path) == ["Style: Write plain sentences."]
 
 
+def test_an_include_right_below_a_statement_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "CLAUDE.md"
+    path.write_text(
+        "# Style\n\n- Use tabs\n@AGENTS.md\n\nWrite plain sentences.\n@docs/style.md\n\n"
+        "Before a release, read\n@docs/release.md\n"
+    )
+    assert contents(path) == [
+        "Style: Use tabs",
+        "Style: Write plain sentences.",
+        "Style: Before a release, read\n@docs/release.md",
+    ]
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -91,6 +91,20 @@ def test_an_agent_with_recollect_installed(cli: Cli, tmp_path: Path) -> None:
     assert "recollect install" in checks(cli)["agent claude-code"]["detail"]
 
 
+def test_hooks_that_run_twice(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("install", "claude-code", "--scope", "project", "--no-model")
+    settings = (tmp_path / ".claude" / "settings.json").read_text()
+    cli("install", "claude-code", "--scope", "project", "--uninstall")
+    cli("install", "claude-code", "--no-model")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text(settings)
+    found = checks(cli)["agent claude-code"]
+    assert found["status"] == "warn"
+    assert "every hook runs twice" in found["detail"]
+    assert "--uninstall" in found["remedy"]
+
+
 def test_sync_with_a_server_and_with_none(tmp_path: Path, database_url: str) -> None:
     with running(database_url, tmp_path / "server") as server:
         named = {"RECOLLECT_API_URL": server.url, "RECOLLECT_API_KEY": server.new_key()}

@@ -102,6 +102,18 @@ def test_uninstall_removes_it_from_every_agent(
     assert len(at_home.json("list")["memories"]) == 1
 
 
+def test_uninstall_in_the_home_folder_names_each_file_once(
+    at_home: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "person"
+    monkeypatch.chdir(home)
+    at_home("install", "claude-code")
+    kept = at_home.json("uninstall", "--keep-agents")["kept"]
+    assert sorted(kept) == [f"{home}/.claude.json", f"{home}/.claude/settings.json"]
+    (home / ".claude" / "settings.json").write_text("oops")
+    assert at_home("uninstall").stderr.count(".claude/settings.json") == 1
+
+
 def test_uninstall_names_a_file_that_it_cannot_edit_and_goes_on(
     at_home: Cli, tmp_path: Path
 ) -> None:

@@ -272,10 +272,38 @@ def test_a_folder_that_still_has_the_name_keeps_its_memories(
         result = cli("list")
         assert LOCAL not in result.stdout
         assert "its memories stay in github.com/ada/till, which another folder has" in result.stderr
-        assert "recollect project merge github.com/ada/till github.com/bob/" in result.stderr
+        assert "recollect project rename github.com/ada/till github.com/bob/" in result.stderr
         assert "another folder" not in cli("list").stderr
     monkeypatch.chdir(local)
     assert contents(cli) == {LOCAL}
+    # One of them has memories of its own when the next one is told.
+    git(fork, "remote", "set-url", "origin", "git@github.com:ada/till.git")
+    monkeypatch.chdir(fork)
+    cli("remember", "Another.", "--project", "github.com/bob/other")
+    git(fork, "remote", "set-url", "origin", "git@github.com:bob/other.git")
+    advice = cli("list").stderr.rpartition("run `recollect ")[2].partition("`")[0]
+    assert advice == "project merge github.com/ada/till github.com/bob/other"
+    assert cli(*advice.split()).exit_code == 0
+    assert LOCAL in contents(cli)
+
+
+def test_a_project_that_a_person_named_keeps_that_name(
+    cli: Cli, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = cli.json("remember", LOCAL)["project"]
+    cli("project", "rename", project, "pay")
+    git(local, "remote", "add", "origin", "git@github.com:ada/till.git")
+    first = cli("list")
+    assert LOCAL in first.stdout
+    assert "the project of this folder" not in first.stderr
+    # A clone with another remote has nothing of it, and is told so.
+    fork = repository(tmp_path / "fork", "git@github.com:ada/till.git")
+    monkeypatch.chdir(fork)
+    assert contents(cli) == {LOCAL}
+    git(fork, "remote", "set-url", "origin", "git@github.com:bob/till.git")
+    result = cli("list")
+    assert LOCAL not in result.stdout
+    assert "its memories stay in pay, which another folder has" in result.stderr
 
 
 def test_a_deleted_folder_keeps_its_memories_and_doctor_names_its_project(

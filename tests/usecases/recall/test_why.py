@@ -23,8 +23,7 @@ from recollect.core.recall.settings import RecallSettings
 from recollect.usecases.admin.settings import change_settings
 from recollect.usecases.memory.change import forget
 from recollect.usecases.recall.recall import recall
-from recollect.usecases.recall.why import why
-from recollect.usecases.recall.why_context import SEARCH_DEPTH
+from recollect.usecases.recall.why import SEARCH_DEPTH, why
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -23,9 +23,9 @@ from recollect.adapters.agents.files import Edited, backups, edit, read
 from recollect.core.errors import Conflict, RecollectError
 
 # installed: everything is there; partly: some of it; stale: it starts a missing program; absent:
-# nothing is there; plugin: the client runs the plugin instead; unclear: a file cannot be parsed, or
-# the name is taken.
-Status = Literal["installed", "partly", "stale", "absent", "plugin", "unclear"]
+# nothing is there; plugin: the client runs the plugin instead; twice: another file or the plugin
+# runs the hooks, too; unclear: a file cannot be parsed, or the name is taken.
+Status = Literal["installed", "partly", "stale", "absent", "plugin", "twice", "unclear"]
 
 _SYSTEMS: Final[dict[str, System]] = {"darwin": "darwin", "win32": "windows"}
 
@@ -126,17 +126,25 @@ def read_installation(
     parts = slots(client, machine, scope)
     files = tuple(Path(slot.path) for slot in parts)
     is_found = any(file.exists() for file in files) or files[0].parent.is_dir()
-    status, detail = _status(client, machine, parts)
+    status, detail = _status(client, machine, scope)
     return Installed(name, scope, status, is_found, files, detail)
 
 
-def _status(client: Client, machine: Machine, parts: tuple[Slot, ...]) -> tuple[Status, str]:
+def _status(client: Client, machine: Machine, scope: Scope) -> tuple[Status, str]:
+    parts = slots(client, machine, scope)
+    has_plugin, other = _has_plugin(client, machine), _find_other_hooks(client, machine, scope)
     try:
-        if _has_plugin(client, machine):
-            return "plugin", "the plugin is enabled"
         runs = [slot.runs(read(Path(slot.path))) for slot in parts]
     except RecollectError as error:
-        return "unclear", str(error)
+        return ("plugin", "the plugin is enabled") if has_plugin else ("unclear", str(error))
+    has_hooks = any(
+        words is not None and slot.what == "hooks" for slot, words in zip(parts, runs, strict=True)
+    )
+    if has_hooks and (has_plugin or other is not None):
+        who = "the plugin" if other is None else str(other[1])
+        return "twice", f"{who} runs the hooks, too"
+    if has_plugin:
+        return "plugin", "the plugin is enabled"
     present = [words for words in runs if words is not None]
     if not present:
         return "absent", ""
@@ -194,7 +202,11 @@ def _is_all_ours(slot: Slot, text: str) -> bool:
         rest = slot.take(text)
     except RecollectError:
         return False
-    return rest != text and "".join(rest.split()) in ("", "{}")
+    return rest != text and _squeeze(rest) in ("", "{}")
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.split())
 
 
 def _tidy_backups(edited: Edited, slot: Slot) -> Edited:
@@ -205,7 +217,8 @@ def _tidy_backups(edited: Edited, slot: Slot) -> Edited:
         return edited
     texts = {backup: read(backup) for backup in backups(edited.path)}
     useful = [backup for backup, text in texts.items() if not _is_all_ours(slot, text)]
-    kept = None if read(edited.path) in texts.values() or not useful else useful[-1]
+    is_restored = _squeeze(read(edited.path)) in map(_squeeze, texts.values())
+    kept = None if is_restored or not useful else useful[-1]
     for backup in {*texts} - {kept}:
         backup.unlink()
     return replace(edited, backup=kept)

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import IO, Final
 
 from recollect.adapters.files.repository import repository_project
-from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.checks import how_to_install
 from recollect.core.imports import claude, json_exports, lines, notes, records
 from recollect.core.imports.detect import (
     FORMATS,

@@ -110,7 +110,7 @@ class RemoteService:
         await self._client.aclose()
 
     async def remember(self, draft: Draft) -> Memory:
-        from recollect.core.privacy.sensitivity import secret_in_draft
+        from recollect.core.privacy.sensitive import secret_in_draft
         from recollect.wire.memory import WRITTEN
 
         self._refuse_sensitive(is_sensitive=draft.is_sensitive, secret=secret_in_draft(draft))
@@ -173,7 +173,7 @@ class RemoteService:
     async def update(
         self, reference: str, changes: Changes, *, based_on: int | None = None
     ) -> Memory:
-        from recollect.core.privacy.sensitivity import TEXT_FIELDS, secret_in_changes
+        from recollect.core.privacy.sensitive import TEXT_FIELDS, secret_in_changes
         from recollect.wire.memory import MEMORY
 
         if not self.is_here:
@@ -313,7 +313,7 @@ class RemoteService:
         if isinstance(item, InvalidInput):
             raise item
         if not self.is_here:
-            from recollect.core.privacy.sensitivity import secret_in_draft
+            from recollect.core.privacy.sensitive import secret_in_draft
 
             self._refuse_sensitive(is_sensitive=item.is_sensitive, secret=secret_in_draft(item))
         return item

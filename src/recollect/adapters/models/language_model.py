@@ -31,7 +31,7 @@ from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.retry import EXTRACTION_RETRIES, RetryPolicy
 from recollect.core.text.json_answers import read_json
 from recollect.defaults import CAPTURING
-from recollect.ports.language import AskedModel
+from recollect.ports.curation import AskedModel
 
 MAX_ANSWER: Final = 1_000_000
 """Bytes of an answer that are read; the longest useful one has some ten thousand."""

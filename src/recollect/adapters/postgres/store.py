@@ -26,7 +26,7 @@ from recollect.adapters.postgres.migrate import migrate
 from recollect.adapters.postgres.pool import Pool
 from recollect.adapters.postgres.settings import PostgresLoad, PostgresSettings
 from recollect.adapters.postgres.statistics import Statistics
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.admin.timeouts import Timeouts
 
 

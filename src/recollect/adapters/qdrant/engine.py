@@ -15,7 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid5
 
-from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.checks import how_to_install
 from recollect.core.errors import InvalidInput, StoreBusy, StoreError, StoreUnavailable
 from recollect.core.memory.memory import Scope
 

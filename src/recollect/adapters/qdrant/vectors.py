@@ -29,7 +29,7 @@ from recollect.adapters.postgres.listener import Listener
 from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.adapters.postgres.vectors.search import OVERFETCH, compare_vectors, merge
 from recollect.adapters.qdrant.engine import Point, Qdrant, to_filter
 from recollect.core.errors import StoreError

@@ -21,7 +21,7 @@ from recollect.adapters.resident.address import MAX_ANSWER, MAX_REQUEST, is_same
 from recollect.core.privacy.redaction import locations, safe_message
 from recollect.ports.recall import OwnerRecall
 from recollect.wire.hook_call import PREFIX, SHOWN, HookCall, HookReply
-from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall import RECOLLECTION
 from recollect.wire.recall_inputs import ResidentIn
 
 log = logging.getLogger(__name__)
@@ -134,8 +134,7 @@ async def _answer_call(
 async def _answer(line: bytes, recall: OwnerRecall) -> bytes:
     question = ResidentIn.model_validate_json(line)
     recollection = await recall(question.owner, question.recall.to_request())
-    found = RecollectionOut.from_recollection(recollection)
-    data = found.model_dump_json().encode() + b"\n"
+    data = RECOLLECTION.to_shape(recollection).model_dump_json().encode() + b"\n"
     if len(data) >= MAX_ANSWER:
         raise ValueError("the answer is too long")
     return data

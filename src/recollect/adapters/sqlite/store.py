@@ -60,7 +60,7 @@ from recollect.core.memory.memory import Memory, Scope
 if TYPE_CHECKING:
     from recollect.adapters.sqlite.curation import SqliteCuration
     from recollect.adapters.sqlite.graph.store import SqliteGraph
-    from recollect.adapters.sqlite.vectors.index import SqliteVectors
+    from recollect.adapters.sqlite.vectors.queue import SqliteVectors
     from recollect.core.memory.ids import IdPart
     from recollect.core.memory.listing import Cursor, Listing
     from recollect.core.recall.request import Candidate
@@ -151,7 +151,7 @@ class SqliteStore:
 
     @cached_property
     def vectors(self) -> SqliteVectors:
-        from recollect.adapters.sqlite.vectors.index import SqliteVectors
+        from recollect.adapters.sqlite.vectors.queue import SqliteVectors
 
         return SqliteVectors(self.threads, *self._parts)
 

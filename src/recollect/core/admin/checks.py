@@ -1,4 +1,4 @@
-"""The result of one `doctor` check, and remedies that several shells use."""
+"""The result of one `doctor` check, and remedies that several places use."""
 
 from __future__ import annotations
 
@@ -36,3 +36,16 @@ def words_only(remedy: str) -> str:
 MORE_THAN_WORDS: Final = more_than_words("minilm", 83)
 WORDS_ONLY: Final = words_only(MORE_THAN_WORDS)
 """The same for the default model."""
+
+
+def how_to_install(extra: str) -> str:
+    """Return how to get an optional package. Not from PyPI: another project has our name there."""
+    if extra == "bench":  # a distribution of its own
+        return (
+            "In a clone of Recollect, run `make install EXTRAS=bench`, or "
+            "`uv tool install '.[bench]' --with ./bench`."
+        )
+    return (
+        f"In a clone of Recollect, run `make install EXTRAS={extra}`, "
+        f"`uv tool install '.[{extra}]'` or `pipx install '.[{extra}]'`."
+    )

@@ -79,11 +79,17 @@ _TERMINAL: Final = r"(?:\S{1,30}@\S{1,60})?\$ (?!\d).*(?:\n.+)*+"
 _HUNK: Final = r"@@ -\d.*(?:\n[-+ \\].*)*+"
 _BRACKETS: Final = r"(?=\S).*[\[{][^\S\n]*$(?:\n(?:[^\S\n].*|$))*+\n[\]}].*"
 _QUOTED: Final = r"[^\S\n]*>.*"
+_NAME: Final = r"[^\W\d_][\w.-]{0,30}"
+# A message as chat programs copy it: who and when, with more than a blank between, then the text.
+_APART: Final = r"(?:[^\S\n]{2,9}|[^\S\n][—–][^\S\n]|[^\S\n]{0,3}\n[^\S\n]{1,9})"
+_MESSAGE: Final = (
+    rf"{_NAME}(?: {_NAME}){{0,2}}{_APART}(?:{_DAY},? |\w{{2,12}} (?:at|um) )?{_CLOCK}"
+    r"(?: ?[AaPp][Mm])?[^\S\n]*$(?:\n.+)*+"
+)
 _FORMS: Final = re.compile(
-    rf"^(?:{_MAIL}|{_LOG}|{_TERMINAL}|{_HUNK}|{_BRACKETS}|{_QUOTED})", re.MULTILINE
+    rf"^(?:{_MAIL}|{_LOG}|{_TERMINAL}|{_HUNK}|{_BRACKETS}|{_QUOTED}|{_MESSAGE})", re.MULTILINE
 )
 
-_NAME: Final = r"[^\W\d_][\w.-]{0,30}"
 _SPEAKER: Final = re.compile(rf"[*_]{{0,2}}(?P<name>{_NAME}(?: {_NAME})?)[*_]{{0,2}}:[*_]{{0,2}}\s")
 _SEPARATOR: Final = re.compile(r"[\t|]|[,;](?=\S)")
 _MIN_ROWS: Final = 3

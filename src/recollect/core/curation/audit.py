@@ -195,7 +195,7 @@ def find_unguarded_secret(memory: Memory) -> Finding | None:
     if memory.is_sensitive:
         return None
     # Imported late: it compiles many patterns.
-    from recollect.core.privacy.sensitivity import secret_in
+    from recollect.core.privacy.sensitive import secret_in
 
     secret = secret_in(memory)
     if secret is None:

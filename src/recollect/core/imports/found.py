@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import EPISODE, Changes, Draft, Limits, Memory
-from recollect.core.privacy.sensitivity import secret_in
+from recollect.core.privacy.sensitive import secret_in
 
 # An id begins with a moment, and that part is shown to people. Many memories of a file may have the
 # same date, or none: then a moment within that day or minute, or within these years, is derived

@@ -116,6 +116,8 @@ class _Splitter:
             yield from self.flush(before_list=True)
             self.is_bullet = True
             self._take(number, bullet[1])
+        elif _INCLUDE.match(line) and self._is_at_end:
+            yield from self.flush()
         elif self.is_bullet and not line[0].isspace() and self._is_after_pause:
             yield from self.flush()
             self.lead = ""
@@ -126,6 +128,11 @@ class _Splitter:
     @property
     def _is_after_pause(self) -> bool:
         return bool(self.block) and not self.block[-1]
+
+    @property
+    def _is_at_end(self) -> bool:
+        """Whether what was said so far is complete without the next line."""
+        return self.is_bullet or not self.block or self.block[-1].endswith((".", "!", "?"))
 
     def _take(self, number: int, line: str) -> None:
         if not self.block:

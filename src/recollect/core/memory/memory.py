@@ -32,6 +32,7 @@ DEFAULT_CATEGORY: Final = "fact"
 DEFAULT_IMPORTANCE: Final = 0.5
 # The largest limit an operator can choose: Postgres rejects a search vector over 1 MB.
 MAX_CONTENT_LIMIT: Final = 100_000
+MAX_NAME: Final = 200
 # A clock may be off by its time zone, and a little more.
 MAX_CLOCK_SKEW: Final = timedelta(days=1)
 # JSON escapes a quote or a line break with two characters, and adds names and links to the texts.
@@ -80,7 +81,7 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A new memory as its writer describes it; the id may be the writer's own. If `is_sensitive` is
-    not set, the text decides (`core/privacy/sensitivity.py`). `said_at`: when it was said, if a
+    not set, the text decides (`core/privacy/sensitive.py`). `said_at`: when it was said, if a
     program found it in an earlier conversation; it is not stored if the same text was erased,
     forgotten or replaced since.
     """
@@ -102,7 +103,7 @@ class Draft:
 
 class Changes(TypedDict, total=False):
     """The fields of an update; others stay as they are, except that a new text that contains a
-    credential makes the memory sensitive (`core/privacy/sensitivity.py`).
+    credential makes the memory sensitive (`core/privacy/sensitive.py`).
     """
 
     content: str
@@ -387,4 +388,16 @@ def _check_storable(text: str, field: str) -> None:
             f"{field} contains {found}, which cannot be stored as text",
             field=field,
             remedy="Remove that character, or convert the text to valid UTF-8.",
+        )
+
+
+def check_owner(name: str, *, field: str = "owner") -> None:
+    """InvalidInput for an invalid owner name; `field` is where the name was given. A blank name
+    comes from an unset variable; it must not open, or fill, the memories of the default owner.
+    """
+    if not name.strip() or len(name) > MAX_NAME or find_unstorable(name) is not None:
+        raise InvalidInput(
+            f"{field} cannot be {name!r:.60}",
+            field=field,
+            remedy=f"Use a name of up to {MAX_NAME} characters of valid text.",
         )

@@ -15,8 +15,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import check_name
-from recollect.core.memory.owner import MAX_NAME, check_owner
+from recollect.core.memory.memory import MAX_NAME, check_name, check_owner
 from recollect.core.text.analysis import find_unstorable
 
 PREFIX: Final = "rk_"

@@ -16,7 +16,7 @@ from recollect.core.errors import InvalidInput
 from recollect.core.memory.ids import check_uuid7
 from recollect.core.memory.memory import Limits, Memory, check_memory, correct_dates
 from recollect.core.privacy.secrets.detect import looks_sensitive
-from recollect.core.privacy.sensitivity import new_texts, strings_in
+from recollect.core.privacy.sensitive import new_texts, strings_in
 from recollect.core.sync.model import (
     SYNCED,
     Decision,

@@ -29,6 +29,7 @@ MAX_QUERY_CHARS: Final = 4_000
 after what is pasted, and analyzing all of a pasted file would take seconds.
 """
 _MAX_MARKS: Final = 30
+_MIN_EXCERPT_SHARE: Final = 0.8
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 # Controls and halves of surrogate pairs separate words.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
@@ -92,3 +93,11 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     many = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
     return f"{number:,} {many}"
+
+
+def excerpt(text: str, length: int) -> str:
+    """Return the text, or its first `length` characters, up to the end of a word if one is near."""
+    if len(text) <= length:
+        return text
+    end = text.rfind(" ", int(_MIN_EXCERPT_SHARE * length), length)
+    return f"{text[: length if end < 0 else end].rstrip()}…"

@@ -34,7 +34,8 @@ Forms = tuple[str, ...]
 """The forms by which a word is found; the first is the word as written."""
 
 WEIGHTS: Final = (1.0, 0.4, 0.2, 0.1)
-"""The weights of the content, the expanded keywords, the tags and the category."""
+"""The BM25 weights of the content, the expanded keywords, the tags and the category; the same as
+those of Postgres's `ts_rank`."""
 
 MAX_BYTES: Final = 1_000_000
 """The size of a memory's terms with their positions: Postgres stores at most a megabyte."""

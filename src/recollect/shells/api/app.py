@@ -24,14 +24,12 @@ from recollect.shells.api import (
     events,
     graph,
     keys,
-    links,
     memories,
     operations,
     projects,
 )
 from recollect.shells.api import erase as erasing
 from recollect.shells.api import recall as recalling
-from recollect.shells.api import status as status_
 from recollect.shells.api import sync as syncing
 from recollect.shells.api.errors import add_error_handlers
 from recollect.shells.api.metrics import Metrics
@@ -95,7 +93,6 @@ def create_app(
         browse.router,
         events.router,
         memories.router,
-        links.router,
         recalling.router,
         conflicts.router,
         curation.router,
@@ -104,7 +101,6 @@ def create_app(
         syncing.router,
         graph.router,
         keys.router,
-        status_.router,
         operations.closed,
     ):
         closed.include_router(router)

@@ -11,9 +11,8 @@ from recollect.core.agents.injection import RECALL_SENTENCE, block, tokens
 from recollect.core.errors import Conflict
 from recollect.core.memory.listing import Table
 from recollect.core.memory.memory import Memory
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.agents.inject import Injection, choose, request_for
 from recollect.usecases.memory import browse
@@ -36,7 +35,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     **needs("table"),
     summary="Filter and sort",
     response_model=TABLE.shape,
-    responses={200: examples.of("table", "The rows."), **problems(*SENT)},
+    responses={200: example("table", "The rows."), **problems(*SENT)},
 )
 async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> Table:
     """Read any rows of a filtered and sorted table, and their total number. Concurrent writes shift
@@ -51,7 +50,7 @@ async def table_of_memories(query: Annotated[TableIn, Query()], mine: Mine) -> T
     **needs("details"),
     summary="Read with history",
     response_model=DETAILS.shape,
-    responses={200: examples.of("details", "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: example("details", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
     """Read one memory, forgotten or not, with its former versions, its concepts and the state of
@@ -67,7 +66,7 @@ async def memory_details(reference: Reference, mine: Mine) -> browse.Details:
     summary="Restore",
     response_model=MEMORY.shape,
     responses={
-        200: examples.of("memory", "The memory, no longer forgotten."),
+        200: example("memory", "The memory, no longer forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -81,7 +80,7 @@ async def restore_memory(reference: Reference, mine: Mine) -> Memory:
     operation_id="export_memories",
     **needs("export"),
     summary="Export",
-    responses={200: examples.of("export", "The lines."), **problems(*SENT, MALFORMED)},
+    responses={200: example("export", "The lines."), **problems(*SENT, MALFORMED)},
 )
 async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     """Export up to 500 memories, forgotten or not, in the format of `recollect export`. Unknown ids
@@ -97,7 +96,7 @@ async def export_memories(sent: ExportIn, mine: Mine) -> ExportOut:
     operation_id="growth",
     **needs("growth"),
     summary="Growth by week",
-    responses={200: examples.of("growth", "The weeks, oldest first."), **problems(*OWNED)},
+    responses={200: example("growth", "The weeks, oldest first."), **problems(*OWNED)},
 )
 async def growth(mine: Mine) -> GrowthOut:
     """Count the current memories by the week they were stored in, for the last 26 weeks."""
@@ -111,7 +110,7 @@ async def growth(mine: Mine) -> GrowthOut:
     **needs("recall"),
     summary="Preview a hook",
     responses={
-        200: examples.of("inject", "What a hook would add to the prompt."),
+        200: example("inject", "What a hook would add to the prompt."),
         **problems(*SENT, MALFORMED),
     },
 )

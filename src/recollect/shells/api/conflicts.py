@@ -6,9 +6,8 @@ from fastapi import APIRouter
 
 from recollect.core.errors import Conflict
 from recollect.core.sync.model import ConflictReport
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire import sync as wire
 from recollect.wire.problems import KINDS
@@ -24,7 +23,7 @@ router = APIRouter(prefix=PREFIX, tags=["Conflicts"])
     summary="List",
     response_model=wire.CONFLICTS.shape,
     responses={
-        200: examples.of("conflicts", "The open conflicts."),
+        200: example("conflicts", "The open conflicts."),
         **problems(*OWNED),
     },
 )
@@ -40,7 +39,7 @@ async def list_conflicts(mine: Mine) -> list[ConflictReport]:
     summary="Resolve",
     response_model=wire.CONFLICT.shape,
     responses={
-        200: examples.of("conflict", "The conflict, resolved."),
+        200: example("conflict", "The conflict, resolved."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 
 from recollect.core.curation.proposals import JournalEntry, Proposal
 from recollect.core.errors import Conflict, InvalidInput
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire import curation as wire
 from recollect.wire.curation import AcceptIn, UndoIn
@@ -25,7 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["Curation"])
     **needs("proposals"),
     summary="List",
     response_model=wire.PROPOSALS.shape,
-    responses={200: examples.of("proposals", "The proposals."), **problems(*OWNED)},
+    responses={200: example("proposals", "The proposals."), **problems(*OWNED)},
 )
 async def list_proposals(mine: Mine) -> list[Proposal]:
     """List the proposals that wait for a decision, oldest first, except those about memories that
@@ -41,7 +40,7 @@ async def list_proposals(mine: Mine) -> list[Proposal]:
     summary="Accept",
     response_model=wire.JOURNAL_ENTRY.shape,
     responses={
-        200: examples.of("journal_entry", "The acceptance."),
+        200: example("journal_entry", "The acceptance."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -59,7 +58,7 @@ async def accept_proposal(reference: Reference, sent: AcceptIn, mine: Mine) -> J
     summary="Reject",
     response_model=wire.PROPOSAL.shape,
     responses={
-        200: examples.of("proposal", "The proposal."),
+        200: example("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -75,7 +74,7 @@ async def reject_proposal(reference: Reference, mine: Mine) -> Proposal:
     summary="Decide later",
     response_model=wire.PROPOSAL.shape,
     responses={
-        200: examples.of("proposal", "The proposal."),
+        200: example("proposal", "The proposal."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -91,7 +90,7 @@ async def postpone_proposal(reference: Reference, mine: Mine) -> Proposal:
     summary="List acceptances",
     response_model=wire.JOURNAL.shape,
     responses={
-        200: examples.of("journal", "The acceptances."),
+        200: example("journal", "The acceptances."),
         **problems(*OWNED, KINDS[InvalidInput]),
     },
 )
@@ -110,7 +109,7 @@ async def list_journal(
     summary="Undo",
     response_model=wire.JOURNAL_ENTRY.shape,
     responses={
-        200: examples.of("journal_entry", "The acceptance that was undone."),
+        200: example("journal_entry", "The acceptance that was undone."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )

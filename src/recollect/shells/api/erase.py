@@ -6,9 +6,8 @@ from fastapi import APIRouter
 
 from recollect.core.errors import Forbidden
 from recollect.core.privacy.erasure import ErasureReport
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
-from recollect.shells.api.openapi import PREFIX, SENT, problems
+from recollect.shells.api.openapi import PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.erase import erase_owner
 from recollect.wire.admin import ERASED, EraseIn
@@ -23,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Erase everything",
     response_model=ERASED.shape,
     responses={
-        200: examples.of("erased", "What was erased, and what a search found afterwards."),
+        200: example("erased", "What was erased, and what a search found afterwards."),
         **problems(*SENT, MALFORMED),
     },
 )

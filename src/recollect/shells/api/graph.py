@@ -9,9 +9,8 @@ from fastapi import APIRouter, Depends, Query
 from recollect.core.errors import NotFound
 from recollect.core.graph.model import Concept, GraphPath, GraphStats, Neighbourhood
 from recollect.ports.graph import Graph
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire import graph as wire
 from recollect.wire.graph import ConceptName, MergeIn, SplitIn
@@ -39,7 +38,7 @@ AsOf = Annotated[Moment | None, Query(description="Only what was true at this ti
     summary="Count",
     response_model=wire.GRAPH_STATS.shape,
     responses={
-        200: examples.of("graph_stats", "The statistics."),
+        200: example("graph_stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -55,7 +54,7 @@ async def graph_stats(graph: MyGraph) -> GraphStats:
     summary="Show a concept",
     response_model=wire.NEIGHBOURHOOD.shape,
     responses={
-        200: examples.of("neighbourhood", "The concept and its neighbours."),
+        200: example("neighbourhood", "The concept and its neighbours."),
         **problems(*_NAMED),
     },
 )
@@ -81,7 +80,7 @@ async def graph_concept(
     **needs("read_graph"),
     summary="Connect two concepts",
     response_model=wire.PATH.shape,
-    responses={200: examples.of("path", "The shortest path."), **problems(*_NAMED)},
+    responses={200: example("path", "The shortest path."), **problems(*_NAMED)},
 )
 async def graph_path(
     graph: MyGraph,
@@ -100,7 +99,7 @@ async def graph_path(
     summary="Merge two concepts",
     response_model=wire.CONCEPT.shape,
     responses={
-        200: examples.of("concept", "The concept, with its new names."),
+        200: example("concept", "The concept, with its new names."),
         **problems(*_NAMED, MALFORMED),
     },
 )
@@ -117,7 +116,7 @@ async def graph_merge(graph: MyGraph, sent: MergeIn, mine: Mine) -> Concept:
     summary="Split a concept",
     response_model=wire.CONCEPT.shape,
     responses={
-        200: examples.of("concept", "The new concept."),
+        200: example("concept", "The new concept."),
         **problems(*_NAMED, MALFORMED),
     },
 )

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Depends, Path
 
 from recollect.core.privacy.keys import Key
 from recollect.ports.keys import Keys
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, TheServer, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, REFERRED, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.admin.keys import OwnKeys
 from recollect.wire.admin import (
@@ -48,7 +47,7 @@ Reference = Annotated[
     **needs("manage_keys"),
     summary="List",
     response_model=KEYS.shape,
-    responses={200: examples.of("keys", "The keys."), **problems(*OWNED)},
+    responses={200: example("keys", "The keys."), **problems(*OWNED)},
 )
 async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     """List all keys of the server, oldest first, without their text."""
@@ -65,7 +64,7 @@ async def list_keys(keys: TheKeys, server: TheServer) -> list[Key]:
     response_model=NEW_KEY.shape,
     status_code=201,
     responses={
-        201: examples.of("new_key", "The key, with its text."),
+        201: example("new_key", "The key, with its text."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -89,7 +88,7 @@ async def create_key(sent: KeyIn, keys: TheKeys) -> NewKey:
     response_model=NEW_KEY.shape,
     status_code=201,
     responses={
-        201: examples.of("new_key", "The new key, with its text."),
+        201: example("new_key", "The new key, with its text."),
         **problems(*SENT, MALFORMED, *REFERRED),
     },
 )
@@ -107,7 +106,7 @@ async def rotate_key(reference: Reference, sent: RotateIn, keys: TheKeys) -> New
     summary="Revoke",
     response_model=REVOKED.shape,
     responses={
-        200: examples.of("revoked", "The key that was revoked."),
+        200: example("revoked", "The key that was revoked."),
         **problems(*SENT, *REFERRED),
     },
 )

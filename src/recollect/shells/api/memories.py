@@ -1,17 +1,17 @@
-"""Remember, read, list, update and forget memories."""
+"""Remember, read, list, update, forget and link memories."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Response
 
 from recollect.core.errors import Conflict
+from recollect.core.memory.links import KINDS as LINK_KINDS
 from recollect.core.memory.listing import Page
 from recollect.core.memory.memory import Memory
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, Reference, needs
-from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, problems
+from recollect.shells.api.openapi import PREFIX, REFERRED, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.tasks import analyze_text
 from recollect.wire.inputs import BatchIn, ChangesIn, DraftIn, ListIn
@@ -28,6 +28,22 @@ from recollect.wire.memory import (
 )
 from recollect.wire.problems import KINDS
 
+# Operations that take the id of a stored memory, for the documentation.
+_OPENAPI_LINKS: Final = {
+    operation: {"operationId": operation, "parameters": {"reference": "$response.body#/id"}}
+    for operation in ("get_memory", "update_memory", "forget_memory")
+}
+_LINK_PROBLEMS: Final = problems(*SENT, *REFERRED, KINDS[Conflict])
+_LINK_PATH: Final = "/memories/{reference}/links/{kind}/{target}"
+LinkKind = Annotated[
+    str,
+    Path(
+        description="How the memory relates to the target.",
+        examples=["supersedes"],
+        json_schema_extra={"enum": [*LINK_KINDS]},
+    ),
+]
+
 router = APIRouter(prefix=PREFIX, tags=["Memories"])
 
 
@@ -39,16 +55,16 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     response_model=WRITTEN.shape,
     status_code=201,
     responses={
-        200: examples.of("memory", "The memory that already has this text."),
+        200: example("memory", "The memory that already has this text."),
         201: {
-            **examples.of("memory", "The memory as stored."),
+            **example("memory", "The memory as stored."),
             "headers": {
                 "Location": {
                     "description": "Where the memory can be read.",
                     "schema": {"type": "string"},
                 }
             },
-            "links": examples.LINKS,
+            "links": _OPENAPI_LINKS,
         },
         **problems(*SENT, MALFORMED, KINDS[Conflict]),
     },
@@ -76,7 +92,7 @@ async def remember(sent: DraftIn, mine: Mine, response: Response) -> Written:
     summary="Remember many",
     response_model=BATCH.shape,
     responses={
-        200: examples.of("batch", "The outcome for each memory, in the order sent."),
+        200: example("batch", "The outcome for each memory, in the order sent."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -94,7 +110,7 @@ async def remember_many(sent: BatchIn, mine: Mine) -> Batch:
     **needs("page"),
     summary="List",
     response_model=PAGE.shape,
-    responses={200: examples.of("page", "A page, newest first."), **problems(*SENT)},
+    responses={200: example("page", "A page, newest first."), **problems(*SENT)},
 )
 async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
     """List one page of the memories in a scope. Concurrent writes do not shift pages."""
@@ -107,7 +123,7 @@ async def list_memories(query: Annotated[ListIn, Query()], mine: Mine) -> Page:
     **needs("get"),
     summary="Read",
     response_model=MEMORY.shape,
-    responses={200: examples.of("memory", "The memory."), **problems(*SENT, *REFERRED)},
+    responses={200: example("memory", "The memory."), **problems(*SENT, *REFERRED)},
 )
 async def get_memory(reference: Reference, mine: Mine) -> Memory:
     """Return one memory, by its id or the end of it."""
@@ -121,7 +137,7 @@ async def get_memory(reference: Reference, mine: Mine) -> Memory:
     summary="Change",
     response_model=WRITTEN.shape,
     responses={
-        200: examples.of("memory", "The updated memory."),
+        200: example("memory", "The updated memory."),
         **problems(*SENT, MALFORMED, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -140,7 +156,7 @@ async def update_memory(reference: Reference, sent: ChangesIn, mine: Mine) -> Wr
     **needs("history"),
     summary="History",
     response_model=HISTORY.shape,
-    responses={200: examples.of("history", "Its versions."), **problems(*SENT, *REFERRED)},
+    responses={200: example("history", "Its versions."), **problems(*SENT, *REFERRED)},
 )
 async def memory_history(reference: Reference, mine: Mine) -> list[Memory]:
     """List the versions of a memory, forgotten or not, newest first: the current one and up to 100
@@ -156,7 +172,7 @@ async def memory_history(reference: Reference, mine: Mine) -> list[Memory]:
     summary="Restore",
     response_model=MEMORY.shape,
     responses={
-        200: examples.of("memory", "The restored memory."),
+        200: example("memory", "The restored memory."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -178,7 +194,7 @@ async def restore_version(
     summary="Forget",
     response_model=FORGOTTEN.shape,
     responses={
-        200: examples.of("forgotten", "The memory that was forgotten."),
+        200: example("forgotten", "The memory that was forgotten."),
         **problems(*SENT, *REFERRED, KINDS[Conflict]),
     },
 )
@@ -193,3 +209,35 @@ async def forget_memory(
 ) -> Forgotten:
     """Hide a memory, or erase it permanently, even if it was hidden before."""
     return Forgotten(await mine.forget(reference, forever=forever), forever)
+
+
+@router.put(
+    _LINK_PATH,
+    operation_id="link_memory",
+    **needs("link"),
+    summary="Link",
+    response_model=MEMORY.shape,
+    responses={200: example("linked", "The memory with its links."), **_LINK_PROBLEMS},
+)
+async def link_memory(
+    reference: Reference, kind: LinkKind, target: Reference, mine: Mine
+) -> Memory:
+    """Link a memory to one that it supersedes, is resolved by, is part of, or relates to. Repeating
+    the request changes nothing.
+    """
+    return await mine.link(reference, kind, target)
+
+
+@router.delete(
+    _LINK_PATH,
+    operation_id="unlink_memory",
+    **needs("unlink"),
+    summary="Remove a link",
+    response_model=MEMORY.shape,
+    responses={200: example("linked", "The memory with its links."), **_LINK_PROBLEMS},
+)
+async def unlink_memory(
+    reference: Reference, kind: LinkKind, target: Reference, mine: Mine
+) -> Memory:
+    """Remove a link, even if its target no longer exists."""
+    return await mine.unlink(reference, kind, target)

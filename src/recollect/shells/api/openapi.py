@@ -1,7 +1,12 @@
-"""Complete the OpenAPI document with the problems of each operation and the actual limits."""
+"""Complete the OpenAPI document: examples, the problems of each operation, and the actual limits.
+
+Examples are in `examples.json`. There and in the responses of routes, "$name" refers to an example,
+so that none is read before the document is requested.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -17,7 +22,7 @@ from recollect.core.errors import (
     StoreUnavailable,
 )
 from recollect.core.memory.memory import Limits
-from recollect.shells.api.examples import fill_in
+from recollect.resources import read_text
 from recollect.shells.asgi.problems import (
     MALFORMED,
     NO_SUCH_PATH,
@@ -108,6 +113,14 @@ REFERRED: Final = (KINDS[NotFound], NO_SUCH_PATH, KINDS[AmbiguousId])
 Responses = dict[int | str, dict[str, Any]]
 
 
+def example(name: str, description: str) -> dict[str, Any]:
+    """Return a response that shows this example."""
+    return {
+        "description": description,
+        "content": {"application/json": {"example": f"${name}"}},
+    }
+
+
 def problems(*kinds: Kind) -> Responses:
     """Return these problems, and those of any request, as OpenAPI responses by status."""
     by_status: dict[int, list[Kind]] = {}
@@ -134,7 +147,7 @@ def complete_document(document: dict[str, Any], limits: Limits) -> dict[str, Any
     """Add the examples, the format of problems, and this server's content limit to the generated
     document.
     """
-    fill_in(document)
+    _fill_in_examples(document)
     schemas = document["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     for name in ("DraftIn", "ChangesIn"):
@@ -143,3 +156,24 @@ def complete_document(document: dict[str, Any], limits: Limits) -> dict[str, Any
     batch = schemas["BatchIn"]["properties"]["memories"]
     batch["items"] = {"anyOf": [{"$ref": "#/components/schemas/DraftIn"}, {"type": "object"}]}
     return document
+
+
+def _fill_in_examples(document: dict[str, Any]) -> None:
+    """Replace the names of examples with the examples."""
+    examples = json.loads(read_text("recollect.shells.api", "examples.json"))
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for response in operation["responses"].values():
+                shown = response.get("content", {}).get("application/json", {})
+                if "example" in shown:
+                    shown["example"] = _fill_value(shown["example"], examples)
+
+
+def _fill_value(value: Any, examples: dict[str, Any]) -> Any:  # noqa: ANN401  # a JSON value
+    if isinstance(value, str) and value.startswith("$"):
+        return _fill_value(examples[value[1:]], examples)
+    if isinstance(value, dict):
+        return {name: _fill_value(each, examples) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_fill_value(each, examples) for each in value]
+    return value

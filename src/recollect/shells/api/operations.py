@@ -1,18 +1,33 @@
-"""Statistics, health and metrics for operators."""
+"""For operators: statistics, embedding models and their progress, what needs attention, health and
+metrics.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from recollect import __version__
+from recollect.core.admin.checks import Check
 from recollect.core.admin.stats import Stats
 from recollect.core.errors import StoreError, StoreUnavailable
-from recollect.shells.api import examples
-from recollect.shells.api.context import Mine, TheLoadProbe, TheMetrics, TheProbe, needs
+from recollect.shells.api.context import (
+    Mine,
+    TheDoctor,
+    TheKey,
+    TheLoadProbe,
+    TheMetrics,
+    TheProbe,
+    TheServer,
+    needs,
+)
 from recollect.shells.api.metrics import CONTENT_TYPE
-from recollect.shells.api.openapi import OWNED, PREFIX, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, example, problems
+from recollect.usecases.admin.findings import find_problems
+from recollect.wire.page import DOCTOR, STATUS, SpaceProgress, Status
 from recollect.wire.problems import KINDS
 from recollect.wire.stats import STATS, HealthOut
 
@@ -29,7 +44,7 @@ open = APIRouter(prefix=PREFIX, tags=["Operations"])
     summary="Count",
     response_model=STATS.shape,
     responses={
-        200: examples.of("stats", "The statistics."),
+        200: example("stats", "The statistics."),
         **problems(*OWNED),
     },
 )
@@ -38,11 +53,59 @@ async def stats(mine: Mine) -> Stats:
     return await mine.stats()
 
 
+@closed.get(
+    "/status",
+    operation_id="status",
+    **needs("status"),
+    summary="Models and findings",
+    response_model=STATUS.shape,
+    responses={200: example("status", "The status."), **problems(*OWNED)},
+)
+async def status(server: TheServer, key: TheKey, mine: Mine) -> Status:
+    """Show the embedding models with their progress, and what needs attention. An admin key also
+    sees what is recorded on the machine: storage, the last backup, recalls by hooks, the last
+    benchmark and what waits for sync. Needs a key that is not limited to a project.
+    """
+    queue = mine.context_for("status").queue
+    spaces = [] if queue is None else await queue.spaces()
+    machine = None
+    if server.machine is not None and key.role == "admin":
+        machine = await server.machine()
+    sync = None if machine is None else machine.sync
+    notes = {"vectors": server.vector_note, "row-level security": server.barrier_note}
+    return Status(
+        version=__version__,
+        database=server.database,
+        spaces=tuple(
+            [
+                SpaceProgress(space, await queue.progress(space, key.owner))
+                for space in spaces
+                if queue is not None
+            ]
+        ),
+        checks=tuple(find_problems(await mine.stats(), notes, sync)),
+        machine=machine,
+    )
+
+
+@closed.get(
+    "/doctor",
+    operation_id="doctor",
+    **needs("doctor"),
+    summary="Check the installation",
+    response_model=DOCTOR.shape,
+    responses={200: example("doctor", "The findings."), **problems(*OWNED)},
+)
+async def doctor(examine: TheDoctor) -> list[Check]:
+    """Run the checks of `recollect doctor` on the server's machine. It takes a few seconds."""
+    return await asyncio.to_thread(examine)
+
+
 @open.get(
     "/health/live",
     operation_id="live",
     summary="Is the process alive?",
-    responses={200: examples.of("health", "It answers."), **problems()},
+    responses={200: example("health", "It answers."), **problems()},
 )
 async def live() -> HealthOut:
     """Check only that the process answers: if this fails, restart it."""
@@ -54,7 +117,7 @@ async def live() -> HealthOut:
     operation_id="ready",
     summary="Can it serve?",
     responses={
-        200: examples.of("health", "The store answers."),
+        200: example("health", "The store answers."),
         **problems(KINDS[StoreUnavailable]),
     },
 )

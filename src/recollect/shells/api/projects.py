@@ -6,9 +6,8 @@ from fastapi import APIRouter
 
 from recollect.core.errors import Conflict, NotFound
 from recollect.core.memory.project import Renamed
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
-from recollect.shells.api.openapi import PREFIX, SENT, problems
+from recollect.shells.api.openapi import PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.admin import RENAMED, RenameIn
 from recollect.wire.problems import KINDS
@@ -23,7 +22,7 @@ router = APIRouter(prefix=PREFIX, tags=["Memories"])
     summary="Rename a project",
     response_model=RENAMED.shape,
     responses={
-        200: examples.of("renamed", "What came along."),
+        200: example("renamed", "What came along."),
         **problems(*SENT, MALFORMED, KINDS[NotFound], KINDS[Conflict]),
     },
 )

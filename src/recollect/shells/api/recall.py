@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel
 
-from recollect.core.errors import (
-    AmbiguousId,
-    NotFound,
-)
+from recollect.core.errors import AmbiguousId, NotFound
+from recollect.core.recall.explain import WhyReport
 from recollect.core.recall.settings import RecallSettings, SettingChange
-from recollect.shells.api import examples
 from recollect.shells.api.context import Mine, needs
-from recollect.shells.api.openapi import OWNED, PREFIX, SENT, problems
+from recollect.shells.api.openapi import OWNED, PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.wire.admin import SETTINGS, SETTINGS_LOG, SettingsIn, SettingsLogIn
 from recollect.wire.problems import KINDS
-from recollect.wire.recall import RecollectionOut
+from recollect.wire.recall import RECOLLECTION, to_shape
 from recollect.wire.recall_inputs import EpisodesIn, RecallIn, WhyIn
-from recollect.wire.why import WhyOut
+from recollect.wire.why import WHY
 
 _BODY: Final = (*SENT, MALFORMED)
 
@@ -31,17 +29,18 @@ router = APIRouter(prefix=PREFIX, tags=["Recall"])
     operation_id="recall",
     **needs("recall"),
     summary="Recall",
+    response_model=RECOLLECTION.shape,
     responses={
-        200: examples.of("recollection", "The hits, best first."),
+        200: example("recollection", "The hits, best first."),
         **problems(*_BODY),
     },
 )
-async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
+async def recall(question: RecallIn, mine: Mine) -> BaseModel:
     """Find the memories most useful for a query. A leg that fails or is late is listed in
     `degraded` and skipped; `explain` shows where each leg placed every hit.
     """
     recollection = await mine.recall(question.to_request(counts_words=question.explain))
-    return RecollectionOut.from_recollection(recollection, explain=question.explain)
+    return to_shape(recollection, explain=question.explain)
 
 
 @router.post(
@@ -49,16 +48,17 @@ async def recall(question: RecallIn, mine: Mine) -> RecollectionOut:
     operation_id="why",
     **needs("why"),
     summary="Why this memory, or why not",
+    response_model=WHY.shape,
     responses={
-        200: examples.of("why", "What each leg says about it, and what kept it out."),
+        200: example("why", "What each leg says about it, and what kept it out."),
         **problems(*_BODY, KINDS[NotFound], KINDS[AmbiguousId]),
     },
 )
-async def why(question: WhyIn, mine: Mine) -> WhyOut:
+async def why(question: WhyIn, mine: Mine) -> WhyReport:
     """Explain the place of any memory, recalled or not: its rank (down to 10,000) and score in each
     leg, what kept it out, and what would bring it in.
     """
-    return WhyOut.from_report(await mine.why(question.id, question.to_request()))
+    return await mine.why(question.id, question.to_request())
 
 
 @router.get(
@@ -66,17 +66,18 @@ async def why(question: WhyIn, mine: Mine) -> WhyOut:
     operation_id="search_episodes",
     **needs("recall"),
     summary="Search conversations",
+    response_model=RECOLLECTION.shape,
     responses={
-        200: examples.of("recollection", "The episodes, best first."),
+        200: example("recollection", "The episodes, best first."),
         **problems(*SENT),
     },
 )
-async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> RecollectionOut:
+async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) -> BaseModel:
     """Search the turns of conversations, in some sessions or in a project. A turn is stored like
     any memory, with the category `episode` and its session.
     """
     recollection = await mine.recall(search.to_request())
-    return RecollectionOut.from_recollection(recollection, explain=search.explain)
+    return to_shape(recollection, explain=search.explain)
 
 
 @router.get(
@@ -85,7 +86,7 @@ async def search_episodes(search: Annotated[EpisodesIn, Query()], mine: Mine) ->
     **needs("settings"),
     summary="Read the settings",
     response_model=SETTINGS.shape,
-    responses={200: examples.of("settings", "The settings."), **problems(*OWNED)},
+    responses={200: example("settings", "The settings."), **problems(*OWNED)},
 )
 async def get_settings(mine: Mine) -> RecallSettings:
     """Read how recall ranks."""
@@ -99,7 +100,7 @@ async def get_settings(mine: Mine) -> RecallSettings:
     summary="Change the settings",
     response_model=SETTINGS.shape,
     responses={
-        200: examples.of("settings", "The current settings."),
+        200: example("settings", "The current settings."),
         **problems(*_BODY),
     },
 )
@@ -115,7 +116,7 @@ async def change_settings(changes: SettingsIn, mine: Mine) -> RecallSettings:
     summary="Who changed the settings",
     response_model=SETTINGS_LOG.shape,
     responses={
-        200: examples.of("settings_log", "The latest changes, newest first."),
+        200: example("settings_log", "The latest changes, newest first."),
         **problems(*SENT),
     },
 )

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from recollect.core.sync.model import ChangePage, Pushed, check_protocol
-from recollect.shells.api import examples
 from recollect.shells.api.context import TheKey, TheServer, needs
-from recollect.shells.api.openapi import PREFIX, SENT, problems
+from recollect.shells.api.openapi import PREFIX, SENT, example, problems
 from recollect.shells.asgi.problems import MALFORMED
 from recollect.usecases.sync.server import check_push_size, pull, push
 from recollect.wire import sync as wire
@@ -25,7 +24,7 @@ router = APIRouter(prefix=PREFIX, tags=["Sync"])
     summary="Push",
     response_model=wire.PUSHED.shape,
     responses={
-        200: examples.of("pushed", "An answer for each write."),
+        200: example("pushed", "An answer for each write."),
         **problems(*SENT, MALFORMED),
     },
 )
@@ -55,7 +54,7 @@ async def sync_push(sent: PushIn, server: TheServer, key: TheKey) -> Pushed:
     **needs("pull"),
     summary="Pull",
     response_model=wire.CHANGES.shape,
-    responses={200: examples.of("changes", "A page of changes."), **problems(*SENT)},
+    responses={200: example("changes", "A page of changes."), **problems(*SENT)},
 )
 async def sync_pull(
     query: Annotated[PullIn, Query()], server: TheServer, key: TheKey

@@ -59,7 +59,7 @@ def _load_bench() -> Command:
     """Load the command of the benchmark, a separate distribution that registers it."""
     from importlib.metadata import entry_points
 
-    from recollect.core.admin.extras import how_to_install
+    from recollect.core.admin.checks import how_to_install
     from recollect.core.errors import RecollectError
 
     installed = [*entry_points(group="recollect.commands", name="bench")]

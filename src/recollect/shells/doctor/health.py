@@ -135,6 +135,12 @@ def check_agents() -> Iterator[Check]:
             continue
         elif found.status == "absent":
             yield Check(check, "ok", f"not installed; run `recollect install {name}` to install it")
+        elif found.status == "twice":
+            remedy = (
+                f"Keep one: `recollect install {name} --uninstall` removes the user's, with "
+                "`--scope project` those of this folder; or disable the plugin."
+            )
+            yield Check(check, "warn", f"every hook runs twice: {found.detail}", remedy)
         else:
             first = "Fix the file, then run" if found.status == "unclear" else "Run"
             remedy = f"{first} `recollect install {name}`; `--print` shows what to put there."

@@ -34,8 +34,7 @@ from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import EPISODE, Memory, Scope
 from recollect.core.privacy.secrets.detect import looks_sensitive
 from recollect.core.recall.request import Hit, RecallRequest
-from recollect.ports.curation import CurationStore
-from recollect.ports.language import AskedModel
+from recollect.ports.curation import AskedModel, CurationStore
 from recollect.usecases.context import Context
 from recollect.usecases.curation.review import accept
 from recollect.usecases.recall.recall import recall

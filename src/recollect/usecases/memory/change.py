@@ -15,7 +15,7 @@ from recollect.core.memory.ids import IdPart
 from recollect.core.memory.links import Link, check_kinds
 from recollect.core.memory.memory import Changes, Memory, check_memory
 from recollect.core.memory.standing import with_standing
-from recollect.core.privacy.sensitivity import secret_in_changes
+from recollect.core.privacy.sensitive import secret_in_changes
 from recollect.usecases.context import Context
 from recollect.usecases.memory import find
 from recollect.usecases.memory.projects import resolve_project

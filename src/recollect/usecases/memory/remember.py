@@ -16,7 +16,7 @@ from recollect.core.memory.ids import check_uuid7, uuid7
 from recollect.core.memory.links import check_kinds
 from recollect.core.memory.memory import Changes, Draft, Memory, check_memory, check_moment
 from recollect.core.memory.standing import with_standing, without_standing
-from recollect.core.privacy.sensitivity import secret_in_draft
+from recollect.core.privacy.sensitive import secret_in_draft
 from recollect.core.text.secret import Secret
 from recollect.usecases.memory.change import rewrite
 from recollect.usecases.memory.projects import resolve_project

@@ -1,8 +1,8 @@
 """Process a little of the backlog before answering a recall.
 
-A command on the local store may have no worker running. So it embeds and reads a first batch
-itself: what was stored a moment ago is then found by meaning, and even a long backlog causes only a
-short delay. Long memories are left to a worker: one of them may take ten seconds.
+A command or a program on the local store may have no worker running. So it embeds and reads a
+first batch itself: what was stored a moment ago is then found by meaning, and even a long backlog
+causes only a short delay. Long memories are left to a worker: one of them may take ten seconds.
 """
 
 from __future__ import annotations
@@ -29,11 +29,19 @@ SECONDS: Final = 5.0
 given back."""
 
 
-async def catch_up(steps: Sequence[Step], seconds: float = SECONDS) -> None:
-    """Run one batch of each step, in order. Errors are ignored: the recall itself reports a store
-    that cannot be written or a model that does not work.
+async def catch_up(
+    steps: Sequence[Step], backoffs: Backoffs | None = None, seconds: float = SECONDS
+) -> bool:
+    """Run one batch of each step, in order, and return whether there was anything to do. Errors are
+    ignored: the recall itself reports a store that cannot be written or a model that does not work.
     """
+    worked = False
     for step in steps:
         with suppress(TimeoutError, RecollectError):
             async with asyncio.timeout(seconds):
-                await step.work(Backoffs(lambda _: None, time.monotonic))
+                worked |= await step.work(backoffs or new_backoffs())
+    return worked
+
+
+def new_backoffs() -> Backoffs:
+    return Backoffs(lambda _: None, time.monotonic)

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from tests.chat_loopback import ChatLoopback, Sent, model, says
 from tests.conformance.graphs import around, concept, memory, read_all, read_as, stated
-from tests.conformance.places import rows
 from tests.conformance.samples import OWNER, fill
+from tests.conformance.stores import rows
 
 from recollect.adapters.models.language_model import CompatibleReader
 from recollect.adapters.postgres.store import PostgresStore

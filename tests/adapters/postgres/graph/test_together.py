@@ -7,8 +7,8 @@ import asyncio
 import psycopg
 import pytest
 from tests.conformance.graphs import concept, memory, read_as, stated
-from tests.conformance.places import EAST, NORTH, SPACE, opened, rows
 from tests.conformance.samples import OWNER, fill
+from tests.conformance.stores import EAST, NORTH, SPACE, opened, rows
 from tests.waiting import wait_until
 
 from recollect.core.graph.resolution import PendingConcept

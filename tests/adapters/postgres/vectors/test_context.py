@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, embed_all, rows
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.stores import NORTH, embed_all, rows
 from tests.conformance.vectors.test_context import CHANGES, claim_by_number, store_turns, turn
 from tests.strategies import new_id
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.memory.memory import Limits
 from recollect.core.recall.space import StoredSpace
 from recollect.core.sync.decide import decide

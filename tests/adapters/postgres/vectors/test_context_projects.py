@@ -8,14 +8,14 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.conformance.places import embed_all
 from tests.conformance.samples import OWNER, ids
+from tests.conformance.stores import embed_all
 from tests.conformance.vectors.test_context import claim_by_number, store_turns, turn
 from tests.conformance.vectors.test_context_projects import get_texts
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.recall.space import StoredSpace
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from tests.conformance.places import (
+from tests.conformance.samples import ids, memory
+from tests.conformance.stores import (
     NORTH,
     SPACE,
     embed_all,
@@ -18,10 +19,9 @@ from tests.conformance.places import (
     rows,
     states,
 )
-from tests.conformance.samples import ids, memory
 
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.errors import Conflict
 from recollect.core.memory.memory import EPISODE
 from recollect.core.recall.space import Gap, StoredSpace

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from psycopg import AsyncConnection
-from tests.conformance.places import NORTH, SPACE, embed_all, embed_as, nearest, opened, rows
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, embed_as, nearest, opened, rows
 
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore

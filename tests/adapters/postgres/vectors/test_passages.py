@@ -6,8 +6,8 @@ import random
 from uuid import UUID
 
 import pytest
-from tests.conformance.places import NORTH, SPACE, embed_all, nearest, opened
 from tests.conformance.samples import OWNER, ids, memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, nearest, opened
 
 from recollect.adapters.postgres.limits import Limits
 from recollect.core.memory.memory import EVERYWHERE

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, SPACE, embed_all, opened, rows
 from tests.conformance.samples import ids, memory
+from tests.conformance.stores import NORTH, SPACE, embed_all, opened, rows
 
 from recollect.core.recall.space import Space
 

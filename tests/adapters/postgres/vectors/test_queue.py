@@ -6,13 +6,13 @@ import asyncio
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, SPACE, nearest, opened, rows, texts
 from tests.conformance.samples import ids, memory
+from tests.conformance.stores import NORTH, SPACE, nearest, opened, rows, texts
 from tests.waiting import wait_until_async
 
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.core.recall.space import EmbeddingProgress, StoredSpace
 from recollect.core.retry import MAX_JOB_ATTEMPTS
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import cos, sin
 
 import pytest
-from tests.conformance.places import opened
 from tests.conformance.samples import OWNER
+from tests.conformance.stores import opened
 from tests.waiting import DEFAULT_SETTINGS
 
 from recollect.core.errors import ModelUnavailable

@@ -9,8 +9,8 @@ from typing import LiteralString
 
 import psycopg
 import pytest
-from tests.conformance.places import NORTH, SPACE, active, embed_all, nearest, opened, rows
 from tests.conformance.samples import OWNER, ids, memory
+from tests.conformance.stores import NORTH, SPACE, active, embed_all, nearest, opened, rows
 
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.store import PostgresStore

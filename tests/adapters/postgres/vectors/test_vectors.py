@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 from psycopg import AsyncConnection
-from tests.conformance.places import EAST, NORTH, SOUTH, SPACE, embed_all, embed_as, nearest, opened
 from tests.conformance.samples import OWNER, ids, memory
+from tests.conformance.stores import EAST, NORTH, SOUTH, SPACE, embed_all, embed_as, nearest, opened
 from tests.conftest import Cluster
 from tests.strategies import MOMENT
 

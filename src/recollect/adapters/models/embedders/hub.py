@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.adapters.models.embedders.local import LocalEmbedder
-from recollect.core.admin.extras import how_to_install
+from recollect.core.admin.checks import how_to_install
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
 from recollect.core.errors import InvalidInput, ModelUnavailable
 from recollect.core.recall.late import EmbeddedText

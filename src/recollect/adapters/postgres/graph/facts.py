@@ -13,7 +13,7 @@ from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.adapters.sql.graph.regroup import regroup
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import StatedFact, merge_repeated
+from recollect.core.graph.periods import StatedFact, merge_repeated
 
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from recollect.adapters.sql.session import Session
-from recollect.core.graph.stated import Group
+from recollect.core.graph.periods import Group
 
 # From the owner's row, so that on a cluster the lock is on the node where the triggers take it.
 _LOCK: Final = "select recollect_graph_alone(owner) from owners where owner = :owner"

@@ -15,7 +15,7 @@ from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.pool import Connection
 from recollect.adapters.postgres.session import PostgresSession
 from recollect.core.graph.extraction import Extraction, ExtractionJob
-from recollect.core.graph.stated import StatedFact
+from recollect.core.graph.periods import StatedFact
 
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""

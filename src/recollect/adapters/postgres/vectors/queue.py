@@ -24,8 +24,8 @@ from recollect.adapters.postgres.distribution import limit_to, split_by_owner
 from recollect.adapters.postgres.limits import Limits
 from recollect.adapters.postgres.listener import NEXT_DUE, ListeningQueue, failure_params
 from recollect.adapters.postgres.pool import Connection, Pool
-from recollect.adapters.postgres.vectors.search import vector_text
-from recollect.adapters.postgres.vectors.spaces import CHANNEL, notify
+from recollect.adapters.postgres.vectors.search import VectorSearch, vector_text
+from recollect.adapters.postgres.vectors.spaces import CHANNEL, SpaceStore, notify
 from recollect.core.jobs import (
     MAX_CRASHES,
     RELEASED,
@@ -326,11 +326,19 @@ select exists (
 """
 
 
-class EmbeddingQueue(ListeningQueue):
-    """Implements the queue of the `EmbeddingQueue` port."""
+class PostgresVectors(ListeningQueue, SpaceStore, VectorSearch):
+    """Implements the ports `EmbeddingQueue` and, with what it inherits, `VectorIndex`; opened and
+    closed by its store.
+    """
 
     def __init__(self, pool: Pool, limits: Limits) -> None:
         super().__init__(pool, limits, CHANNEL)
+
+    async def open(self) -> None:
+        """Do nothing: the vectors are searched where they are stored."""
+
+    async def send_changes(self) -> None:
+        """Do nothing: there is no other copy of the vectors."""
 
     async def claim(
         self, space: StoredSpace, limit: int, max_bytes: int | None = None

@@ -11,8 +11,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from recollect.adapters.sql.session import Row, Session
-from recollect.core.graph.periods import Statement
-from recollect.core.graph.stated import Group, assign_edges
+from recollect.core.graph.periods import Group, Statement, assign_edges
 
 _STATEMENTS: Final = """
 select w.source, w.relation, t.concept_id as target, k.key, e.edge_id, e.$memory as memory,

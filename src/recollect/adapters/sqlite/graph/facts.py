@@ -16,7 +16,7 @@ from recollect.adapters.sqlite.rows import microseconds
 from recollect.adapters.sqlite.schema.graph import UNDATED
 from recollect.adapters.sqlite.session import SqliteSession
 from recollect.core.graph.extraction import is_single_valued
-from recollect.core.graph.stated import Group, StatedFact, merge_repeated
+from recollect.core.graph.periods import Group, StatedFact, merge_repeated
 from recollect.usecases.coroutines import run_directly
 
 _CONCEPT_OF: Final = "SELECT concept_id FROM concept_names WHERE owner = ? AND key = ?"

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from recollect.adapters.sql.session import Session
 from recollect.adapters.sqlite.schema.graph import GROW, SETTLE, UNSAID, WEIGH
-from recollect.core.graph.stated import Group
+from recollect.core.graph.periods import Group
 
 _EDGE: Final = {"owner": ":owner", "edge": ":edge"}
 INCREMENT_VERSION: Final = GROW.format(owner=":owner")

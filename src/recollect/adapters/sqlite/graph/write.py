@@ -13,7 +13,7 @@ from recollect.adapters.sqlite.graph.facts import retract, write_facts
 from recollect.adapters.sqlite.graph.rules import INCREMENT_VERSION
 from recollect.adapters.sqlite.rows import moment
 from recollect.core.graph.extraction import Extraction, ExtractionJob
-from recollect.core.graph.stated import StatedFact
+from recollect.core.graph.periods import StatedFact
 
 RARE: Final = -2
 """Marks a concept that is not worth comparing until one more memory mentions it."""

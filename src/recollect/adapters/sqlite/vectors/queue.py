@@ -18,8 +18,10 @@ from struct import pack
 from typing import Final
 from uuid import UUID
 
-from recollect.adapters.sqlite.component import PARKED, SqliteComponent
+from recollect.adapters.sqlite.component import PARKED
 from recollect.adapters.sqlite.thread import transaction
+from recollect.adapters.sqlite.vectors.search import VectorSearch
+from recollect.adapters.sqlite.vectors.spaces import SpaceStore
 from recollect.core.jobs import (
     MAX_CRASHES,
     RELEASED,
@@ -168,8 +170,10 @@ WHERE m.owner = ? AND m.id = ? AND e.vector IS NOT NULL
 """
 
 
-class EmbeddingQueue(SqliteComponent):
-    """Implements the queue of the `EmbeddingQueue` port."""
+class SqliteVectors(SpaceStore, VectorSearch):
+    """Implements the ports `EmbeddingQueue` and, with what it inherits, `VectorIndex`; opened and
+    closed by its store.
+    """
 
     async def claim(
         self, space: StoredSpace, limit: int, max_bytes: int | None = None

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 from uuid import UUID
 
 from recollect.core.errors import InvalidInput
-from recollect.core.memory.memory import CATEGORIES, Scope
-from recollect.core.memory.owner import check_owner
+from recollect.core.memory.memory import CATEGORIES, Scope, check_owner
 from recollect.core.memory.project import scope_here
 from recollect.shells.cli.framework.commands import Option, option_group
 from recollect.shells.cli.framework.output import note, one_line

@@ -97,8 +97,8 @@ def has_option(arguments: list[str], *options: str) -> bool:
     return not set(options).isdisjoint(before_end)
 
 
-# What a command found out about the project of its folder, and which project the former name means.
-_renamed: Final[dict[Repository, str]] = {}
+# The new name of the project of this folder that a command found, and what to say of it.
+_renamed: Final[dict[Repository, str | None]] = {}
 _written = Event()
 # For commands that do not use `ask`: push what they wrote to a cached store after the answer.
 note_write = _written.set
@@ -174,25 +174,30 @@ async def _keep_project(recollect: Service) -> None:
     with suppress(OSError):  # the folder was removed
         seen = await keep_project(recollect, Path.cwd(), os.environ)
         if seen is not None and seen.was is not None:
-            _renamed[seen] = await recollect.resolve_project(seen.was)
+            _renamed[seen] = await _describe_rename(recollect, seen.was, seen.project)
+
+
+async def _describe_rename(recollect: Service, was: str, now: str) -> str | None:
+    """What to say of another name; None if both mean a project that a person named."""
+    old, new = await recollect.resolve_project(was), await recollect.resolve_project(now)
+    said = f"the project of this folder is {one_line(now)} now; its memories"
+    if old == new:
+        came = f"{said} came along from {one_line(was)}, which stays another name of it"
+        return came if new == now else None
+    verb = "merge" if new in (await recollect.stats()).by_project else "rename"
+    return (
+        f"{said} stay in {one_line(old)}, which another folder has\n→ To move them here, run "
+        f"`recollect project {verb} {one_line(old)} {one_line(new)}`."
+    )
 
 
 def _tell_renamed(*, quiet: bool) -> None:
     """That the project of this folder has another name; a person is told once."""
-    for seen, holder in () if quiet else _renamed.items():
+    for seen, said in () if quiet else _renamed.items():
         from recollect.wiring.project import note_told
 
-        new, old = one_line(seen.project), one_line(seen.was or "")
-        if holder == seen.was:
-            note(
-                f"the project of this folder is {new} now; its memories stay in {old}, which "
-                f"another folder has\n→ To join the two, run `recollect project merge {old} {new}`."
-            )
-        else:
-            note(
-                f"the project of this folder is {new} now; its memories came along from {old}, "
-                "which stays another name of it"
-            )
+        if said is not None:
+            note(said)
         note_told(seen, os.environ)
     _renamed.clear()
 

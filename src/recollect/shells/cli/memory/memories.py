@@ -107,7 +107,7 @@ def remember(
 
         print_json(WRITTEN.encode(Written.of_draft(memory, draft)))
     else:
-        from recollect.core.privacy.sensitivity import secret_in_draft
+        from recollect.core.privacy.sensitive import secret_in_draft
 
         _report(memory, "remembered", lambda: secret_in_draft(draft))
 
@@ -181,7 +181,7 @@ def update(
 
         print_json(WRITTEN.encode(Written.of_changes(memory, changes)))
     else:
-        from recollect.core.privacy.sensitivity import secret_in_changes
+        from recollect.core.privacy.sensitive import secret_in_changes
 
         _report(memory, "updated", lambda: secret_in_changes(changes))
 

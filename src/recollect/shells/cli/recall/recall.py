@@ -120,9 +120,9 @@ def recall(
     by_meaning = not no_dense
     found, ids = ask(find, by_meaning=by_meaning, catching_up=by_meaning, settings=settings)
     if as_json:
-        from recollect.wire.recall import RecollectionOut
+        from recollect.wire.recall import to_shape
 
-        print_json(RecollectionOut.from_recollection(found, explain=explain))
+        print_json(to_shape(found, explain=explain))
     else:
         _show_hits(found, ids, settings, explain=explain)
 
@@ -146,9 +146,9 @@ def why(
 
     report = ask(explain, by_meaning=not no_dense, catching_up=not no_dense)
     if as_json:
-        from recollect.wire.why import WhyOut
+        from recollect.wire.why import WHY
 
-        print_json(WhyOut.from_report(report))
+        print_json(WHY.to_shape(report))
     else:
         from recollect.shells.cli.render.why import why as render_why
 

@@ -19,12 +19,11 @@ from rich.text import Text
 
 from recollect.core.admin.checks import PARKED_REMEDY, Check
 from recollect.core.admin.languages import describe_uncovered_languages, other_model
-from recollect.core.memory.excerpt import LISTED, excerpt
 from recollect.core.memory.ids import short, short_ids
 from recollect.core.memory.memory import FIELDS, STATED_FIELDS
 from recollect.core.memory.project import short_names
 from recollect.core.recall.request import Passage
-from recollect.core.text.analysis import counted
+from recollect.core.text.analysis import counted, excerpt
 from recollect.shells.cli.framework.output import (
     escape_controls,
     local_date,
@@ -55,6 +54,7 @@ _MIN_SHOWN = 0.0001
 _PROJECT_WIDTH = 24
 # Texts up to about the length of a passage are shown whole.
 _MAX_SHOWN_WHOLE = 1_500
+_MAX_LISTED = 300
 _STATUS_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -284,7 +284,7 @@ def _content(memory: Memory) -> Text:
 def _excerpt(memory: Memory) -> Text:
     """Return the beginning of a memory, on one line."""
     line = one_line(memory.content)
-    shown = excerpt(line, LISTED)
+    shown = excerpt(line, _MAX_LISTED)
     text = _content(replace(memory, content=shown))
     if shown != line:
         text.append(f"  {len(memory.content):,} characters", style="dim")
@@ -316,7 +316,7 @@ def _link_lines(hit: Hit, ids: Mapping[UUID, str]) -> Iterator[str]:
     if hit.duplicates:
         yield f"and {len(hit.duplicates)} more like it"
     for memory in hit.attached:
-        text = excerpt(one_line(memory.content), LISTED)
+        text = excerpt(one_line(memory.content), _MAX_LISTED)
         yield f"resolved by {ids[memory.id]}: {text}"
     for pointer in hit.pointers:
         gone = " (missing)" if pointer.is_dangling else ""

@@ -8,7 +8,7 @@ from tests.strategies import MOMENT
 
 from recollect.core.memory.ids import uuid7
 from recollect.core.memory.memory import Changes, Draft, Memory
-from recollect.core.privacy.sensitivity import secret_in_changes, secret_in_draft
+from recollect.core.privacy.sensitive import secret_in_changes, secret_in_draft
 
 TOKEN = "ghp_" + some(36)
 PLAIN = "the staging database is read-only on Fridays"

@@ -8,15 +8,78 @@ from uuid import UUID
 import pytest
 from tests.usecases.conftest import build_context
 
-from recollect.core.errors import Conflict, InvalidInput, NotFound
+from recollect.core.errors import AmbiguousId, Conflict, InvalidInput, NotFound
 from recollect.core.memory.links import Link
-from recollect.core.memory.memory import Changes, Draft, Memory
+from recollect.core.memory.memory import EVERYWHERE, Changes, Draft, Memory
+from recollect.core.recall.request import RecallRequest
+from recollect.usecases.admin.within_project import ProjectStore
 from recollect.usecases.context import Context
-from recollect.usecases.memory.change import forget, update
+from recollect.usecases.memory import find
+from recollect.usecases.memory.change import forget, history, link, restore, update
 from recollect.usecases.memory.remember import remember
+from recollect.usecases.recall.recall import recall
 from recollect_bench.in_memory import InMemoryStore
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_forgotten_is_shown_nowhere_but_kept(context: Context) -> None:
+    memory = await remember(context, "me", Draft("staging is frozen"))
+    assert await forget(context, "me", str(memory.id)[:13]) == memory.id
+    assert (await recall(context, "me", RecallRequest("staging"))).hits == ()
+    assert (await find.page(context, "me", EVERYWHERE, None, 10)).memories == ()
+    with pytest.raises(NotFound):
+        await find.get(context, "me", str(memory.id))
+    stats = await context.store.stats("me")
+    assert (stats.memories, stats.forgotten) == (0, 1)
+    kept = await context.store.get("me", memory.id)
+    assert kept is not None
+    assert kept.version == 2
+    assert kept.deleted_at == kept.updated_at
+    assert kept.content == "staging is frozen"
+
+
+async def test_forever_erases_every_trace(context: Context) -> None:
+    memory = await remember(context, "me", Draft("staging is frozen"))
+    assert await forget(context, "me", str(memory.id), forever=True) == memory.id
+    assert await context.store.get("me", memory.id) is None
+    assert (await context.store.stats("me")).forgotten == 0
+
+
+async def test_forever_also_erases_what_was_forgotten_before(context: Context) -> None:
+    memory = await remember(context, "me", Draft("staging is frozen"))
+    await forget(context, "me", str(memory.id))
+    await forget(context, "me", str(memory.id), forever=True)
+    assert await context.store.get("me", memory.id) is None
+
+
+@pytest.mark.parametrize("forever", [False, True])
+async def test_one_delete_removes_one_memory(context: Context, forever: bool) -> None:
+    one = await remember(context, "me", Draft("one"))
+    other = await remember(context, "me", Draft("other"))
+    with pytest.raises(AmbiguousId):
+        await forget(context, "me", str(one.id)[:4], forever=forever)
+    await forget(context, "me", str(one.id), forever=forever)
+    assert (await find.page(context, "me", EVERYWHERE, None, 10)).memories == (other,)
+
+
+@pytest.mark.parametrize("forever", [False, True])
+async def test_forget_rejects_other_owners_memories(context: Context, forever: bool) -> None:
+    theirs = await remember(context, "you", Draft("theirs"))
+    with pytest.raises(NotFound):
+        await forget(context, "me", str(theirs.id), forever=forever)
+    assert await find.get(context, "you", str(theirs.id)) == theirs
+
+
+async def test_what_is_gone_cannot_be_forgotten_again(context: Context) -> None:
+    memory = await remember(context, "me", Draft("staging is frozen"))
+    await forget(context, "me", str(memory.id))
+    with pytest.raises(NotFound):
+        await forget(context, "me", str(memory.id))
+    await forget(context, "me", str(memory.id), forever=True)
+    with pytest.raises(NotFound):
+        await forget(context, "me", str(memory.id), forever=True)
+
 
 DRAFT = Draft("staging is frozen", tags=("ops",), project="web", session="s1", importance=0.4)
 
@@ -175,3 +238,42 @@ async def test_a_memory_forgotten_while_it_is_changed_stays_forgotten() -> None:
     after = await context.store.get("me", memory.id)
     assert after is not None
     assert after.deleted_at is not None
+
+
+async def test_history_has_every_version_newest_first(context: Context) -> None:
+    first = await remember(context, "me", Draft("port 8000"))
+    second = await update(context, "me", str(first.id), {"content": "port 9000"})
+    assert await history(context, "me", str(first.id)[:18]) == [second, first]
+
+
+async def test_restore_makes_a_new_version_of_an_old_one(context: Context) -> None:
+    other = await remember(context, "me", Draft("another"))
+    first = await remember(context, "me", Draft("port 8000", tags=("api",)))
+    await update(context, "me", str(first.id), {"content": "port 9000", "tags": ()})
+    await link(context, "me", str(first.id), "supersedes", str(other.id))
+    restored = await restore(context, "me", str(first.id), 1)
+    assert restored == replace(first, version=4, updated_at=restored.updated_at)
+    assert [each.version for each in await history(context, "me", str(first.id))] == [4, 3, 2, 1]
+
+
+async def test_restore_never_makes_a_sensitive_memory_public(context: Context) -> None:
+    first = await remember(context, "me", Draft("port 8000"))
+    await update(context, "me", str(first.id), {"is_sensitive": True})
+    assert (await restore(context, "me", str(first.id), 1)).is_sensitive
+
+
+async def test_restore_of_an_unknown_version_says_where_to_look(context: Context) -> None:
+    first = await remember(context, "me", Draft("port 8000"))
+    with pytest.raises(NotFound, match="has no version 2") as raised:
+        await restore(context, "me", str(first.id), 2)
+    assert "recollect history" in raised.value.remedy
+
+
+async def test_history_inside_a_project_leaves_out_other_projects(store: InMemoryStore) -> None:
+    context = build_context(store)
+    first = await remember(context, "me", Draft("port 8000", project="web"))
+    await update(context, "me", str(first.id), {"project": "shop"})
+    limited = replace(context, store=ProjectStore(store, "shop"))
+    assert [each.version for each in await history(limited, "me", str(first.id))] == [2]
+    with pytest.raises(NotFound):
+        await restore(limited, "me", str(first.id), 1)

@@ -14,11 +14,11 @@ from tests.conformance.samples import OWNER
 
 from recollect.adapters.postgres.access import ADMIN
 from recollect.adapters.postgres.store import PostgresStore
-from recollect.adapters.postgres.vectors.index import PostgresVectors
+from recollect.adapters.postgres.vectors.queue import PostgresVectors
 from recollect.adapters.qdrant.engine import Qdrant
 from recollect.adapters.qdrant.vectors import QdrantVectors
 from recollect.adapters.sqlite.store import SqliteStore
-from recollect.adapters.sqlite.vectors.index import SqliteVectors
+from recollect.adapters.sqlite.vectors.queue import SqliteVectors
 from recollect.core.memory.memory import EVERYWHERE, Scope
 from recollect.core.recall.space import EmbeddingJob, Space, StoredSpace
 from recollect.ports.recall import VectorQuery

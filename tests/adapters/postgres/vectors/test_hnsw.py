@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
-from tests.conformance.places import embed_all, opened
 from tests.conformance.samples import OWNER, memory
+from tests.conformance.stores import embed_all, opened
 from tests.conftest import Cluster
 
 from recollect.adapters.postgres.limits import Limits

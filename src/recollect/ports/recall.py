@@ -75,12 +75,13 @@ class RecallStore(Protocol):
 class VectorQuery:
     """What the dense leg looks for: the vectors nearest to `vector`, only in its own space.
     `use_index` and `has_passages` are from the survey; without `use_index` every vector of the
-    scope is compared.
+    scope is compared. `spread` is the standard deviation of its cosines with unrelated texts.
     """
 
     space: StoredSpace
     vector: Sequence[float]
     use_index: bool = False
+    spread: float = 0.0
     depth: int = 50
     exclude: frozenset[UUID] = frozenset()
     has_passages: bool = True
@@ -93,9 +94,10 @@ class VectorIndex(Protocol):
         """Return what is known before there is a vector."""
 
     async def nearest(self, owner: str, scope: Scope, query: VectorQuery) -> list[Candidate]:
-        """Search the dense leg: memories by the cosine of their best passage, best first, each
-        once. It returns all that the query asks for if the scope has as many, and no vector of an
-        older text.
+        """Search the dense leg: memories by the cosine of their best passage, less what the best of
+        so many gains by chance (`spread · gain_by_chance(passages)`), best first, each once. It
+        returns all that the query asks for if the scope has as many, and no vector of an older
+        text.
         """
 
 

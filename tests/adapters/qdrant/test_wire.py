@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 RECORDING = Path(__file__).parent / "requests.json"
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 MEMORY, OTHER = UUID(int=1), UUID(int=2)
-POINT = Point("ada", MEMORY, 0, [1.0, 0.0], "atlas", "s", "note", ("x", "y"), MOMENT)
+POINT = Point("ada", MEMORY, 0, True, [1.0, 0.0], "atlas", "s", "note", ("x", "y"), MOMENT)
 SCOPE = Scope(
     project="atlas",
     with_global=True,
@@ -48,7 +48,7 @@ async def test_requests_are_as_recorded(tmp_path: Path) -> None:
             assert await engine.count(kind) == 1
             where = to_filter("ada", EVERYWHERE)
             assert await engine.search(kind, where, [1.0, 0.0], 8) == [MEMORY]
-            where = to_filter("ada", SCOPE, {OTHER})
+            where = to_filter("ada", SCOPE, {OTHER}, whole=True)
             assert await engine.search(kind, where, [1.0, 0.0], 50) == []
             await engine.write(kind, "ada", [MEMORY], [])
             assert await engine.count(kind) == 0

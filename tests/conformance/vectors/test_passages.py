@@ -25,6 +25,7 @@ from tests.conformance.stores import (
 from tests.strategies import MOMENT
 
 from recollect.core.memory.memory import EVERYWHERE, Scope
+from recollect.core.recall.background import gain_by_chance
 from recollect.core.recall.passages import PassageVector
 from recollect.core.recall.space import StoredSpace
 from recollect.core.text.passages import Span
@@ -84,6 +85,56 @@ async def test_each_memory_is_found_once_and_none_is_lost(place: Place) -> None:
             assert await nearest(vectors, space, depth=depth) == ids(1, 2, 3, 4, 5)[:depth]
         excluded = await nearest(vectors, space, exclude=frozenset(ids(1)))
         assert excluded == ids(2, 3, 4, 5)
+
+
+async def test_the_best_of_many_passages_counts_without_what_it_gains_by_chance(
+    place: Place,
+) -> None:
+    """Of three near texts, the shortest is first; where chance gains nothing, the nearest."""
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        for number, passages in ((1, 30), (2, 3)):
+            await fill(store, memory(number))
+            await embed_long(vectors, space, [EAST] * (passages - 1) + [NORTH])
+        await fill(store, memory(3))
+        await embed_all(vectors, space, NEARLY_NORTH)
+        for spread, expected in ((0.0, ids(1, 2, 3)), (0.1, ids(3, 2, 1))):
+            query = VectorQuery(space, NORTH, spread=spread)
+            found = await vectors.nearest(OWNER, EVERYWHERE, query)
+            assert [candidate.id for candidate in found] == expected
+            scores = {candidate.id: candidate.score for candidate in found}
+            gained = [spread * gain_by_chance(passages) for passages in (30, 3)]
+            wanted = dict(zip(ids(1, 2, 3), [1.0 - gained[0], 1.0 - gained[1], 0.96], strict=True))
+            assert scores == pytest.approx(wanted, abs=2e-3)
+            assert found[expected.index(ids(2)[0])].passage == Span(20, 30)
+
+
+async def test_long_texts_do_not_crowd_out_a_short_one(place: Place) -> None:
+    """However many passages are nearer, and whichever memories are in scope."""
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, *(memory(number) for number in range(1, 9)))
+        await embed_long(vectors, space, [NORTH] * 40)
+        await fill(store, memory(9), memory(10, project="atlas"))
+        await embed_all(vectors, space, NEARLY_NORTH)
+        for scope, expected in ((EVERYWHERE, ids(9, 10)), (Scope(project="atlas"), ids(10))):
+            query = VectorQuery(space, NORTH, spread=0.1, depth=len(expected))
+            found = await vectors.nearest(OWNER, scope, query)
+            assert [candidate.id for candidate in found] == expected
+
+
+async def test_a_changed_number_of_passages_counts_at_once(place: Place) -> None:
+    async with opened(place) as (store, vectors):
+        space = await vectors.open_space("compass", SPACE)
+        await fill(store, memory(1))
+        await embed_long(vectors, space, [NORTH] * 30)
+        await fill(store, memory(2))
+        await embed_all(vectors, space, NEARLY_NORTH)
+        query = VectorQuery(space, NORTH, spread=0.1)
+        assert (await vectors.nearest(OWNER, EVERYWHERE, query))[0].id == ids(2)[0]
+        await store.replace(memory(1, "other words", version=2), based_on=1)
+        await embed_all(vectors, space, NORTH)
+        assert (await vectors.nearest(OWNER, EVERYWHERE, query))[0].id == ids(1)[0]
 
 
 async def test_a_text_of_one_passage_has_one_row_and_no_position(place: Place) -> None:

@@ -44,6 +44,15 @@ class SlowEmbedder(MeaningEmbedder):
         return await super().embed_documents(texts)
 
 
+@dataclass
+class HalfNearEmbedder(SlowEmbedder):
+    """Half of all documents are about cars."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        await super().embed_documents(texts)
+        return [[1.0, 0.0, 0.0] if n % 2 else [0.0, 1.0, 0.0] for n in range(len(texts))]
+
+
 @pytest.fixture
 async def vectors(store: InMemoryStore) -> AllVectors:
     await store.add(memory(1, "automobile", owner="me"))
@@ -74,6 +83,17 @@ async def test_a_recall_out_of_time_leaves_the_background_to_the_next(vectors: A
     (measured,) = await evidence(leg, recall_context(RecallRequest("car")))
     assert measured > UNKNOWN_EVIDENCE
     assert model.batches == 1
+
+
+async def test_the_spread_of_unrelated_texts_goes_into_the_search(vectors: AllVectors) -> None:
+    model = HalfNearEmbedder()
+    leg = dense_leg(vectors, OneEmbedder(model))
+    await leg(make_expired_context())
+    model.may_go.set()
+    await leg(recall_context(RecallRequest("car")))
+    early, late = (query.spread for query in vectors.queries)
+    assert early == 0.0, "it is not known yet"
+    assert late == pytest.approx(0.5, abs=0.01)
 
 
 async def test_a_background_that_failed_is_embedded_again(vectors: AllVectors) -> None:

@@ -39,11 +39,12 @@ _BUSY: Final = (429, 503)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A passage as Qdrant stores it."""
+    """A passage as Qdrant stores it; `is_whole` if it is all of its memory's text."""
 
     owner: str
     memory_id: UUID
     passage: int
+    is_whole: bool
     vector: Sequence[float]
     project: str | None
     session: str | None
@@ -61,6 +62,7 @@ class Point:
         return {
             "owner": self.owner,
             "memory": str(self.memory_id),
+            "kind": "whole" if self.is_whole else "passage",
             "project": self.project,
             "session": self.session,
             "category": self.category,
@@ -190,11 +192,17 @@ def connect(url: str | None, api_key: str | None, quantization: Quantization = "
     return Qdrant(client, quantization)
 
 
-def to_filter(owner: str, scope: Scope, exclude: Collection[UUID] = ()) -> models.Filter:
-    """Return a filter for the points of a scope. Postgres checks each of them again."""
+def to_filter(
+    owner: str, scope: Scope, exclude: Collection[UUID] = (), *, whole: bool = False
+) -> models.Filter:
+    """Return a filter for the points of a scope, or only those of `whole` texts. Postgres checks
+    each of them again.
+    """
     from qdrant_client import models
 
     must: list[Any] = [_matches("owner", owner)]
+    if whole:
+        must.append(_matches("kind", "whole"))
     if scope.with_global:
         anywhere: list[Any] = [models.IsEmptyCondition(is_empty=models.PayloadField(key="project"))]
         if scope.project is not None:
@@ -278,6 +286,7 @@ def _indexes() -> Mapping[str, Any]:
     return {
         "owner": tenant,
         "memory": models.PayloadSchemaType.UUID,
+        "kind": keyword,
         "project": keyword,
         "session": keyword,
         "category": keyword,

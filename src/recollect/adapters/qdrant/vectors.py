@@ -30,7 +30,7 @@ from recollect.adapters.postgres.pipeline import execute_many
 from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import Condition, within
 from recollect.adapters.postgres.vectors.queue import PostgresVectors
-from recollect.adapters.postgres.vectors.search import OVERFETCH, compare_vectors
+from recollect.adapters.postgres.vectors.search import OVERFETCH, compare_vectors, merge
 from recollect.adapters.qdrant.engine import Point, Qdrant, to_filter
 from recollect.core.errors import StoreError
 from recollect.core.memory.memory import Scope
@@ -79,8 +79,8 @@ select owner, collection, memory_id, array_agg(id) as ids from vector_outbox
 group by owner, collection, memory_id order by owner, collection, memory_id limit %(limit)s
 """
 _POINTS: Final = """
-select e.owner, e.memory_id, e.passage, e.vector::real[] as vector, m.project, m.session,
-    m.category, m.tags, m.created_at
+select e.owner, e.memory_id, e.passage, e.start_char is null as is_whole,
+    e.vector::real[] as vector, m.project, m.session, m.category, m.tags, m.created_at
 from embeddings e join memories m on m.owner = e.owner and m.id = e.memory_id
 where e.owner = %(owner)s and e.memory_id = any(%(ids)s) and e.space_id = %(space)s
     and e.vector is not null
@@ -243,8 +243,15 @@ class QdrantVectors(PostgresVectors):
             hits = await self.engine.search(collection, where, vector, limit)
             found = await self._confirm(owner, scope, query, {*hits, *unsent})
             if len(found) == query.depth or len(hits) < limit:
-                return found
+                break
             limit *= _GROWTH
+        if not query.has_passages or len(hits) < limit:
+            return found
+        # Texts of one passage gain nothing by chance, and may be before nearer passages.
+        where = to_filter(owner, scope, query.exclude, whole=True)
+        whole = await self.engine.search(collection, where, vector, query.depth)
+        more = await self._confirm(owner, scope, query, set(whole))
+        return merge(found, more)[: query.depth]
 
     async def _read_unsent(self, owner: str, space: StoredSpace) -> tuple[str | None, list[UUID]]:
         """Read what Qdrant may lack. Must run before Qdrant is searched."""

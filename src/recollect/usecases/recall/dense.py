@@ -147,6 +147,7 @@ def dense_leg(
                 vector=vector,
                 use_index=survey.use_index,
                 has_passages=survey.has_passages,
+                spread=0.0 if unrelated is None else unrelated.spread,
                 depth=context.depth,
                 exclude=request.exclude,
             ),

@@ -10,7 +10,8 @@ docs/adr/0009 and 0041 for the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, LiteralString
 from uuid import UUID
@@ -25,6 +26,7 @@ from recollect.adapters.postgres.vectors.hnsw import INDEX_SIZES, index_name, in
 from recollect.adapters.postgres.vectors.spaces import to_active
 from recollect.adapters.sql.spaces import ACTIVE_SPACE
 from recollect.core.memory.memory import Scope
+from recollect.core.recall.background import GAIN
 from recollect.core.recall.request import Candidate
 from recollect.core.recall.space import Space, StoredSpace, Survey, unit_vector
 from recollect.core.text.passages import Span
@@ -62,9 +64,8 @@ _WALK_SETTINGS: Final[Mapping[LiteralString, str]] = {
 }
 
 OVERFETCH: Final = 8
-"""Rows per requested memory where there are long texts: several passages of one may be near. If
-these
-belong to too few memories, all passages are compared and grouped."""
+"""Rows of an index per requested memory where there are long texts: several passages of one may be
+near. If these belong to too few memories, all passages are compared."""
 
 # Whether there are passages, and how many memories there were when words were last counted.
 _COUNTS: Final = f"""
@@ -76,38 +77,54 @@ select exists (
     where f.owner = %(owner)s and f.lexeme = '{STORED_KEY}')
 """  # noqa: S608  # composed of constants
 
-# OFFSET 0: the scope comes first, through its own index. Ordered by the score and not by the
-# distance, for which the planner would use the vector index, whose order is only approximate. The
-# columns for ranking are fetched for the nearest rows, not for every row compared.
-_COMPARED: Final[LiteralString] = """
-select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
-from (
-    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
-        e.end_char
-    from (select m.id from memories m where {where} offset 0) m
-    join embeddings e on e.owner = %(owner)s and e.memory_id = m.id and e.space_id = {space}
-    where e.vector is not null
-    order by score desc, e.memory_id, e.passage
-    limit {most}
-) c
-join memories m on m.owner = %(owner)s and m.id = c.memory_id
+# OFFSET 0: the scope comes first, through its own index.
+_IN_SCOPE: Final[LiteralString] = """
+select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
+    e.end_char
+from (select m.id from memories m where {where} offset 0) m
+join embeddings e on e.owner = %(owner)s and e.memory_id = m.id and e.space_id = {space}
+where e.vector is not null
 """
 # If the scope is all of the owner's memories, only those outside their validity need to be looked
 # up: forgotten or sensitive ones have no vector. That takes a third less time.
-_ALL_COMPARED: Final[LiteralString] = """
+_EVERYWHERE: Final[LiteralString] = """
+select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
+    e.end_char
+from embeddings e
+where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null
+    and e.memory_id <> all(%(dense_exclude)s::uuid[]) and e.memory_id not in (
+        select o.id from memories o where o.owner = %(owner)s
+            and (o.valid_from > %(dense_at)s or o.valid_until <= %(dense_at)s))
+"""
+# A text of one passage.
+_WHOLE: Final[LiteralString] = "and e.passage = 0 and e.start_char is null"
+# Ordered by the score and not by the distance, for which the planner would use the vector index,
+# whose order is only approximate. The columns for ranking are fetched for the nearest rows, not for
+# every row compared.
+_COMPARED: Final[LiteralString] = """
 select m.id, c.score, m.importance, m.created_at, c.start_char, c.end_char
+from ({rows} order by score desc, e.memory_id limit %(dense_depth)s) c
+join memories m on m.owner = %(owner)s and m.id = c.memory_id
+order by c.score desc, m.id
+"""
+# `gain_by_chance` of so many passages; with 1 it is 0.
+_BY_CHANCE: Final[LiteralString] = "%(dense_chance)s * sqrt(ln(passages))"
+# Each memory once, by its best passage: of equally near ones the first. Arrays are compared number
+# by number.
+_COMPARED_ONCE: Final[LiteralString] = """
+select m.id, c.score, m.importance, m.created_at, -c.best[2]::integer, c.best[3]::integer
 from (
-    select e.memory_id, 1 - (e.vector::halfvec({dimension}) <=> {vector}) as score, e.start_char,
-        e.end_char
-    from embeddings e
-    where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null
-        and e.memory_id <> all(%(dense_exclude)s::uuid[]) and e.memory_id not in (
-            select o.id from memories o where o.owner = %(owner)s
-                and (o.valid_from > %(dense_at)s or o.valid_until <= %(dense_at)s))
-    order by score desc, e.memory_id, e.passage
-    limit {most}
+    select g.memory_id, g.best, g.best[1] - {by_chance} as score
+    from (
+        select v.memory_id, max(array[v.score, -v.start_char, v.end_char]) as best,
+            count(*) as passages
+        from ({rows}) v group by v.memory_id
+    ) g
+    order by score desc, g.memory_id
+    limit %(dense_depth)s
 ) c
 join memories m on m.owner = %(owner)s and m.id = c.memory_id
+order by c.score desc, m.id
 """
 # The same cast, owner and space as in the definition of the index, or it is not used.
 _WALKED: Final[LiteralString] = """
@@ -118,26 +135,36 @@ from (
     from embeddings e join memories m on m.owner = e.owner and m.id = e.memory_id
     where e.owner = %(owner)s and e.space_id = {space} and e.vector is not null and {where}
     order by distance
-    limit {most}
+    limit %(dense_walk)s
 ) w
 """
-# An index scan returns its rows only roughly in order.
+# An index scan returns its rows only roughly in order. `met` rows were compared, the least near
+# of them with the score `least`.
 _FOUND: Final[LiteralString] = """
-select n.id, n.score, n.importance, n.created_at, n.start_char, n.end_char, count(*) over () as met
-from ({nearest}) n
+select n.id, n.score, n.importance, n.created_at, n.start_char, n.end_char, count(*) over () as met,
+    min(n.score) over () as least
+from ({rows}) n
 order by n.score desc, n.id
-limit {depth}
+limit %(dense_depth)s
 """
-# Each memory once, by its best passage.
+# Each memory once, by its best passage. Passages are numbered from 0, so the last number says how
+# many there are.
 _FOUND_ONCE: Final[LiteralString] = """
-select b.id, b.score, b.importance, b.created_at, b.start_char, b.end_char, b.met
+select c.id, c.score - {by_chance} as score, c.importance, c.created_at, c.start_char, c.end_char,
+    c.met, c.least
 from (
-    select distinct on (n.id) n.*, count(*) over () as met
-    from ({nearest}) n
-    order by n.id, n.score desc, n.start_char
-) b
-order by b.score desc, b.id
-limit {depth}
+    select b.*, case when b.start_char is null then 1 else (
+        select max(e.passage) + 1 from embeddings e
+        where e.owner = %(owner)s and e.memory_id = b.id and e.space_id = {space}
+    ) end as passages
+    from (
+        select distinct on (n.id) n.*, count(*) over () as met, min(n.score) over () as least
+        from ({rows}) n
+        order by n.id, n.score desc, n.start_char
+    ) b
+) c
+order by score desc, c.id
+limit %(dense_depth)s
 """
 
 
@@ -186,8 +213,7 @@ class VectorSearch(PostgresComponent):
         condition, params = within(owner, scope, query.exclude)
         values = {
             **params,
-            "dense_vector": vector_text(query.space.space, query.vector),
-            "dense_depth": depth,
+            **_values(query),
             "dense_exclude": list(query.exclude),
             "dense_at": scope.valid_at,
         }
@@ -196,28 +222,31 @@ class VectorSearch(PostgresComponent):
             "hnsw.ef_search": str(min(max(limits.ef_per_row * depth, limits.ef_min), EF_MAX)),
             "hnsw.max_scan_tuples": str(limits.max_scan),
         }
-        per_memory = OVERFETCH if query.has_passages else 1
-        compared = _ALL_COMPARED if scope.is_everywhere else _COMPARED
+        every = _EVERYWHERE if scope.is_everywhere else _IN_SCOPE
         async with self._pool.reading(owner) as connection:
-
-            async def search(
-                statement: LiteralString,
-                most: int | None,
-                settings: Mapping[LiteralString, str] = _SETTINGS,
-            ) -> list[Any]:
-                values["dense_walk"] = most
-                return await _search(connection, statement, query, condition, values, settings)
-
-            if depth <= EF_MAX and query.use_index:
-                walk = WALK_PER_ROW * depth * per_memory
-                rows = await search(_WALKED, walk, walking)
-                if len(rows) == depth and rows[0][-1] == walk:
-                    return _to_candidates(rows)
-            most = depth * per_memory
-            rows = await search(compared, most)
-            if 0 < len(rows) < depth and rows[0][-1] == most:
-                rows = await search(compared, None)
-        return _to_candidates(rows)
+            if depth > EF_MAX or not query.use_index:
+                return await _compare(connection, query, every, condition, values)
+            walk = WALK_PER_ROW * depth * (OVERFETCH if query.has_passages else 1)
+            statement = _FOUND_ONCE if query.has_passages else _FOUND
+            rows = await _search(
+                connection,
+                statement,
+                _WALKED,
+                query,
+                condition,
+                {**values, "dense_walk": walk},
+                walking,
+            )
+            if len(rows) < depth or rows[0][-2] < walk:
+                return await _compare(connection, query, every, condition, values)
+            found = _to_candidates(rows)
+            if found[-1].score >= rows[0][-1]:
+                return found
+            # A text of one passage that the walk did not reach may be among the best, since it has
+            # gained nothing by chance.
+            whole = replace(query, has_passages=False)
+            missed = await _compare(connection, whole, every + _WHOLE, condition, values)
+            return merge(found, missed)[:depth]
 
     @retry_on_disconnect
     async def token_vectors(
@@ -234,13 +263,33 @@ async def compare_vectors(
     connection: Reading, query: VectorQuery, where: Condition, params: Mapping[str, object]
 ) -> list[Candidate]:
     """Return the best memories of a condition by their stored vectors, best first."""
-    values = {
-        **params,
+    return await _compare(connection, query, _IN_SCOPE, where, {**params, **_values(query)})
+
+
+def merge(one: Iterable[Candidate], other: Iterable[Candidate]) -> list[Candidate]:
+    """Return the memories of both answers to a query, best first."""
+    found = {candidate.id: candidate for candidate in (*one, *other)}
+    return sorted(found.values(), key=lambda candidate: (-candidate.score, candidate.id))
+
+
+async def _compare(
+    connection: Reading,
+    query: VectorQuery,
+    rows: LiteralString,
+    where: Condition,
+    values: Mapping[str, object],
+) -> list[Candidate]:
+    statement = _COMPARED_ONCE if query.has_passages else _COMPARED
+    found = await _search(connection, statement, rows, query, where, values, _SETTINGS)
+    return _to_candidates(found)
+
+
+def _values(query: VectorQuery) -> dict[str, object]:
+    return {
         "dense_vector": vector_text(query.space.space, query.vector),
         "dense_depth": query.depth,
-        "dense_walk": None,
+        "dense_chance": query.spread * GAIN,
     }
-    return _to_candidates(await _search(connection, _COMPARED, query, where, values, _SETTINGS))
 
 
 def _to_candidates(rows: Sequence[Any]) -> list[Candidate]:
@@ -252,28 +301,30 @@ def _to_candidates(rows: Sequence[Any]) -> list[Candidate]:
             created_at,
             passage=None if start is None else Span(start, end),
         )
-        for id, score, importance, created_at, start, end, _ in rows
+        for id, score, importance, created_at, start, end, *_ in rows
     ]
 
 
 async def _search(
     connection: Reading,
     statement: LiteralString,
+    rows: LiteralString,
     query: VectorQuery,
     where: Condition,
     values: Mapping[str, object],
     settings: Mapping[LiteralString, str],
 ) -> list[Any]:
     # Our own numbers: expressions of an index definition cannot be parameters.
-    dimension = int(query.space.space.dimension)
-    inner = statement.format(
-        where=where,
-        space=int(query.space.id),
-        dimension=dimension,
-        vector=f"%(dense_vector)s::halfvec({dimension})",
-        most="%(dense_walk)s",
+    space, dimension = int(query.space.id), int(query.space.space.dimension)
+    statement = statement.format(
+        rows=rows.format(
+            where=where,
+            space=space,
+            dimension=dimension,
+            vector=f"%(dense_vector)s::halfvec({dimension})",
+        ),
+        by_chance=_BY_CHANCE,
+        space=space,
     )
-    found = _FOUND_ONCE if query.has_passages else _FOUND
-    statement = found.format(nearest=inner, depth="%(dense_depth)s")
-    (rows,) = await execute_many(connection, values, statement, settings=settings)
-    return rows
+    (found,) = await execute_many(connection, values, statement, settings=settings)
+    return found

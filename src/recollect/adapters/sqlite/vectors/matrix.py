@@ -1,5 +1,6 @@
 """The vectors of one owner in one space as an in-memory matrix, for exact search. A long text has
-several vectors, one per passage; it is found by the nearest.
+several vectors, one per passage; it is found by the nearest, whose similarity counts without what
+the nearest of so many gains by chance.
 
 The columns that a scope filters by are stored with the vectors, so that the scope is applied before
 any vector is compared, without reading a hundred thousand rows from SQLite. Only changes are read
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from recollect.adapters.sqlite.rows import inside, microseconds
+from recollect.core.recall.background import gain_by_chance
 from recollect.core.text.passages import Span
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class Matrix:
         self._space_id = space_id
         self._dimension = dimension
         self._position = self._removed = self._count = 0
+        self._gains = np.empty(0, np.float32)
         self._places: dict[int, int] = {}
         self._codes: dict[str | None, int] = {None: 0}
         self._columns: dict[str, NDArray[Any]] = {
@@ -95,6 +98,8 @@ class Matrix:
                 self._write(rows)
         if removed != self._removed:
             self._drop_missing(connection)
+        if (position, removed) != (self._position, self._removed):
+            self._gains = self._compute_gains()
         self._position, self._removed = position, removed
 
     def nearest(
@@ -104,19 +109,20 @@ class Matrix:
         vector: Sequence[float],
         depth: int,
         exclude: Iterable[int],
+        spread: float,
     ) -> list[Near]:
-        """Return memories of a scope by cosine, each once: the `depth` nearest, if there are that
-        many, and all that are as near as the last one.
+        """Return memories of a scope by similarity, each once: the `depth` nearest, if there are
+        that many, and all that are as near as the last one.
         """
         places = self._select(connection, scope, exclude)
         query = np.asarray(vector, np.float32)
-        vectors = self._column("vector")
+        vectors, by_chance = self._column("vector"), np.float32(spread) * self._gains
         if places is None:
-            scores = vectors @ query
+            scores = vectors @ query - by_chance
         elif len(places) * _GATHERED < self._count:
-            scores = vectors[places] @ query
+            scores = vectors[places] @ query - by_chance[places]
         else:
-            scores = (vectors @ query)[places]
+            scores = (vectors @ query - by_chance)[places]
         best = self._find_best(places, scores, depth)
         found = best if places is None else places[best]
         return [
@@ -224,6 +230,14 @@ class Matrix:
                 self._columns[name] = column[kept]
             self._count = len(kept)
             self._places = {int(row): place for place, row in enumerate(self._column("row"))}
+
+    def _compute_gains(self) -> NDArray[np.float32]:
+        """Return what each row's memory gains by chance from its number of passages."""
+        numbers = self._column("number")
+        _, memory, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        most = int(counts.max(initial=0))
+        gains = np.array([gain_by_chance(count) for count in range(1, most + 1)], np.float32)
+        return gains[counts - 1][memory]
 
     def _column(self, name: str) -> NDArray[Any]:
         """Return the part of a column that is in use."""

@@ -96,7 +96,7 @@ class VectorSearch(SqliteComponent):
         def work(connection: sqlite3.Connection) -> list[Candidate]:
             matrix = self._matrix(connection, owner, query.space)
             excluded = _numbers(connection, owner, query.exclude)
-            found = matrix.nearest(connection, scope, vector, query.depth, excluded)
+            found = matrix.nearest(connection, scope, vector, query.depth, excluded, query.spread)
             return _candidates(connection, owner, found)[: query.depth]
 
         return await self._searcher.run_until_cancelled(work)

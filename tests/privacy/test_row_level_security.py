@@ -340,9 +340,11 @@ async def changes(rig: Rig) -> object:
     return page, await rig.store.changes.revisions(OWNER)
 
 
-def nearest(scope: Scope = EVERYWHERE, *, use_index: bool = False) -> Call:
+def nearest(
+    scope: Scope = EVERYWHERE, *, use_index: bool = False, has_passages: bool = True
+) -> Call:
     def search(rig: Rig) -> Awaitable[object]:
-        asked = VectorQuery(rig.space, NORTH, use_index, depth=50)
+        asked = VectorQuery(rig.space, NORTH, use_index, depth=50, has_passages=has_passages)
         return rig.vectors.nearest(OWNER, scope, asked)
 
     return search
@@ -382,6 +384,7 @@ READS: dict[str, Call] = {
     "to examine": lambda rig: rig.store.curation.read_changed(OWNER, 0, 10_000, 50),
     "survey": lambda rig: rig.vectors.survey(OWNER, EVERYWHERE),
     "nearest, compared": nearest(),
+    "nearest of short texts": nearest(has_passages=False),
     "nearest in a project": nearest(Scope(project="coast")),
     "nearest, by index": nearest(use_index=True),
     "parked": lambda rig: rig.vectors.parked(OWNER, UUID(int=1)),

@@ -92,7 +92,7 @@ class SqlSpaces(SqlComponent):
             found = await session.fetch(_FIND, values)
             if found:
                 await session.execute(self._wake, found[0])
-                return to_space((await session.fetch(_REOPEN, values | found[0]))[0])
+                return to_space((await session.fetch(_REOPEN, found[0] | values))[0])
             state = "filling" if await session.fetch(ACTIVE_SPACE, {}) else "active"
             return to_space((await session.fetch(_OPEN, {**values, "state": state}))[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ async def test_work_that_awaits_something_else_fails_and_leaves_nothing(tmp_path
 
 
 def test_a_statement_that_asks_for_the_time_needs_a_clock() -> None:
-    session = SqliteSession(sqlite3.connect(":memory:"))
-    with pytest.raises(sqlite3.ProgrammingError, match="now"):
-        run_directly(session.fetch("select :now as now", {}))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        session = SqliteSession(connection)
+        with pytest.raises(sqlite3.ProgrammingError, match="now"):
+            run_directly(session.fetch("select :now as now", {}))

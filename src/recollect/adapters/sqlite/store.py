@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -47,7 +47,7 @@ from recollect.adapters.sqlite.schema.file import (
     has_tables,
 )
 from recollect.adapters.sqlite.schema.tables import beginning
-from recollect.adapters.sqlite.thread import SqliteThread, Threads, transaction
+from recollect.adapters.sqlite.thread import SqliteThread, Threads, close_on_failure, transaction
 from recollect.adapters.sqlite.without_log import read_without_log, write_without_log
 from recollect.core.admin.stats import Stats, count_languages
 from recollect.core.admin.timeouts import TIMEOUTS, Timeouts
@@ -451,7 +451,7 @@ class SqliteStore:
         return self._open_reader(read_without_log(path), path)
 
     def _open_reader(self, reader: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-        with _close_on_failure(reader):
+        with close_on_failure(reader):
             if not has_tables(reader, path):
                 self._connect_writer(path).close()
             check_pages(reader, path)
@@ -462,14 +462,14 @@ class SqliteStore:
         """Connect for searches. Only called after the reader, which has checked the file."""
         try:
             searcher = self._connect(path)
-            with _close_on_failure(searcher):
+            with close_on_failure(searcher):
                 # The first statement that reads needs the log.
                 searcher.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.OperationalError as error:
             if not cannot_keep_log(error.sqlite_errorcode, path):
                 raise
             searcher = read_without_log(path)
-        with _close_on_failure(searcher):
+        with close_on_failure(searcher):
             searcher.execute("PRAGMA query_only = ON")
         return searcher
 
@@ -482,7 +482,7 @@ class SqliteStore:
         return self._open_writer(write_without_log(path), path)
 
     def _open_writer(self, writer: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-        with _close_on_failure(writer):
+        with close_on_failure(writer):
             if not has_tables(writer, path):
                 create_tables(writer, path)
             # With WAL, anything less may lose acknowledged writes in a power cut.
@@ -497,7 +497,7 @@ class SqliteStore:
         if not path.exists():
             create_file(path)
         connection = sqlite3.connect(path, timeout=self._busy_timeout, isolation_level=None)
-        with _close_on_failure(connection):
+        with close_on_failure(connection):
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
@@ -528,15 +528,6 @@ def _page(
         ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
     """  # noqa: S608  # built from constants; every value is a parameter
     return reader.execute(statement, parameters).fetchall()
-
-
-@contextmanager
-def _close_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
 
 
 def _find_same(connection: sqlite3.Connection, memory: Memory) -> Memory | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from recollect.adapters.sqlite.errors import full, read_only
-from recollect.adapters.sqlite.thread import FallbackConnection
+from recollect.adapters.sqlite.thread import FallbackConnection, close_on_failure
 
 
 def read_without_log(path: Path) -> sqlite3.Connection:
@@ -37,11 +37,13 @@ def read_without_log(path: Path) -> sqlite3.Connection:
 def write_without_log(path: Path) -> sqlite3.Connection:
     """Open the file exclusively: SQLite then holds the index of the log in memory."""
     writer = _set_up(sqlite3.connect(path, isolation_level=None, factory=FallbackConnection))
-    writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
+    with close_on_failure(writer):
+        writer.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
     return writer
 
 
 def _set_up(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA foreign_keys = ON")
+    with close_on_failure(connection):
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = ON")
     return connection

@@ -175,7 +175,8 @@ async def change_space(rig: Rig) -> None:
     await rig.vectors.build_indexes(other)
     assert await rig.vectors.pending_indexes(other) == 0
     await rig.vectors.activate(other)
-    assert await rig.vectors.open_space("compass", Space("compass", "2", 2)) is not None
+    renamed = await rig.vectors.open_space("compass 2", Space("compass", "2", 2))
+    assert (renamed.id, renamed.embedder) == (other.id, "compass 2")
     await rig.vectors.retire(rig.space)
     await rig.vectors.drop_space(rig.space)
     (rig.space,) = await rig.vectors.spaces()

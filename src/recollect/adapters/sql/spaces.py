@@ -85,7 +85,8 @@ class SqlSpaces(SqlComponent):
         # Every start opens the active space. A cluster that lost a node cannot write this table.
         for row in await self._read(None, lambda session: session.fetch(_FIND, values)):
             known = to_space(row)
-            if known == StoredSpace(known.id, embedder, space, "active", known.is_former):
+            same = StoredSpace(known.id, embedder, space, "active", known.is_former)
+            if known == same and known.space.languages == space.languages:
                 return known
 
         async def work(session: Session) -> StoredSpace:

@@ -100,7 +100,14 @@ class CitusCluster(Cluster):
         finally:
             environment = {"PATH": os.defpath, "HOME": str(Path(data).parent)}
             with Path(data, "log").open("wb") as log:
-                subprocess.Popen(command, stderr=log, env=environment, user=owner, cwd=data)
+                subprocess.run(
+                    ["setsid", "--fork", *command],
+                    check=True,
+                    stderr=log,
+                    env=environment,
+                    user=owner,
+                    cwd=data,
+                )
             wait_until(lambda: _answers(self.nodes[number]))
 
 

@@ -208,6 +208,8 @@ class PostgresMemories(PostgresComponent):
 
     async def reanalyze(self, limit: int) -> int:
         """Reanalyze up to `limit` outdated memories. Returns how many were analyzed."""
+        if self._pool.lost_nodes:  # all nodes are asked whose memories are outdated
+            return 0
         async with self._pool.transaction(WORKER) as connection:
             if (outdated := await find_outdated(connection)) is None:
                 return 0

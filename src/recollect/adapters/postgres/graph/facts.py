@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import uuid4
 
 from recollect.adapters.postgres.graph.rules import RULES
 from recollect.adapters.postgres.pool import Connection
@@ -18,8 +19,8 @@ from recollect.core.graph.periods import StatedFact, merge_repeated
 _STATED: Final = """
     unnest(%(fact_memories)s::uuid[], %(sources)s::text[], %(relations)s::text[],
         %(targets)s::text[], %(froms)s::timestamptz[], %(untils)s::timestamptz[],
-        %(stated)s::timestamptz[])
-        as d(memory_id, source_key, relation, target_key, said_from, said_until, stated_at)
+        %(stated)s::timestamptz[], %(new_edges)s::uuid[])
+        as d(memory_id, source_key, relation, target_key, said_from, said_until, stated_at, new_id)
 """
 _DATED: Final = "coalesce(d.said_from, '-infinity')"
 RETRACT: Final = f"""
@@ -33,31 +34,32 @@ where e.owner = %(owner)s and c.owner = e.owner and c.id = e.edge_id
             and {_DATED} = e.said_from)
 """  # noqa: S608  # composed of constants
 
-_FACTS: Final = f"""
-with said as materialized (
-    select d.*, s.concept_id as source, t.concept_id as target from {_STATED}
-    join concept_names s on s.owner = %(owner)s and s.key = d.source_key
-    join concept_names t on t.owner = %(owner)s and t.key = d.target_key
-), made as (
-    insert into concept_edges (id, owner, source, target, relation, valid_from, learned_at)
-    select gen_random_uuid(), %(owner)s, source, target, relation, min(stated_at), min(stated_at)
-    from said s where not exists (
-        select from concept_edges e
-        where e.owner = %(owner)s
-            and e.source = s.source and e.relation = s.relation and e.target = s.target)
-    group by source, target, relation
-    returning id, source, target, relation
-), edges as (
-    select * from made union all
-    select distinct e.id, e.source, e.target, e.relation from concept_edges e
-    join said s on e.source = s.source and e.relation = s.relation and e.target = s.target
+# Statements that each write one table: Citus sends what a CTE found to all nodes, even a lost one.
+# With `returning` it does not copy the rows, which row-level security would refuse.
+_ADD_EDGES: Final = f"""
+insert into concept_edges (id, owner, source, target, relation, valid_from, learned_at)
+select gen_random_uuid(), %(owner)s, s.concept_id, t.concept_id, d.relation, min(d.stated_at),
+    min(d.stated_at)
+from {_STATED}
+join concept_names s on s.owner = %(owner)s and s.key = d.source_key
+join concept_names t on t.owner = %(owner)s and t.key = d.target_key
+where not exists (
+    select from concept_edges e
     where e.owner = %(owner)s
-)
+        and e.source = s.concept_id and e.relation = d.relation and e.target = t.concept_id)
+group by s.concept_id, t.concept_id, d.relation
+returning id
+"""  # noqa: S608  # composed of constants
+_ADD_EVIDENCE: Final = f"""
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, said_from,
     said_until, stated_at)
 select e.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until,
     d.stated_at
-from said d join edges e using (source, target, relation)
+from {_STATED}
+join concept_names s on s.owner = %(owner)s and s.key = d.source_key
+join concept_names t on t.owner = %(owner)s and t.key = d.target_key
+join concept_edges e on e.owner = %(owner)s
+    and e.source = s.concept_id and e.relation = d.relation and e.target = t.concept_id
 on conflict (owner, edge_id, memory_id, source_key, target_key, said_from)
     do update set withdrawn_at = null, said_until = excluded.said_until
 returning edge_id
@@ -75,22 +77,20 @@ returning e.memory_id, e.source_key, c.relation, e.target_key, nullif(e.said_fro
     as said_from
 """  # noqa: S608  # composed of constants
 # A new statement has an edge of its own, until `regroup` moves it where it belongs.
-_STATE: Final = f"""
-with said as materialized (
-    select gen_random_uuid() as id, d.*, s.concept_id as source, t.concept_id as target
-    from {_STATED}
-    join concept_names s on s.owner = %(owner)s and s.key = d.source_key
-    join concept_names t on t.owner = %(owner)s and t.key = d.target_key
-), made as (
-    insert into concept_edges (id, owner, source, target, relation, is_single, valid_from,
-        learned_at)
-    select id, %(owner)s, source, target, relation, true, stated_at, stated_at from said
-    returning id
-)
+_ADD_SINGLE_EDGES: Final = f"""
+insert into concept_edges (id, owner, source, target, relation, is_single, valid_from, learned_at)
+select d.new_id, %(owner)s, s.concept_id, t.concept_id, d.relation, true, d.stated_at, d.stated_at
+from {_STATED}
+join concept_names s on s.owner = %(owner)s and s.key = d.source_key
+join concept_names t on t.owner = %(owner)s and t.key = d.target_key
+returning id
+"""  # noqa: S608  # composed of constants
+_ADD_SINGLE_EVIDENCE: Final = f"""
 insert into edge_evidence (edge_id, memory_id, source_key, target_key, owner, said_from,
     said_until, stated_at)
-select d.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until, d.stated_at
-from said d
+select e.id, d.memory_id, d.source_key, d.target_key, %(owner)s, {_DATED}, d.said_until,
+    d.stated_at
+from {_STATED} join concept_edges e on e.owner = %(owner)s and e.id = d.new_id
 returning edge_id
 """  # noqa: S608  # composed of constants
 _GROUPS: Final = f"""
@@ -103,7 +103,9 @@ async def write_facts(connection: Connection, owner: str, said: Sequence[StatedF
     many = [each for each in said if not is_single_valued(each.fact.relation)]
     single = [each for each in said if is_single_valued(each.fact.relation)]
     if many:
-        cursor = await connection.execute(_FACTS, {"owner": owner, **to_columns(many)})
+        params = {"owner": owner, **to_columns(many)}
+        await connection.execute(_ADD_EDGES, params)
+        cursor = await connection.execute(_ADD_EVIDENCE, params)
         edges = {row["edge_id"] for row in await cursor.fetchall()}
         await RULES.weigh(PostgresSession(connection), owner, edges)
     if single:
@@ -118,7 +120,9 @@ async def _write_single(connection: Connection, owner: str, said: Sequence[State
     }
     new = [statement for statement in said if statement.key not in again]
     if new:
-        await connection.execute(_STATE, {"owner": owner, **to_columns(new)})
+        params = {"owner": owner, **to_columns(new)}
+        await connection.execute(_ADD_SINGLE_EDGES, params)
+        await connection.execute(_ADD_SINGLE_EVIDENCE, params)
     cursor = await connection.execute(_GROUPS, {"owner": owner, **to_columns(said)})
     groups = [(row["source"], row["relation"]) for row in await cursor.fetchall()]
     await regroup(PostgresSession(connection), RULES, owner, groups)
@@ -135,4 +139,5 @@ def to_columns(said: Sequence[StatedFact]) -> dict[str, object]:
         "froms": [fact.valid_from for fact in facts],
         "untils": [fact.valid_to for fact in facts],
         "stated": [statement.stated_at for statement in statements],
+        "new_edges": [uuid4() for _ in statements],
     }

@@ -136,7 +136,8 @@ class ConceptComparison(PostgresComponent):
         self._has_vectors = has_vectors
 
     async def comparing_space(self) -> StoredSpace | None:
-        if not self._has_vectors:
+        # An index for a space is made on all nodes.
+        if not self._has_vectors or self._pool.lost_nodes:
             return None
         async with self._pool.reading(WORKER) as connection:
             (found,) = await execute_many(connection, {}, ACTIVE_SPACE)

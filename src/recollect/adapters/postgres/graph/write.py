@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from recollect.adapters.postgres.graph.facts import RETRACT, to_columns, write_facts
 from recollect.adapters.postgres.graph.rules import RULES
@@ -32,21 +32,23 @@ where x.content_hash = decode(d.ticket, 'hex') and x.extracted_by <= %(by)s
 for key share of m skip locked
 """
 
-_CONCEPTS: Final = """
-with wanted as (
-    select distinct on (key) * from unnest(%(keys)s::text[], %(names)s::text[], %(kinds)s::text[])
-        as w(key, name, kind)
-), missing as materialized (
-    select gen_random_uuid() as id, w.* from wanted w
-    where not exists (
-        select from concept_names n where n.owner = %(owner)s and n.key = w.key)
-), made as (
-    insert into concepts (id, owner, key, name, kind)
-    select id, %(owner)s, key, name, kind from missing
-    returning id
-)
+# Each writes one table: Citus sends what a CTE found to all nodes, even a lost one. With
+# `returning` it does not copy the rows, which row-level security would refuse.
+_MISSING: Final = """
+select w.key from unnest(%(keys)s::text[]) as w(key)
+where not exists (select from concept_names n where n.owner = %(owner)s and n.key = w.key)
+"""
+_ADD_CONCEPTS: Final = """
+insert into concepts (id, owner, key, name, kind)
+select w.id, %(owner)s, w.key, w.name, w.kind
+from unnest(%(ids)s::uuid[], %(keys)s::text[], %(names)s::text[], %(kinds)s::text[])
+    as w(id, key, name, kind)
+returning id
+"""
+_ADD_NAMES: Final = """
 insert into concept_names (owner, key, concept_id, name)
-select %(owner)s, key, id, name from missing
+select %(owner)s, w.key, w.id, w.name
+from unnest(%(ids)s::uuid[], %(keys)s::text[], %(names)s::text[]) as w(id, key, name)
 returning key
 """
 
@@ -120,16 +122,18 @@ async def _write_mentions(
     mentioned = {mention.key: mention for found in read.values() for mention in found.mentions}
     if not mentioned:
         return
-    ordered = [mentioned[key] for key in sorted(mentioned)]
-    await connection.execute(
-        _CONCEPTS,
-        {
+    cursor = await connection.execute(_MISSING, {"owner": owner, "keys": sorted(mentioned)})
+    new = [mentioned[row["key"]] for row in await cursor.fetchall()]
+    if new:
+        params = {
             "owner": owner,
-            "keys": [mention.key for mention in ordered],
-            "names": [mention.label for mention in ordered],
-            "kinds": [mention.kind for mention in ordered],
-        },
-    )
+            "ids": [uuid4() for _ in new],
+            "keys": [mention.key for mention in new],
+            "names": [mention.label for mention in new],
+            "kinds": [mention.kind for mention in new],
+        }
+        await connection.execute(_ADD_CONCEPTS, params)
+        await connection.execute(_ADD_NAMES, params)
     await connection.execute(_MENTIONS, {"owner": owner, **_to_pairs(read)})
     await connection.execute(_COMPARE, {"owner": owner, "keys": list(mentioned), "rare": RARE})
 

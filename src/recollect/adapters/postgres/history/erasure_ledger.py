@@ -28,13 +28,14 @@ from recollect.adapters.postgres.history.erasure import ERASE, LEFT_IN_FILES, re
 from recollect.adapters.postgres.pool import Connection, Pool
 from recollect.adapters.postgres.rows import utc
 from recollect.adapters.postgres.settings import begin_epoch, read_identity
-from recollect.core.errors import RecollectError
+from recollect.core.errors import RecollectError, StoreUnavailable
 from recollect.core.text.analysis import counted
 
 log = logging.getLogger(__name__)
 
+_LAST_APPLIED: Final = "select applied from erasure_logs where log = %(log)s"
 # Locked: only one process at a time appends to the log or applies it.
-_APPLIED: Final = "select applied from erasure_logs where log = %s for update"
+_APPLIED: Final = f"{_LAST_APPLIED} for update"
 _APPLY: Final = """
 insert into erasure_logs (log, applied) values (%(log)s, %(applied)s)
 on conflict (log) do update set applied = greatest(erasure_logs.applied, excluded.applied)
@@ -115,19 +116,23 @@ class ErasureLedger:
 
     async def open(self) -> None:
         """Bring the database and the log up to date with each other. `reapplied` then contains what
-        the database lacked.
+        the database lacked. A cluster that lost a node cannot be brought up to date: raises
+        StoreUnavailable if it lacks something.
         """
         if self._logs is None:
             return
         try:
             self.reapplied = await self._catch_up(self._logs)
+            await self._complete()
         except OSError as error:
             log.warning(
                 "erasures are not logged, so a restore cannot reapply them: %s", error.strerror
             )
             self._logs = None
-            return
-        await self._complete()
+        except StoreUnavailable as error:
+            if not self._pool.lost_nodes or await self._is_behind(self._logs):
+                raise
+            log.warning("the erasure log is not checked, because %s", error)
 
     async def note(self, entries: Sequence[Entry]) -> None:
         """Log committed entries. If they cannot be written now, the next start logs them."""
@@ -135,8 +140,8 @@ class ErasureLedger:
             return
         try:
             _report(await self._catch_up(self._logs, entries))
-        except OSError as error:
-            log.warning("an erasure is not in the erasure log yet: %s", error.strerror)
+        except (OSError, StoreUnavailable) as error:
+            log.warning("an erasure is not in the erasure log yet: %s", error)
 
     async def replay(self) -> None:
         """Apply the log to the database up to its end. This continues when the caller is cancelled,
@@ -166,7 +171,7 @@ class ErasureLedger:
             async with self._pool.transaction(WORKER) as connection:
                 server, _ = await read_identity(connection)
                 file = await asyncio.to_thread(logs.open, server)
-                cursor = await connection.execute(_APPLIED, (file.id,))
+                cursor = await connection.execute(_APPLIED, {"log": file.id})
                 row = await cursor.fetchone()
                 applied = row["applied"] if row else 0
                 start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
@@ -192,6 +197,18 @@ class ErasureLedger:
                     reached = end
             self.log_id, self.place = file.id, Place(server, reached)
         return Reapplied(erased, revoked, traces) if erased or revoked or has_traces else None
+
+    async def _is_behind(self, logs: ErasureLogs) -> bool:
+        """Return whether the log has entries that the database lacks, without any lock."""
+        async with self._pool.transaction(WORKER) as connection:
+            server, _ = await read_identity(connection)
+            file = await asyncio.to_thread(logs.open, server)
+            cursor = await connection.execute(_LAST_APPLIED, {"log": file.id})
+            row = await cursor.fetchone()
+        applied = row["applied"] if row else 0
+        self.log_id, self.place = file.id, Place(server, applied)
+        entries, _ = await asyncio.to_thread(file.read, applied)
+        return bool(entries)
 
     async def _clean(self) -> tuple[bool, str]:
         """Clean the files. Returns whether all was done that can be, and a description."""

@@ -524,6 +524,8 @@ class PostgresVectors(ListeningQueue, SpaceStore, VectorSearch):
         A memory whose writer began before the space was opened has no row, and may not be visible
         yet. So a sweep that began while such writers were active is followed by a second one.
         """
+        if self._pool.lost_nodes:  # a table that every node has cannot be locked
+            return False
         async with self._pool.transaction(WORKER) as connection:
             is_final = _LONG_AGO if self._pool.is_distributed else _ALL_ENDED
             state = _SWEEP_STATE.format(is_final=is_final)

@@ -52,3 +52,9 @@ class HealthOut(Shape):
     """The answer of a health check that passed; otherwise it is a problem."""
 
     status: Literal["ok"]
+
+
+class ReadyOut(HealthOut):
+    """`lost_nodes` of a Citus cluster do not answer: only the owners on other nodes are served."""
+
+    lost_nodes: list[str]

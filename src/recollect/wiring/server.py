@@ -73,6 +73,7 @@ class Server:
     If vectors cannot be stored, `embedding` is None and `vector_note` says why. `barrier_note` says
     what row-level security lacks to have roles of its own. `eraser` is for the operator; owners get
     `light_eraser`, which leaves the database's files alone. `prepare` loads the model of recalls.
+    `find_lost_nodes` asks the nodes of a Citus cluster.
     """
 
     context: Context
@@ -94,6 +95,7 @@ class Server:
     key_uses: KeyUses | None = None
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(None))
     load: Callable[[], Awaitable[Load]] | None = None
+    find_lost_nodes: Callable[[], Awaitable[list[str]]] | None = None
     prepare: Callable[[], Awaitable[None]] | None = None
     tracer: Tracer = NO_TRACER
     machine: ReadMachine | None = None
@@ -233,6 +235,7 @@ async def open_server(
             key_uses=used,
             write_rate=RateLimit(settings.writes_per_minute),
             load=partial(store.load.read, has_vectors=store.vectors is not None),
+            find_lost_nodes=store.load.find_lost_nodes,
             prepare=prepare,
             tracer=tracer,
             machine=machine_reader(settings, "postgres", store.load.size),

@@ -24,6 +24,7 @@ from tests.serving import Running, running
 from tests.waiting import wait_until
 
 from recollect.adapters.postgres.distribute import distribute
+from recollect.adapters.postgres.distribution import read_distribution_of
 from recollect.adapters.postgres.store import PostgresStore
 from recollect.core.admin.timeouts import Timeouts
 from recollect.core.graph.extraction import BY_RULES
@@ -159,10 +160,19 @@ def test_owners_of_other_nodes_go_on_when_one_is_lost(
                     refused = client.post("recall", json={"query": "ferry"})
                 assert refused.status_code == 503
                 assert lost in refused.text
+                with up.client(keys[others[0]]) as client:
+                    ready = client.get(f"{up.url}/health/ready").json()
+                assert ready == {"status": "ok", "lost_nodes": [lost]}
+                assert read_distribution_of(database_url, Timeouts()).lost == (lost,)
                 for owner in others:
                     with up.client(keys[owner]) as client:
                         assert client.post("memories", json=ferry).is_success
                 wait_until(lambda: all(read_counts(up, keys[o]) == (1, 1) for o in others))
+                with up.client(keys[others[0]]) as client:
+                    secret = client.post("memories", json={"content": "The bell is cracked."})
+                    path = f"memories/{secret.json()['id']}"
+                    erased = client.delete(path, params={"forever": True})
+                    assert erased.is_success, erased.text
                 with running(database_url, tmp_path / "other", **overrides) as started:
                     with started.client(keys[others[0]]) as client:
                         recalled = client.post("recall", json={"query": "when does it leave?"})

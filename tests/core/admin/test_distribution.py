@@ -16,6 +16,7 @@ WHOLE = Distribution("13.0", nodes=3, distributed=22, reference=8)
         (Distribution("13.0", 3, 0, 0, local=("keys", "memories")), "warn", "keys, memories"),
         (Distribution("13.0", 3, 22, 8, is_unfinished=True), "fail", "not finished"),
         (Distribution("13.0", 3, 22, 8, is_superuser=True), "warn", "bypasses row-level security"),
+        (Distribution("13.0", 3, 22, 8, lost=("db2:5432",)), "fail", "cannot be reached: db2:5432"),
     ],
 )
 def test_each_state_is_reported(found: Distribution, status: str, detail: str) -> None:

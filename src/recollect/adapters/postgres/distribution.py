@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
@@ -23,6 +24,10 @@ Connection = psycopg.Connection[Any]
 VERSION = "select extversion from pg_extension where extname = 'citus'"
 NODES = """
 select nodename from pg_dist_node where isactive and noderole = 'primary' and shouldhaveshards
+"""
+LOST_NODES: Final = """
+select nodename || ':' || nodeport as node from run_command_on_workers('select 1')
+where not success order by 1
 """
 # is_owned: the owner is part of the primary key. Not for keys: they are found by digest.
 _TABLES = """
@@ -66,9 +71,12 @@ def read_distribution(connection: Connection) -> Distribution:
 
 
 def read_distribution_of(url: str, timeouts: Timeouts) -> Distribution:
-    """Read the distribution of a database that is not open."""
+    """Read the distribution of a database that is not open, and which nodes answer."""
     with translate_errors(), connect(url, timeouts) as connection:
-        return read_distribution(connection)
+        found = read_distribution(connection)
+        if not found.version:
+            return found
+        return replace(found, lost=tuple(node for (node,) in connection.execute(LOST_NODES)))
 
 
 def check_usable(connection: Connection, distribution: Distribution) -> None:

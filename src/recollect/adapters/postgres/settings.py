@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.component import PostgresComponent
+from recollect.adapters.postgres.distribution import LOST_NODES
 from recollect.adapters.postgres.pool import Connection, Pool, retry_on_disconnect
 from recollect.adapters.postgres.rows import to_setting_change
 from recollect.core.admin.machine import StorageSize
@@ -140,6 +141,14 @@ class PostgresLoad:
                 rows = await (await connection.execute(_OUTBOX)).fetchone() or {}
                 queues["outbox"] = (rows["waiting"], 0)
         return Load(memories["memories"], queues, self._pool.in_use, self._pool.idle)
+
+    async def find_lost_nodes(self) -> list[str]:
+        """Return the nodes of a Citus cluster that do not answer."""
+        if not self._pool.is_distributed:
+            return []
+        async with self._pool.reading(WORKER) as connection:
+            cursor = await connection.execute(LOST_NODES)
+            return [row["node"] for row in await cursor.fetchall()]
 
     async def size(self) -> StorageSize:
         """Return the size of the database; on a Citus cluster, that of the coordinator."""

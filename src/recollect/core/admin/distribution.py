@@ -17,7 +17,8 @@ DISTRIBUTE_REMEDY: Final = "Stop all servers and workers, then run `recollect da
 class Distribution:
     """`version` is empty where the extension is not enabled. `local`: tables that are still only on
     the coordinator. `is_unfinished`: `distribute` was interrupted, and some constraints, triggers
-    or policies are missing. `is_superuser`: the login is one, and bypasses the policies.
+    or policies are missing. `is_superuser`: the login is one, and bypasses the policies. `lost`:
+    the host and port of nodes that do not answer.
     """
 
     version: str = ""
@@ -27,6 +28,7 @@ class Distribution:
     local: tuple[str, ...] = ()
     is_unfinished: bool = False
     is_superuser: bool = False
+    lost: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -39,6 +41,10 @@ class Distribution:
     def check(self) -> Check:
         """Return what `doctor` reports where the extension is enabled."""
         name = "citus"
+        if self.lost:
+            found = f"{self}; cannot be reached: {', '.join(self.lost)}"
+            remedy = 'Start them again; see "When a node is down" in docs/citus.md.'
+            return Check(name, "fail", found, remedy)
         if self.is_unfinished:
             return Check(name, "fail", f"{self}; not finished", DISTRIBUTE_REMEDY)
         if self.local:

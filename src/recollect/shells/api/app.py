@@ -39,6 +39,7 @@ from recollect.shells.asgi.limits import RequestLimits
 from recollect.shells.asgi.observation import Observation
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.shells.asgi.static import file_routes
+from recollect.wire.stats import ReadyOut
 from recollect.wiring.server import Server
 
 DOCS: Final = f"{PREFIX}/docs"
@@ -87,7 +88,7 @@ def create_app(
     app.state.load_probe = SharedProbe(partial(_read_load, server, metrics))
     app.state.doctor = doctor
     app.state.stopping = asyncio.Event()
-    app.state.probe = SharedProbe(server.context.settings.read_settings)
+    app.state.probe = SharedProbe(partial(_read_health, server))
     closed = APIRouter(dependencies=[Depends(_documented_key)])
     for router in (
         browse.router,
@@ -144,6 +145,12 @@ def create_app(
 def _document(app: FastAPI, limits: Limits) -> dict[str, Any]:
     """Build the document, on the first request for it."""
     return complete_document(FastAPI.openapi(app), limits)
+
+
+async def _read_health(server: Server) -> ReadyOut:
+    await server.context.settings.read_settings()
+    find = server.find_lost_nodes
+    return ReadyOut(status="ok", lost_nodes=[] if find is None else await find())
 
 
 async def _read_load(server: Server, metrics: Metrics) -> None:

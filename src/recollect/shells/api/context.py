@@ -19,6 +19,7 @@ from recollect.shells.asgi.identity import CALLER, Caller
 from recollect.shells.asgi.probe import SharedProbe
 from recollect.usecases.service import LocalService
 from recollect.wire.plain import CLIENT_HEADER
+from recollect.wire.stats import ReadyOut
 from recollect.wire.values import REFERENCE
 from recollect.wiring.server import Server
 
@@ -59,8 +60,8 @@ def needs(operation: str) -> dict[str, Any]:
 REQUIRED_ROLE: Final = "x-required-role"
 TheKey = Annotated[Key, Depends(_key)]
 TheServer = Annotated[Server, _from_app("server")]
-TheProbe = Annotated[SharedProbe, _from_app("probe")]
-TheLoadProbe = Annotated[SharedProbe, _from_app("load_probe")]
+TheProbe = Annotated[SharedProbe[ReadyOut], _from_app("probe")]
+TheLoadProbe = Annotated[SharedProbe[None], _from_app("load_probe")]
 TheDoctor = Annotated[Callable[[], list[Check]], _from_app("doctor")]
 TheMetrics = Annotated[Metrics, _from_app("metrics")]
 Mine = Annotated[LocalService, Depends(_mine)]

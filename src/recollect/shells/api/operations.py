@@ -29,7 +29,7 @@ from recollect.shells.api.openapi import OWNED, PREFIX, example, problems
 from recollect.usecases.admin.findings import find_problems
 from recollect.wire.page import DOCTOR, STATUS, SpaceProgress, Status
 from recollect.wire.problems import KINDS
-from recollect.wire.stats import STATS, HealthOut
+from recollect.wire.stats import STATS, HealthOut, ReadyOut
 
 OPEN: Final = ("health/live", "health/ready", "metrics")
 
@@ -117,18 +117,17 @@ async def live() -> HealthOut:
     operation_id="ready",
     summary="Can it serve?",
     responses={
-        200: example("health", "The store answers."),
+        200: example("ready", "The store answers."),
         **problems(KINDS[StoreUnavailable]),
     },
 )
-async def ready(request: Request, probe: TheProbe) -> HealthOut:
+async def ready(request: Request, probe: TheProbe) -> ReadyOut:
     """Check the store, at most once a second. If this fails, route requests elsewhere until it
     succeeds again. It also fails while a server that is stopping still answers requests.
     """
     if request.app.state.stopping.is_set():
         raise StoreUnavailable("this server is stopping", remedy="Send requests to another one.")
-    await probe()
-    return HealthOut(status="ok")
+    return await probe()
 
 
 @open.get(

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from recollect.usecases.tasks import exception_of
 
 _SECONDS: Final = 1.0
+T = TypeVar("T")
 
 
-class SharedProbe:
+class SharedProbe(Generic[T]):
     """Runs a check, and shares its result or error with all calls within a second."""
 
-    def __init__(self, check: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, check: Callable[[], Awaitable[T]]) -> None:
         self._check = check
-        self._latest: asyncio.Task[None] | None = None
+        self._latest: asyncio.Task[T] | None = None
         self._until = 0.0
 
-    async def __call__(self) -> None:
+    async def __call__(self) -> T:
         now = asyncio.get_running_loop().time()
         latest = self._latest
         if latest is None or (latest.done() and now >= self._until):
@@ -30,7 +31,7 @@ class SharedProbe:
             # If all waiting callers are gone, nothing else would retrieve its error.
             latest.add_done_callback(exception_of)
             self._until = now + _SECONDS
-        await asyncio.shield(latest)
+        return await asyncio.shield(latest)
 
-    async def _run(self) -> None:
-        await self._check()
+    async def _run(self) -> T:
+        return await self._check()

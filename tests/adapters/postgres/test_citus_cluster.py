@@ -161,7 +161,7 @@ def test_owners_of_other_nodes_go_on_when_one_is_lost(
                 assert refused.status_code == 503
                 assert lost in refused.text
                 with up.client(keys[others[0]]) as client:
-                    ready = client.get(f"{up.url}/health/ready").json()
+                    ready = client.get("health/ready").json()
                 assert ready == {"status": "ok", "lost_nodes": [lost]}
                 assert read_distribution_of(database_url, Timeouts()).lost == (lost,)
                 for owner in others:

@@ -273,7 +273,7 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
         wait_for_model(home, 3)
         mcp.process.send_signal(signal.SIGSTOP)
         with start_hook(home, "Where is the violin in the study?", **UNHURRIED) as asking:
-            wait_until(lambda: has_socket(asking.pid))
+            wait_until(lambda: has_connected(asking.pid))
             mcp.process.kill()
             assert asking.stdout is not None
             assert VIOLIN in asking.stdout.read().decode()
@@ -281,11 +281,15 @@ def test_owner_that_ends_in_the_middle_of_an_answer_leaves_words(home: Path) -> 
     assert "by words: the session did not answer" in last_log(home)
 
 
-def has_socket(pid: int) -> bool:
-    """Whether a process has opened a socket; it can only be that of the query."""
+def has_connected(pid: int) -> bool:
+    """Whether a process is connected over a socket of this machine; it can only be that of the
+    query. A socket without a connection would be refused once the session is gone.
+    """
+    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    connected = {f"socket:[{columns[6]}]" for columns in sockets if columns[5] == "03"}
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # it was just closed
-            if str(link.readlink()).startswith("socket:"):
+            if str(link.readlink()) in connected:
                 return True
     return False
 

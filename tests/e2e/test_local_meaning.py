@@ -61,6 +61,75 @@ def test_a_python_program_finds_by_meaning_what_it_has_just_stored(
         assert [hit.memory.id for hit in memory.recall(QUERY).hits] == [car.id]
 
 
+# What someone changes. Of these pairs the newer fact came first in 7 before the rules knew what
+# follows the verb; three of them are no longer unseen.
+CHANGED = [
+    # older, newer, question
+    ("The printer is on the third floor.", "The printer moved to the basement.",
+     "Where is the printer?"),
+    ("Nadia handles the payroll.", "I changed the payroll contact from Nadia to Viktor.",
+     "Who handles the payroll?"),
+    ("Uploads are limited to 25 MB.", "The upload limit is now 100 MB.",
+     "How large can an upload be?"),
+    ("The thesis is due on March 3.", "The thesis deadline moved to April 21.",
+     "When is the thesis due?"),
+    ("Our mobile app is called Lantern.", "Lantern has been renamed to Beacon.",
+     "What is our mobile app called?"),
+    ("We send newsletters with Mailchimp.", "We switched from Mailchimp to Buttondown.",
+     "What do we send newsletters with?"),
+    ("My dentist is Dr. Haas.", "I changed my dentist to Dr. Wirth.", "Who is my dentist?"),
+    ("The gym opens at six.", "The gym is now open from seven.", "When does the gym open?"),
+    ("Nightly backups go to the NAS.", "I moved the nightly backups to S3.",
+     "Where do nightly backups go?"),
+    ("The search index is rebuilt every night.",
+     "We changed the rebuild of the search index to every hour.",
+     "How often is the search index rebuilt?"),
+]  # fmt: skip
+# No rule was chosen on these. The newer fact came first in 7 of them when they were first tried;
+# that also showed that a value that differs hid the words of change.
+UNSEEN = [
+    # older, newer, question
+    ("The spare laptop is in Mara's office.", "The spare laptop moved to the storage room.",
+     "Where is the spare laptop?"),
+    ("Invoices go out on the first of the month.", "I changed the invoice day to the fifteenth.",
+     "When do invoices go out?"),
+    ("Our status page is called Pulse.", "We renamed the status page to Heartbeat.",
+     "What is our status page called?"),
+    ("We track bugs in Jira.", "We switched from Jira to Linear.", "Where do we track bugs?"),
+    ("The museum trip is on May 9.", "The museum trip has been postponed to May 23.",
+     "When is the museum trip?"),
+    ("My landline number is 4471.", "My landline number is now 5520.",
+     "What is my landline number?"),
+    ("Leon reviews the translations.", "Leon handed the translations over to Greta.",
+     "Who reviews the translations?"),
+    ("The free plan allows three users.", "We raised the limit of the free plan to five users.",
+     "How many users does the free plan allow?"),
+    ("The deadline for the grant is September 30.",
+     "The deadline for the grant moved to October 14.", "When is the deadline for the grant?"),
+    ("I run in the morning.", "I now run in the evening.", "When do I run?"),
+]  # fmt: skip
+
+
+def test_what_someone_changed_comes_before_what_it_was(
+    home_with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_TIMEOUT_FACTOR", "10")
+    with Client(home=unhurried_home(home_with_model)) as memory:
+        for older, newer, _ in (*CHANGED, *UNSEEN):
+            memory.remember(older)
+            memory.remember(newer)
+        missed = [
+            [
+                newer
+                for _, newer, question in pairs
+                if memory.recall(question).hits[0].memory.content != newer
+            ]
+            for pairs in (CHANGED, UNSEEN)
+        ]
+    assert missed[0] == []
+    assert len(missed[1]) <= 3, missed[1]
+
+
 @pytest.mark.parametrize(
     ("older", "newer", "question"),
     [

@@ -129,6 +129,9 @@ def test_the_search_goes_by_meaning_when_asked(browser: Browser, home_with_model
         expect(page.get_by_text("best match first")).to_be_visible()
 
         page.reload()
+        expect(page.get_by_label("What it is about")).to_have_value(
+            "how do we ship a new version?"
+        )
         expect(rows.first).to_contain_text("Deployments go out with make release.")
         page.get_by_text("More filters").click()
         expect(page.get_by_label("State")).to_be_disabled()

@@ -61,8 +61,8 @@ def test_a_python_program_finds_by_meaning_what_it_has_just_stored(
         assert [hit.memory.id for hit in memory.recall(QUERY).hits] == [car.id]
 
 
-# What someone changes. Of these pairs the newer fact came first in 7 before the rules knew what
-# follows the verb; three of them are no longer unseen.
+# What someone changes. In a store with all of these pairs, the newer fact comes first in 17 of the
+# first 20, where it was 14 before the rules knew what follows the verb. They were read meanwhile.
 CHANGED = [
     # older, newer, question
     ("The printer is on the third floor.", "The printer moved to the basement.",
@@ -84,11 +84,6 @@ CHANGED = [
     ("The search index is rebuilt every night.",
      "We changed the rebuild of the search index to every hour.",
      "How often is the search index rebuilt?"),
-]  # fmt: skip
-# No rule was chosen on these. The newer fact came first in 7 of them when they were first tried;
-# that also showed that a value that differs hid the words of change.
-UNSEEN = [
-    # older, newer, question
     ("The spare laptop is in Mara's office.", "The spare laptop moved to the storage room.",
      "Where is the spare laptop?"),
     ("Invoices go out on the first of the month.", "I changed the invoice day to the fifteenth.",
@@ -108,6 +103,33 @@ UNSEEN = [
      "The deadline for the grant moved to October 14.", "When is the deadline for the grant?"),
     ("I run in the morning.", "I now run in the evening.", "When do I run?"),
 ]  # fmt: skip
+# No rule was chosen on these, and none was changed since: 10 of 10, where it was 6 before.
+UNSEEN = [
+    # older, newer, question
+    ("The guest wifi password hint is on the fridge.",
+     "I moved the guest wifi password hint to the hallway.",
+     "Where is the guest wifi password hint?"),
+    ("Our release train leaves every two weeks.", "We changed the release train to every week.",
+     "How often does the release train leave?"),
+    ("The customer portal is called Harbor.", "The customer portal has been renamed to Marina.",
+     "What is the customer portal called?"),
+    ("We take meeting notes in Evernote.",
+     "We switched our meeting notes from Evernote to Notion.",
+     "Where do we take meeting notes?"),
+    ("The audit is scheduled for June 11.", "The audit moved to July 2.",
+     "When is the audit?"),
+    ("My car insurance is with Allianz.", "My car insurance is now with Axa.",
+     "Who is my car insurance with?"),
+    ("Priya leads the mobile team.", "Priya handed the mobile team over to Tom.",
+     "Who leads the mobile team?"),
+    ("Sessions expire after 30 minutes.", "I changed the session expiry to 15 minutes.",
+     "When do sessions expire?"),
+    ("The submission deadline is October 5.",
+     "The submission deadline was extended to October 19.",
+     "When is the submission deadline?"),
+    ("I take the bus to work.", "I switched from the bus to the bike for work.",
+     "How do I get to work?"),
+]  # fmt: skip
 
 
 def test_what_someone_changed_comes_before_what_it_was(
@@ -118,16 +140,15 @@ def test_what_someone_changed_comes_before_what_it_was(
         for older, newer, _ in (*CHANGED, *UNSEEN):
             memory.remember(older)
             memory.remember(newer)
-        missed = [
-            [
-                newer
+        found = [
+            sum(
+                memory.recall(question).hits[0].memory.content == newer
                 for _, newer, question in pairs
-                if memory.recall(question).hits[0].memory.content != newer
-            ]
+            )
             for pairs in (CHANGED, UNSEEN)
         ]
-    assert missed[0] == []
-    assert len(missed[1]) <= 3, missed[1]
+    assert found[0] >= 16
+    assert found[1] >= 9
 
 
 @pytest.mark.parametrize(

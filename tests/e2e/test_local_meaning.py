@@ -61,6 +61,96 @@ def test_a_python_program_finds_by_meaning_what_it_has_just_stored(
         assert [hit.memory.id for hit in memory.recall(QUERY).hits] == [car.id]
 
 
+# What someone changes. In a store with all of these pairs, the newer fact comes first in 17 of the
+# first 20, where it was 14 before the rules knew what follows the verb. They were read meanwhile.
+CHANGED = [
+    # older, newer, question
+    ("The printer is on the third floor.", "The printer moved to the basement.",
+     "Where is the printer?"),
+    ("Nadia handles the payroll.", "I changed the payroll contact from Nadia to Viktor.",
+     "Who handles the payroll?"),
+    ("Uploads are limited to 25 MB.", "The upload limit is now 100 MB.",
+     "How large can an upload be?"),
+    ("The thesis is due on March 3.", "The thesis deadline moved to April 21.",
+     "When is the thesis due?"),
+    ("Our mobile app is called Lantern.", "Lantern has been renamed to Beacon.",
+     "What is our mobile app called?"),
+    ("We send newsletters with Mailchimp.", "We switched from Mailchimp to Buttondown.",
+     "What do we send newsletters with?"),
+    ("My dentist is Dr. Haas.", "I changed my dentist to Dr. Wirth.", "Who is my dentist?"),
+    ("The gym opens at six.", "The gym is now open from seven.", "When does the gym open?"),
+    ("Nightly backups go to the NAS.", "I moved the nightly backups to S3.",
+     "Where do nightly backups go?"),
+    ("The search index is rebuilt every night.",
+     "We changed the rebuild of the search index to every hour.",
+     "How often is the search index rebuilt?"),
+    ("The spare laptop is in Mara's office.", "The spare laptop moved to the storage room.",
+     "Where is the spare laptop?"),
+    ("Invoices go out on the first of the month.", "I changed the invoice day to the fifteenth.",
+     "When do invoices go out?"),
+    ("Our status page is called Pulse.", "We renamed the status page to Heartbeat.",
+     "What is our status page called?"),
+    ("We track bugs in Jira.", "We switched from Jira to Linear.", "Where do we track bugs?"),
+    ("The museum trip is on May 9.", "The museum trip has been postponed to May 23.",
+     "When is the museum trip?"),
+    ("My landline number is 4471.", "My landline number is now 5520.",
+     "What is my landline number?"),
+    ("Leon reviews the translations.", "Leon handed the translations over to Greta.",
+     "Who reviews the translations?"),
+    ("The free plan allows three users.", "We raised the limit of the free plan to five users.",
+     "How many users does the free plan allow?"),
+    ("The deadline for the grant is September 30.",
+     "The deadline for the grant moved to October 14.", "When is the deadline for the grant?"),
+    ("I run in the morning.", "I now run in the evening.", "When do I run?"),
+]  # fmt: skip
+# No rule was chosen on these, and none was changed since: 10 of 10, where it was 6 before.
+UNSEEN = [
+    # older, newer, question
+    ("The guest wifi password hint is on the fridge.",
+     "I moved the guest wifi password hint to the hallway.",
+     "Where is the guest wifi password hint?"),
+    ("Our release train leaves every two weeks.", "We changed the release train to every week.",
+     "How often does the release train leave?"),
+    ("The customer portal is called Harbor.", "The customer portal has been renamed to Marina.",
+     "What is the customer portal called?"),
+    ("We take meeting notes in Evernote.",
+     "We switched our meeting notes from Evernote to Notion.",
+     "Where do we take meeting notes?"),
+    ("The audit is scheduled for June 11.", "The audit moved to July 2.",
+     "When is the audit?"),
+    ("My car insurance is with Allianz.", "My car insurance is now with Axa.",
+     "Who is my car insurance with?"),
+    ("Priya leads the mobile team.", "Priya handed the mobile team over to Tom.",
+     "Who leads the mobile team?"),
+    ("Sessions expire after 30 minutes.", "I changed the session expiry to 15 minutes.",
+     "When do sessions expire?"),
+    ("The submission deadline is October 5.",
+     "The submission deadline was extended to October 19.",
+     "When is the submission deadline?"),
+    ("I take the bus to work.", "I switched from the bus to the bike for work.",
+     "How do I get to work?"),
+]  # fmt: skip
+
+
+def test_what_someone_changed_comes_before_what_it_was(
+    home_with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_TIMEOUT_FACTOR", "10")
+    with Client(home=unhurried_home(home_with_model)) as memory:
+        for older, newer, _ in (*CHANGED, *UNSEEN):
+            memory.remember(older)
+            memory.remember(newer)
+        found = [
+            sum(
+                memory.recall(question).hits[0].memory.content == newer
+                for _, newer, question in pairs
+            )
+            for pairs in (CHANGED, UNSEEN)
+        ]
+    assert found[0] >= 16
+    assert found[1] >= 9
+
+
 @pytest.mark.parametrize(
     ("older", "newer", "question"),
     [

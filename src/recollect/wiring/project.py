@@ -13,7 +13,13 @@ from recollect.adapters.files.repository import (
     find_repository,
     project_now,
 )
-from recollect.core.memory.project import Repository, find_former, find_known, find_unreached
+from recollect.core.memory.project import (
+    Repository,
+    find_folders,
+    find_former,
+    find_known,
+    find_unreached,
+)
 from recollect.defaults import home_path
 
 TYPE_CHECKING = False  # `typing` itself takes too long in a hook
@@ -72,6 +78,11 @@ async def keep_project(
 def note_told(seen: Repository, environ: Mapping[str, str]) -> None:
     """A person was told of the new name."""
     KnownRepositories(home_path(environ)).put(seen._replace(was=None), seen)
+
+
+def folders_of_projects(home: str, former: Mapping[str, str]) -> dict[str, list[str]]:
+    """The folders on this machine that have each project."""
+    return find_folders(KnownRepositories(home).read(), former, project_now)
 
 
 def unreached_projects(home: str, projects: Iterable[str]) -> dict[str, str]:

@@ -349,6 +349,27 @@ def test_comments_in_claudes_settings_survive(tmp_path: Path) -> None:
     assert settings.read_text() == text
 
 
+@pytest.mark.parametrize("name", ["claude-code", "vscode", "cursor", "gemini"])
+@pytest.mark.parametrize("text", ["// mine", "// mine\n", "/* mine */\n\n// and\n"])
+def test_a_file_of_comments_alone_is_an_empty_object_and_keeps_them(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    client, machine = CLIENTS[name], machine_in(tmp_path)
+    for path in paths(client, machine):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    install(client, machine, "user", COMMAND)
+    for path in paths(client, machine):
+        assert path.read_text().startswith(text.rstrip())
+        assert read(path)
+    assert not any(edit.changed for edit in install(client, machine, "user", COMMAND))
+    assert all(edit.changed for edit in uninstall(client, machine, "user"))
+    for path in paths(client, machine):
+        assert path.read_text().startswith(text.rstrip())
+        assert read(path) == {}
+    assert not any(edit.changed for edit in uninstall(client, machine, "user"))
+
+
 def test_a_table_inside_a_string_is_not_a_table(tmp_path: Path) -> None:
     client, machine = set_up_client("codex", tmp_path)
     (path,) = paths(client, machine)

@@ -13,6 +13,7 @@ from recollect.core.agents.capture_answers import material, parse_statements
 from recollect.core.agents.injection import RECALL_SENTENCE, block
 from recollect.core.agents.main_clause import main_clause
 from recollect.core.agents.transcript import own_words
+from recollect.core.memory.standing import STANDING_CATEGORIES
 
 CAPTURED = {
     "Remember that the staging database is read-only on Fridays.": (
@@ -155,6 +156,21 @@ def test_what_people_say_is_captured(language: str) -> None:
         assert share_captured(f"{language} {heading}") >= 0.95
     assert share_captured(f"{language} unseen") >= 0.65
     for heading in ("none", "unseen none"):
+        messages = [message for message, _ in sayings(f"{language} {heading}")]
+        assert [message for message in messages if statements(message)] == []
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_rule_with_two_sides_stands_for_the_user(language: str) -> None:
+    """16 of the 18 unseen ones are found, in both languages together."""
+    assert share_captured(f"{language} rule") == 1.0
+    assert share_captured(f"{language} rule unseen") >= 0.8
+    for heading in ("rule", "rule unseen"):
+        found = [
+            each for message, _ in sayings(f"{language} {heading}") for each in statements(message)
+        ]
+        assert {each.category for each in found} <= {*STANDING_CATEGORIES}
+    for heading in ("rule none", "rule unseen none"):
         messages = [message for message, _ in sayings(f"{language} {heading}")]
         assert [message for message in messages if statements(message)] == []
 

@@ -236,6 +236,7 @@ def test_memories_follow_a_repository_that_gets_a_remote(cli: Cli, local: Path) 
     assert listed == {
         "github.com/ada/till": {
             "memories": 1,
+            "folders": [str(local)],
             "former_names": sorted([before, "gitlab.com/ada/till"]),
         }
     }
@@ -320,6 +321,25 @@ def test_a_deleted_folder_keeps_its_memories_and_doctor_names_its_project(
     assert check["status"] == "warn"
     assert f"no folder has the project {project} any more" in check["detail"]
     assert f"recollect project rename {project} NAME" in check["remedy"]
+
+
+def test_a_list_of_projects_names_the_folders_that_have_them(
+    cli: Cli, local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = cli.json("remember", LOCAL)["project"]
+    clone = repository(tmp_path / "clone", str(local))
+    monkeypatch.chdir(clone)
+    cli("list")
+    cli("remember", "Elsewhere it rains.", "--project", "gitlab.com/bob/lab")
+    listed = cli.json("project", "list")["projects"]
+    assert listed[project]["folders"] == sorted([str(clone), str(local)])
+    assert listed["gitlab.com/bob/lab"]["folders"] == []
+    cli("project", "rename", project, "pay")
+    shutil.rmtree(clone)
+    monkeypatch.chdir(tmp_path)
+    assert cli.json("project")["projects"]["pay"]["folders"] == [str(local)]
+    monkeypatch.setenv("COLUMNS", "400")
+    assert str(local) in cli("project", "list").stdout
 
 
 def test_projects_are_renamed_and_joined(cli: Cli) -> None:

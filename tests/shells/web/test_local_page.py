@@ -122,6 +122,11 @@ def test_the_search_goes_by_meaning_when_asked(browser: Browser, home_with_model
 
         page.keyboard.press("/")
         expect(page.get_by_label("Words in the text")).to_be_focused()
+        field = page.get_by_label("Words in the text").bounding_box()
+        choice = page.get_by_label("Search", exact=True).bounding_box()
+        assert field
+        assert choice
+        assert field["x"] + field["width"] <= choice["x"], "the choice is beside the field"
         page.keyboard.type("how do we ship a new version?")
         expect(page.get_by_role("heading", name="No memory matches")).to_be_visible()
         page.get_by_label("Search", exact=True).select_option("by meaning")
@@ -129,6 +134,7 @@ def test_the_search_goes_by_meaning_when_asked(browser: Browser, home_with_model
         expect(page.get_by_text("best match first")).to_be_visible()
 
         page.reload()
+        expect(page.get_by_label("What it is about")).to_have_value("how do we ship a new version?")
         expect(rows.first).to_contain_text("Deployments go out with make release.")
         page.get_by_text("More filters").click()
         expect(page.get_by_label("State")).to_be_disabled()

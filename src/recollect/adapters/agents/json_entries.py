@@ -40,7 +40,7 @@ def with_server(text: str, key: str, entry: Mapping[str, Any]) -> str:
 
 def without_server(text: str, key: str) -> str:
     """The text without our server, and without a list of servers that would be empty."""
-    if not text.strip():
+    if jsonc.is_blank(text):
         return text
     servers = _servers(text, key)
     if NAME not in servers:
@@ -52,7 +52,7 @@ def without_server(text: str, key: str) -> str:
 
 def server_in(text: str, key: str) -> Mapping[str, Any] | None:
     """Our server's current entry; Conflict if the name is taken."""
-    if not text.strip():
+    if jsonc.is_blank(text):
         return None
     entry = _servers(text, key).get(NAME)
     if entry is not None:
@@ -78,7 +78,7 @@ def with_hooks(text: str, command: Command) -> str:
 
 def without_hooks(text: str) -> str:
     """Return Claude Code's settings without our hooks and without what would be left empty."""
-    if not text.strip():
+    if jsonc.is_blank(text):
         return text
     for event, (verb, _) in HOOKS.items():
         while found := next(_our_hooks(text, event, verb), None):
@@ -88,7 +88,7 @@ def without_hooks(text: str) -> str:
 
 def hooks_in(text: str) -> dict[str, str]:
     """Return the program that our hook for each event runs."""
-    if not text.strip():
+    if jsonc.is_blank(text):
         return {}
     return {
         event: ours[1]
@@ -100,7 +100,7 @@ def hooks_in(text: str) -> dict[str, str]:
 
 def has_plugin(text: str) -> bool:
     """Return whether Claude Code already runs the plugin: hooks would run twice."""
-    if not text.strip():
+    if jsonc.is_blank(text):
         return False
     enabled = _object(text).get("enabledPlugins")
     names = enabled if isinstance(enabled, dict) else {}
@@ -108,7 +108,10 @@ def has_plugin(text: str) -> bool:
 
 
 def _start_text(text: str) -> str:
-    return _NEW if text.strip() in ("", "{}") else text
+    if jsonc.is_blank(text):
+        comments = text.rstrip()
+        return f"{comments}\n{_NEW}" if comments else _NEW
+    return _NEW if text.strip() == "{}" else text
 
 
 def _servers(text: str, key: str) -> dict[str, Any]:

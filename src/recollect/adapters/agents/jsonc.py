@@ -65,6 +65,11 @@ def parse(text: str) -> Node:
     return node
 
 
+def is_blank(text: str) -> bool:
+    """Whether the text holds no value, but at most comments."""
+    return _Reader(text).skip(0) == len(text)
+
+
 def put(text: str, path: Path, value: object) -> str:
     """The text with this value at the path; missing objects on the way are created. A number in the
     path is an index in an array; its length appends an element.

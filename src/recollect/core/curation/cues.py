@@ -74,10 +74,12 @@ _NOTICE: Final = re.compile(
 # What a statement says is over follows these words, up to the next part of the sentence...
 _OVER_BEHIND: Final = re.compile(
     r"\b(?:instead of|rather than|no longer|stopped|quit|dropped|ditched|abandoned|sold|gave up"
-    r"|given up|got rid of|replac(?:ed?|es|ing)|away from|(?:moved|switched|migrated|changed"
-    r"|renamed|went|raised|lowered|upgraded|left)\b[^.,;]{0,30}?\bfrom|(?:moved|switched|migrated"
+    r"|given up|got rid of|replac(?:ed?|es|ing)|swapp(?:ed|ing)|traded|away from"
+    r"|(?:moved|switched|migrated|changed|renamed|went|raised|lowered|upgraded|left)\b[^.,;]{0,30}?\bfrom|(?:moved|switched|migrated"
     r"|changed|renamed|went|raised|lowered|upgraded) off|an?statt|anstelle von|nicht mehr"
-    r"|verkauft|umbenannt von|gewechselt von|au lieu d[eu']|à la place d[eu']|en lugar del?"
+    r"|verkauft|umbenannt von|gewechselt von"
+    r"|von(?=[^.;!?\n]*\b(?:gewechselt|umgestiegen|umgestellt|umgezogen)\b)"
+    r"|au lieu d[eu']|à la place d[eu']|en lugar del?"
     r"|en vez del?|ya no)\s+(?P<what>[^.,;:!?()\n]+)",
     re.IGNORECASE,
 )
@@ -101,6 +103,24 @@ _RENEWED: Final = re.compile(
     r"(?P<what>[^\W\d_][\w-]*)",
     re.IGNORECASE,
 )
+# Someone changes a thing: "I moved the demo to June". In German, it stands before the words of
+# change.
+_DONE: Final = re.compile(
+    r"\b(?:changed|moved|renamed|switched|bumped|raised|lowered|increased|reduced|cut|pushed|shifted"
+    r"|postponed|delayed|extended|upgraded|downgraded|migrated|transferred|handed|took over"
+    r"|set(?=[^.;!?\n]*\bto\s+\d))\s+(?P<what>[^.,;:!?()\n]+?)\s+(?:over\s+|back\s+)?"
+    r"(?:to|from|until|till|into)\b",
+    re.IGNORECASE,
+)
+_DONE_BEFORE: Final = re.compile(
+    r"(?:\b(?:habe?|haben|hat)\s+|\A)(?:(?:de[rnms]|die|das|unser\w*|mein\w*)\s+)?"
+    r"(?P<what>[^.,;:!?()\n]+?)\s+(?:w[iu]rden?\s+)?(?:auf|in|nach|zu[mr]?|an|von|bis)\b"
+    r"[^.;!?\n]*\b(?:geändert|verschoben|verlegt|umgestellt|umbenannt|erhöht|gesenkt|verlängert"
+    r"|übergeben)\b",
+    re.IGNORECASE,
+)
+# It turns into something else: alone, this is no sign of an earlier statement.
+_TURNED: Final = re.compile(r"\b(?:became|has become|have become|turned into)\b", re.IGNORECASE)
 
 
 def find_change(text: str) -> str | None:
@@ -125,12 +145,16 @@ def find_ended(text: str) -> Iterator[tuple[str, str]]:
 
 
 def find_changing(text: str) -> tuple[str, str] | None:
-    """Return the words of change and what changes: what is before them, or after "a new"."""
+    """Return the words of change and what changes: what someone changes, what is after "a new", or
+    what is before them.
+    """
+    if done := _DONE.search(text) or _DONE_BEFORE.search(text):
+        return done[0], done["what"]
     if renewed := _RENEWED.search(text):
         return renewed[0], renewed["what"]
     if notice := _NOTICE.search(text):
         return notice[0].strip(" ,:"), ""
-    found = _CHANGE.search(text)
+    found = _CHANGE.search(text) or _TURNED.search(text)
     return None if found is None else (found[0], text[: found.start()])
 
 

@@ -268,6 +268,7 @@ def _find_change(match: _Match, asked: frozenset[str]) -> tuple[float, str] | No
     cue = new.cue
     score = _score(match, cue)
     changed = find_changed(new, old)
+    changing = _find_answer(match, asked) if asked else None
     rewrite = find_rewrite(new.tokens, old.tokens, is_announced=new.is_announced, asked=asked)
     if rewrite is not None:
         return max(score, _SAME_SENTENCE) + _SURE, f"{rewrite.older} became {rewrite.newer}"
@@ -275,7 +276,8 @@ def _find_change(match: _Match, asked: frozenset[str]) -> tuple[float, str] | No
         value, former = min(changed, key=lambda pair: is_loose(pair[0]))
         score += 0.0 if is_loose(value) else 1.0
         if score >= _MIN_SCORE and _is_same_subject(match, cue):
-            return score, f"{former.text} became {value.text}"
+            sure = 0.0 if changing is None else _SAME_SENTENCE + _SURE
+            return max(score, sure), f"{former.text} became {value.text}"
     elif cue is not None and _is_replaced(match):
         return score, f"it says {cue!r}"
     ended = _find_ended(match)
@@ -283,7 +285,6 @@ def _find_change(match: _Match, asked: frozenset[str]) -> tuple[float, str] | No
         return max(score, _SAME_SENTENCE) + _SURE, f"it says {ended!r}"
     if cue is not None and _is_said_to_change(new, old, cue):
         return max(score, _SAME_SENTENCE) + _SURE, f"it says {cue!r}"
-    changing = _find_answer(match, asked) if asked else None
     if changing is not None:
         return max(score, _SAME_SENTENCE) + _SURE, f"it says {changing!r}"
     return None
@@ -361,7 +362,7 @@ def _find_answer(match: _Match, asked: frozenset[str]) -> str | None:
     new, old = match.newer, match.older
     known = asked & old.stems
     kept, lost = known & new.stems, known - new.stems
-    if new.ended or share_of(kept, asked) < _HALF:
+    if share_of(kept, asked) < _HALF or not all(ended <= old.stems for _, ended in new.ended):
         return None  # what the newer one calls over is not in the older one
     found = find_changing(new.text)
     if found is None:
@@ -369,7 +370,8 @@ def _find_answer(match: _Match, asked: frozenset[str]) -> str | None:
     cue, what = found
     subject = find_stems(what)
     is_same = bool(subject) or len(kept) > len(lost)
-    return cue if is_same and subject <= old.stems else None
+    is_old = len(subject & old.stems) > _HALF * len(subject) or not subject
+    return cue if is_same and is_old else None
 
 
 def find_changed(newer: Statement, older: Statement) -> list[tuple[Value, Value]]:

@@ -207,6 +207,19 @@ def find_former(
     return None if any(project_now(one) == mine.project for one in others) else mine.project
 
 
+def find_folders(
+    known: Sequence[Repository],
+    former: Mapping[str, str],
+    project_now: Callable[[Repository], str | None],
+) -> dict[str, list[str]]:
+    """The folders on this machine that have each project, also by a former name of it."""
+    folders: dict[str, list[str]] = {}
+    for one in known:
+        if (name := project_now(one)) is not None:
+            folders.setdefault(former.get(name, name), []).append(one.path.removesuffix("/.git"))
+    return {name: sorted(paths) for name, paths in folders.items()}
+
+
 def find_unreached(
     known: Sequence[Repository],
     projects: Iterable[str],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from recollect.core.memory.project import Into, Renamed
 from recollect.core.text.analysis import counted
+from recollect.defaults import home_path
 from recollect.ports.service import Service
 from recollect.shells.cli.framework.commands import Argument, Group
 from recollect.shells.cli.framework.options import AsJson
@@ -20,16 +22,24 @@ project_app = Group("List, rename and join projects.")
 @project_app.default
 @project_app.command("list")
 def list_projects(*, as_json: AsJson = False) -> None:
-    """List the projects with memories, and the former names of each."""
+    """List the projects with memories, and the folders on this machine and former names of each."""
+    from recollect.wiring.project import folders_of_projects
+
     stats = ask(lambda recollect: recollect.stats())
     projects = sorted(stats.by_project.items())
+    folders = folders_of_projects(home_path(os.environ), stats.former_names)
     former = {
         name: sorted(old for old, new in stats.former_names.items() if new == name)
         for name, _ in projects
     }
     if as_json:
         listed = {
-            name: {"memories": count, "former_names": former[name]} for name, count in projects
+            name: {
+                "memories": count,
+                "folders": folders.get(name, []),
+                "former_names": former[name],
+            }
+            for name, count in projects
         }
         print_json({"projects": listed})
         return
@@ -43,6 +53,7 @@ def list_projects(*, as_json: AsJson = False) -> None:
             {
                 "project": one_line(name),
                 "memories": count,
+                "folders": one_line(", ".join(folders.get(name, []))),
                 "former names": one_line(", ".join(former[name])),
             }
             for name, count in projects

@@ -96,8 +96,11 @@ class Memories extends HTMLElement {
     attempt(() => this.rows.refresh({ fromTop: true }));
   }
 
-  // What a recall cannot be limited by.
+  // What a search looks for, and what a recall cannot be limited by.
   showScope() {
+    const search = this.form.elements.words;
+    search.placeholder = this.filters.match ? "What it is about" : "Words in the text";
+    search.setAttribute("aria-label", search.placeholder);
     for (const name of ["sensitive", "state", "expires"])
       this.form.elements[name].disabled = this.isByMeaning();
   }
@@ -133,8 +136,6 @@ class Memories extends HTMLElement {
       type: "search",
       name: "words",
       value: it.words,
-      placeholder: "Words in the text",
-      "aria-label": "Words in the text",
       input: () => this.applySoon(),
     });
     this.form = el(

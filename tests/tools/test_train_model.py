@@ -37,7 +37,9 @@ PAGES = "\r\n".join(
 )
 
 
-def test_a_record_that_shares_thirteen_words_with_the_evaluation_is_left_out(tmp_path) -> None:
+def test_a_record_that_shares_thirteen_words_with_the_evaluation_is_left_out(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "set").mkdir()
     lines = [{"_id": "1", "text": f"We know: {LONG}."}, {"_id": "2", "text": "Where is Tom's key?"}]
     corpus = "\n".join(map(json.dumps, lines))
@@ -62,12 +64,12 @@ def test_a_record_that_shares_thirteen_words_with_the_evaluation_is_left_out(tmp
     assert found == kept
 
 
-def test_nothing_to_measure_with_leaves_everything(tmp_path) -> None:
+def test_nothing_to_measure_with_leaves_everything(tmp_path: Path) -> None:
     records = [Record("A text of its own.", "A question?")]
     assert without_evaluation(records, read_evaluation(tmp_path)) == records
 
 
-def test_a_record_is_one_line_whatever_ends_its_lines(tmp_path) -> None:
+def test_a_record_is_one_line_whatever_ends_its_lines(tmp_path: Path) -> None:
     source, place = make_repository(tmp_path)
     records = read_source(source, place, [])
     assert len(records) > len(PEOPLE)
@@ -81,7 +83,7 @@ def test_a_record_is_one_line_whatever_ends_its_lines(tmp_path) -> None:
     assert records == read_source(source, place, [])  # seeded
 
 
-def test_what_a_partial_copy_lacks_is_reported(tmp_path) -> None:
+def test_what_a_partial_copy_lacks_is_reported(tmp_path: Path) -> None:
     source, place = make_repository(tmp_path)
     blob = git(place, "rev-parse", f"{source['commit']}:docs/pages.md")
     (place / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
@@ -123,7 +125,9 @@ def test_a_shard_has_the_ids_of_texts_and_of_questions_with_their_answers() -> N
 
 
 @pytest.mark.parametrize(("in_bytes", "error"), [(False, 1e-3), (True, 1e-2)])
-def test_pieces_of_weights_are_small_and_come_back_whole(tmp_path, in_bytes, error) -> None:
+def test_pieces_of_weights_are_small_and_come_back_whole(
+    tmp_path: Path, in_bytes: bool, error: float
+) -> None:
     chance = np.random.default_rng(1)
     weights = {
         "words": chance.uniform(-1, 1, (30_522, 300)).astype(np.float32),
@@ -139,7 +143,7 @@ def test_pieces_of_weights_are_small_and_come_back_whole(tmp_path, in_bytes, err
         assert np.abs(read[name] - array).max() < error
 
 
-def test_the_recipe_runs_from_a_repository_to_a_model_that_recollect_loads(tmp_path) -> None:
+def test_the_recipe_runs_from_a_repository_to_a_model_that_recollect_loads(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="training needs torch, which is no dependency")
     source, place = make_repository(tmp_path / "repositories")
     teachers, data, trained = tmp_path / "teachers", tmp_path / "data", tmp_path / "trained"
@@ -152,7 +156,7 @@ def test_the_recipe_runs_from_a_repository_to_a_model_that_recollect_loads(tmp_p
         *("--sources", tmp_path / "sources.toml", "--tokenizer", teachers / "first-tokenizer.json"),
         *("--further-tokenizer", teachers / "third-tokenizer.json"),
     )
-    train = ["train", data, teachers, trained, "--names", "first", "second", "third"]
+    train: list[object] = ["train", data, teachers, trained, "--names", "first", "second", "third"]
     train += ["--minutes", "0.15", "0.04", "0.04", "--tokens", "512", "--questions", "8"]
 
     assert "stopped" in run(*train, "--stop", "0.05")
@@ -186,7 +190,7 @@ def agreement(folder: Path, weights: Weights) -> float:
     return float((embed(teacher, texts, 64) * embed(student, texts, 64)).sum(1).float().mean())
 
 
-def run(module: str, *arguments: object) -> str:
+def run(module: object, *arguments: object) -> str:
     done = subprocess.run(
         [sys.executable, "-m", f"train_model.{module}", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TOOLS), *sys.path])},
@@ -199,7 +203,7 @@ def run(module: str, *arguments: object) -> str:
 
 
 def git(place: Path, *arguments: str) -> str:
-    command = ["git", "-C", place, "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+    command = ["git", "-C", str(place), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 

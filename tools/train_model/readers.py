@@ -96,11 +96,14 @@ def _documentation(
             question = name if len(name.split()) > 1 and heading else ""
             for paragraph in re.split(r"\n\s*\n", body):
                 for piece in cut(paragraph, chance):
-                    if len(piece) < 50 or "{" in piece or piece.count("|") > 4:
+                    if len(piece) < 50 or _MARKUP.search(piece):
                         continue
                     is_titled = not question and title and chance.random() < 0.12
                     yield Record(f"{title}: {piece}" if is_titled else piece, question)
                     question = ""  # a heading asks for the text that follows it
+
+
+_MARKUP = re.compile(r"[{}]|\]\(|\|.*\||AUTOTITLE|^Table of Contents")
 
 
 def markdown(files: Files, chance: random.Random) -> Iterator[Record]:
@@ -153,11 +156,11 @@ def meetings(files: Files, chance: random.Random) -> Iterator[Record]:
     for _, text in files:
         meeting = _load(text, dict)
         for turn in meeting.get("meeting_transcripts", []):
-            for piece in cut(re.sub(r"\{\w+\}", "", turn["content"]), chance):
-                if len(piece) > 40:
+            for piece in cut(_detokenize(re.sub(r"\{\w+\}", "", turn["content"])), chance):
+                if len(piece) > 60:
                     yield Record(f"{turn['speaker']}: {piece}" if chance.random() < 0.5 else piece)
         for asked in meeting.get("specific_query_list", []):
-            for piece in list(cut(asked["answer"], chance))[:3]:
+            for piece in list(cut(_detokenize(asked["answer"]), chance))[:3]:
                 yield Record(piece, asked["query"])
 
 
@@ -213,7 +216,7 @@ def strings(value: object) -> Iterator[str]:
 def guidelines(files: Files, chance: random.Random) -> Iterator[Record]:
     for _, text in files:
         for value in strings(_load(text, dict)):
-            yield from (Record(piece) for piece in cut(value, chance))
+            yield from (Record(piece) for piece in cut(value, chance) if len(piece) > 30)
 
 
 # Questions, sentences and facts
@@ -236,7 +239,7 @@ def _rows(text: str) -> list[list[str]]:
 
 def wellformed(files: Files, _: random.Random) -> Iterator[Record]:
     for _path, text in files:
-        yield from (Record("", row[0]) for row in _rows(text) if float(row[1]) >= 0.4)
+        yield from (Record("", _detokenize(row[0])) for row in _rows(text) if float(row[1]) >= 0.4)
 
 
 def table_questions(files: Files, _: random.Random) -> Iterator[Record]:

@@ -21,6 +21,7 @@ from train_model.prepare import (
     without_evaluation,
 )
 from train_model.readers import Record, clean, third_person
+from train_model.teachers import same_ids
 from train_model.weights import Weights, load_pieces, save_pieces
 
 from recollect.adapters.models.embedders.local_runtime import Encoder, Reading
@@ -122,6 +123,14 @@ def test_a_shard_has_the_ids_of_texts_and_of_questions_with_their_answers() -> N
     assert shard["answers"].tolist() == [0, -1]
     assert shard["pool"].tolist() == [0]
     assert shard["b_texts"].tolist() == tokenizer.encode("rye bread").ids
+
+
+def test_a_teacher_reads_the_ids_of_the_first_ones_tokenizer() -> None:
+    like = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "tea": 3, "rare": 4}
+    own = {"<s>": 0, "<pad>": 1, "[UNK]": 2, "[CLS]": 3, "tea": 4}
+    rows = np.arange(10).reshape(5, 2)
+    assert same_ids(rows, own, like)[:, 0].tolist() == [2, 4, 0, 8, 4]
+    assert same_ids(rows, like, like).tolist() == rows.tolist()
 
 
 @pytest.mark.parametrize(("in_bytes", "error"), [(False, 1e-3), (True, 1e-2)])

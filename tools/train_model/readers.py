@@ -309,7 +309,8 @@ _UNFIT = re.compile(
     re.IGNORECASE,
 )
 _NOISE = re.compile(
-    r"<sep>|PersonX|PersonY|___|Head: |https?://|Relation :|Subject :|^\([A-E1-5]\)"
+    r"<sep>|\w#\w|(System|Original) Reference|Gender: |PersonX|PersonY|___|Head: |https?://"
+    r"|Relation :|Subject :|^\([A-E1-5]\)"
 )
 _LABEL = re.compile(
     r"\b(passage|paragraph|context|article|story|text|document|facts?|background|sentences?|input"

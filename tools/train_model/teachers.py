@@ -52,9 +52,11 @@ def to_bert(weights: Weights, architecture: Architecture, max_tokens: int) -> We
 
 def same_ids(words: np.ndarray, ids: dict[str, int], like: dict[str, int]) -> np.ndarray:
     """Order the rows of a word table by another tokenizer's ids of the same words."""
-    special = {"[CLS]": "<s>", "[SEP]": "</s>", "[PAD]": "<pad>"}
-    rows = [ids.get(special.get(word, word)) for word in sorted(like, key=like.__getitem__)]
-    return np.stack([words[row if row is not None else ids["[UNK]"]] for row in rows])
+    marks = {"[CLS]": "<s>", "[SEP]": "</s>", "[PAD]": "<pad>"}
+    named = (
+        ids.get(marks.get(word, word), ids.get(word)) for word in sorted(like, key=like.__getitem__)
+    )
+    return words[[ids["[UNK]"] if row is None else row for row in named]]
 
 
 def _vocabulary(tokenizer: bytes) -> dict[str, int]:

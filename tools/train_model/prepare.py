@@ -232,6 +232,7 @@ def prepare(arguments: argparse.Namespace) -> dict[str, Any]:
         report["sources"][source["name"]] = entry = {
             **{key: source[key] for key in ("commit", "licence")},
             "texts": sum(bool(record.text) for record in new),
+            "questions": sum(bool(record.question) for record in new),
             "questions with a text": sum(all(record) for record in new),
             "shared with the evaluation": len(found) - len(kept),
             "files absent": len(absent),

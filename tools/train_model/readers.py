@@ -297,6 +297,7 @@ def factbook(files: Files, chance: random.Random) -> Iterator[Record]:
 
 # natural-instructions: the inputs of many data sets, each with its own licence
 
+_A_TASK = 1_000  # instances: many tasks say more than many instances
 _CLEAR = re.compile(
     r"CC BY(-SA)?( [34]\.0)?|CC0.*|MIT|Apache( 2\.0)?|BSD.*|CDLA Permissive 2\.0|Public Domain"
 )
@@ -351,7 +352,7 @@ def tasks(files: Files, chance: random.Random) -> Iterator[Record]:
         if not _is_clear(task):
             continue
         instances = task.get("Instances", [])
-        for instance in chance.sample(instances, min(2_000, len(instances))):
+        for instance in chance.sample(instances, min(_A_TASK, len(instances))):
             output = instance["output"]
             output = output[0] if isinstance(output, list) and output else output
             if isinstance(output, str):

@@ -27,7 +27,7 @@ def build_files(model: LocalModel, published: Path, target: Path, tokenizer: Pat
         pieces = (published / model.tokenizer.name).read_bytes()
         tokenizer.write_bytes(tokenizer_from_sentencepiece(pieces))
         return
-    weights, tokens = _read(model, published)
+    weights, tokens = read_published(model, published)
     build_encoder(
         weights,
         model.architecture,
@@ -39,7 +39,8 @@ def build_files(model: LocalModel, published: Path, target: Path, tokenizer: Pat
     tokenizer.write_bytes(tokens)
 
 
-def _read(model: LocalModel, published: Path) -> tuple[Weights, bytes]:
+def read_published(model: LocalModel, published: Path) -> tuple[Weights, bytes]:
+    """Return the weights and the tokenizer of a transformer."""
     weights = published / model.weights.name
     if model.format == "hmsemb":
         return read_pack(weights)

@@ -10,21 +10,26 @@ but made recalls a third slower.
 Statements are plain text with named placeholders, composed only of our own constants: the driver's
 SQL objects are slower, and this is the hot path (docs/adr/rejected.md).
 
-On a Citus cluster each statement is sent on its own, in a transaction: Citus passes `set local` on
-to its nodes, but with the whole message, and does not pass on `set_config` (docs/adr/0046).
+On a Citus cluster each statement is a message of its own, in a transaction: Citus passes `set
+local` on to its nodes, but with the whole message, and does not pass on `set_config`
+(docs/adr/0046). A pipeline sends all these messages at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncClientCursor, AsyncConnection, sql
+from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, sql
 from psycopg.pq import TransactionStatus
-from psycopg.rows import DictRow, dict_row, tuple_row
+from psycopg.rows import AsyncRowFactory, DictRow, dict_row, tuple_row
 
-from recollect.adapters.postgres.access import Roles, Who, access_statement, owner_setting
+from recollect.adapters.postgres.access import (
+    Roles,
+    Who,
+    access_statement,
+    owner_setting,
+)
 
 _UNCHANGED: Final[Mapping[LiteralString, str]] = {}
 
@@ -43,7 +48,7 @@ class Reading:
 
     async def execute(
         self, query: LiteralString, params: Mapping[str, object] | None = None
-    ) -> AsyncClientCursor[DictRow]:
+    ) -> AsyncCursor[DictRow]:
         cursor = AsyncClientCursor(self.connection, row_factory=dict_row)
         await cursor.execute(f"{self._before};{query}", {**(params or {}), **self._values})
         cursor.nextset()
@@ -63,16 +68,14 @@ class Reading:
 
 
 class DistributedReading(Reading):
-    """The same on a Citus cluster: a transaction with one round trip per statement."""
+    """The same on a Citus cluster: a transaction of single statements, sent in a pipeline."""
 
     __slots__ = ()
 
     async def execute(
         self, query: LiteralString, params: Mapping[str, object] | None = None
-    ) -> AsyncClientCursor[DictRow]:
-        async with self._transaction():
-            cursor = AsyncClientCursor(self.connection, row_factory=dict_row)
-            await cursor.execute(query, params)
+    ) -> AsyncCursor[DictRow]:
+        (cursor,) = await self._send(params or {}, (query,), {}, dict_row)
         return cursor
 
     async def execute_many(
@@ -81,25 +84,30 @@ class DistributedReading(Reading):
         statements: tuple[LiteralString, ...],
         settings: Mapping[LiteralString, str],
     ) -> list[list[Any]]:
-        async with self._transaction():
-            await set_local(self.connection, settings)
-            return [
-                rows
-                for statement in statements
-                for rows in await _execute(self.connection, params, (statement,))
-            ]
+        cursors = await self._send(params, statements, settings, tuple_row)
+        return [await cursor.fetchall() for cursor in cursors]
 
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[None]:
-        await self.connection.execute("begin")
+    async def _send(
+        self,
+        params: Mapping[str, object],
+        statements: tuple[LiteralString, ...],
+        settings: Mapping[LiteralString, str],
+        row_factory: AsyncRowFactory[Any],
+    ) -> list[AsyncCursor[Any]]:
+        quote = AsyncClientCursor(self.connection).mogrify
+        cursors = [self.connection.cursor(row_factory=row_factory) for _ in statements]
         try:
-            await set_local(self.connection, owner_setting(self._who))
-            yield
+            async with self.connection.pipeline():
+                await self.connection.execute("begin")
+                await set_local(self.connection, {**owner_setting(self._who), **settings})
+                for cursor, statement in zip(cursors, statements, strict=True):
+                    await cursor.execute(quote(statement, params).encode())
+                await self.connection.execute("commit")
         except BaseException:
             if self.connection.pgconn.transaction_status == TransactionStatus.INERROR:
                 await self.connection.execute("rollback")
             raise
-        await self.connection.execute("commit")
+        return cursors
 
 
 Session = AsyncConnection[Any] | Reading

@@ -32,7 +32,7 @@ from recollect.adapters.postgres.lexical.statistics import (
     LIVE_FREQUENCIES,
     join_frequencies,
 )
-from recollect.adapters.postgres.pipeline import Session, execute_many
+from recollect.adapters.postgres.pipeline import DistributedReading, Session, execute_many
 from recollect.adapters.postgres.rows import Condition
 from recollect.adapters.postgres.search_vector import quote
 from recollect.core.recall.request import Candidate
@@ -171,12 +171,18 @@ async def _look_up_words(
     sought = dict.fromkeys((*asked, *also))
     lexemes = list(dict.fromkeys(form for forms in sought for form in forms))
     values = {**target.params, "lexical_lexemes": lexemes}
-    statements = (FREQUENCIES, LIVE_FREQUENCIES, scope_size(target.where))
-    frequencies, live, explained = await execute_many(conn, values, *statements)
+    estimate = scope_size(target.where)
+    # On a cluster each statement is a round trip, so the scope is estimated only where it matters.
+    at_once = () if isinstance(conn, DistributedReading) else (estimate,)
+    frequencies, live, *plans = await execute_many(
+        conn, values, FREQUENCIES, LIVE_FREQUENCIES, *at_once
+    )
     holding, statistics = join_frequencies(frequencies, live)
+    if not at_once and statistics.rows > target.small_scope:
+        plans = await execute_many(conn, values, estimate)
     own = frozenset(asked)
     words = [Word(forms, tuple(holding[form] for form in forms), forms in own) for forms in sought]
-    return words, statistics, rows_of(explained)
+    return words, statistics, rows_of(plans[0]) if plans else statistics.rows
 
 
 def scope_size(where: Condition) -> LiteralString:

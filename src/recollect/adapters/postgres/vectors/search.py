@@ -185,22 +185,22 @@ class VectorSearch(PostgresComponent):
     @retry_on_disconnect
     async def survey(self, owner: str, scope: Scope) -> Survey:
         condition, params = within(owner, scope)
+        values = {**params, **index_params(owner)}
         async with self._pool.reading(owner) as connection:
-            # On a cluster, no other statement may follow an EXPLAIN in the same transaction.
-            found, indexed, ((has_passages, stored),), plan = await execute_many(
-                connection,
-                {**params, **index_params(owner)},
-                ACTIVE_SPACE,
-                INDEX_SIZES,
-                _COUNTS,
-                scope_size(condition),
+            found, indexed, ((has_passages, stored),) = await execute_many(
+                connection, values, ACTIVE_SPACE, INDEX_SIZES, _COUNTS
             )
-        space, sizes, rows = to_active(found), dict(indexed), rows_of(plan)
-        size = None if space is None else sizes.get(index_name(space.id, owner))
-        if size is not None and scope.is_everywhere:
-            # The planner may have no statistics of this owner and, on a cluster, none of the index.
-            rows = max(rows, int(size), stored or 0)
-        use_index = size is not None and rows > self._limits.exact_rows
+            space, sizes = to_active(found), dict(indexed)
+            size = None if space is None else sizes.get(index_name(space.id, owner))
+            rows = 0
+            if size is not None:
+                (plan,) = await execute_many(connection, values, scope_size(condition))
+                rows = rows_of(plan)
+                if scope.is_everywhere:
+                    # The planner may have no statistics of this owner and, on a cluster, none of
+                    # the index.
+                    rows = max(rows, int(size), stored or 0)
+        use_index = rows > self._limits.exact_rows
         return Survey(space, use_index, has_passages=has_passages)
 
     @retry_on_disconnect

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 Weights = dict[str, Array]
 
-_PIECE = 14 << 20  # bytes
+_PIECE, _CUT = 15 << 20, 1 << 20  # bytes: of a file, and of a part of a matrix
 _PART, _SCALE = "#", "|scale"
 
 
 def save_pieces(folder: Path, name: str, weights: Weights, *, in_bytes: bool = False) -> None:
     """Write `NAME-0.npz` and so on, as 16-bit floats, or as matrices of bytes with a scale per row.
 
-    A matrix that is larger than a file is cut between rows.
+    Large matrices are cut between rows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pieces: list[dict[str, NDArray[np.generic]]] = [{}]
     size = 0
     for key, array in weights.items():
-        rows = max(1, _PIECE * len(array) // (2 * array.size) - 1)
+        rows = max(1, _CUT * len(array) // (2 * array.size))
         for part, first in enumerate(range(0, len(array), rows)):
             stored = _pack(f"{key}{_PART}{part}", array[first : first + rows], in_bytes)
             more = sum(value.nbytes for value in stored.values())

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, LiteralString
 
-from psycopg import AsyncClientCursor, AsyncConnection, AsyncCursor, sql
+from psycopg import AsyncClientCursor, AsyncConnection, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import AsyncRowFactory, DictRow, dict_row, tuple_row
 
@@ -48,7 +48,7 @@ class Reading:
 
     async def execute(
         self, query: LiteralString, params: Mapping[str, object] | None = None
-    ) -> AsyncCursor[DictRow]:
+    ) -> AsyncClientCursor[DictRow]:
         cursor = AsyncClientCursor(self.connection, row_factory=dict_row)
         await cursor.execute(f"{self._before};{query}", {**(params or {}), **self._values})
         cursor.nextset()
@@ -74,7 +74,7 @@ class DistributedReading(Reading):
 
     async def execute(
         self, query: LiteralString, params: Mapping[str, object] | None = None
-    ) -> AsyncCursor[DictRow]:
+    ) -> AsyncClientCursor[DictRow]:
         (cursor,) = await self._send(params or {}, (query,), {}, dict_row)
         return cursor
 
@@ -93,15 +93,14 @@ class DistributedReading(Reading):
         statements: tuple[LiteralString, ...],
         settings: Mapping[LiteralString, str],
         row_factory: AsyncRowFactory[Any],
-    ) -> list[AsyncCursor[Any]]:
-        quote = AsyncClientCursor(self.connection).mogrify
-        cursors = [self.connection.cursor(row_factory=row_factory) for _ in statements]
+    ) -> list[AsyncClientCursor[Any]]:
+        cursors = [AsyncClientCursor(self.connection, row_factory=row_factory) for _ in statements]
         try:
             async with self.connection.pipeline():
                 await self.connection.execute("begin")
                 await set_local(self.connection, {**owner_setting(self._who), **settings})
                 for cursor, statement in zip(cursors, statements, strict=True):
-                    await cursor.execute(quote(statement, params).encode())
+                    await cursor.execute(statement, params)
                 await self.connection.execute("commit")
         except BaseException:
             if self.connection.pgconn.transaction_status == TransactionStatus.INERROR:

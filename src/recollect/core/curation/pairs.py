@@ -362,7 +362,9 @@ def _find_answer(match: _Match, asked: frozenset[str]) -> str | None:
     new, old = match.newer, match.older
     known = asked & old.stems
     kept, lost = known & new.stems, known - new.stems
-    if share_of(kept, asked) < _HALF or not all(ended <= old.stems for _, ended in new.ended):
+    if share_of(kept, asked) < _HALF or share_of(known, asked) <= _HALF:
+        return None
+    if not all(ended <= old.stems for _, ended in new.ended):
         return None  # what the newer one calls over is not in the older one
     found = find_changing(new.text)
     if found is None:

@@ -200,7 +200,7 @@ class VectorSearch(PostgresComponent):
                     # The planner may have no statistics of this owner and, on a cluster, none of
                     # the index.
                     rows = max(rows, int(size), stored or 0)
-        use_index = rows > self._limits.exact_rows
+        use_index = size is not None and rows > self._limits.exact_rows
         return Survey(space, use_index, has_passages=has_passages)
 
     @retry_on_disconnect

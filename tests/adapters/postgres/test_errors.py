@@ -64,6 +64,11 @@ def test_errors_that_postgres_itself_raises(
     ("code", "text", "expected"),
     [
         ("08006", "connection to the remote node recollect@10.0.0.3:5432 failed", "10.0.0.3:5432"),
+        (
+            "XX000",
+            "server closed the connection unexpectedly\nwhile executing command on 10.0.0.3:5432",
+            "10.0.0.3:5432",
+        ),
         ("XX000", "operation is not allowed on this node", "worker of a Citus cluster"),
     ],
 )

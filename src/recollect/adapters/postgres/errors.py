@@ -54,7 +54,11 @@ _NO_CONNECTION_LEFT = (
     "too many connections for",
     "no more connections allowed",
 )
-_LOST_NODE = re.compile(r"connection to the remote node \S+@(\S+) failed")
+# What Citus says when it connects, and when a connection it had kept is gone.
+_LOST_NODE = re.compile(
+    r"connection to the remote node \S+@(\S+) failed"
+    r"|server closed the connection unexpectedly[\s\S]*while executing command on (\S+)"
+)
 
 
 @contextmanager
@@ -116,7 +120,7 @@ def translate(error: psycopg.Error) -> RecollectError:
 def find_lost_node(text: str) -> str | None:
     """Return the host and port of the node that Citus could not reach, if an error says so."""
     found = _LOST_NODE.search(text)
-    return found and found[1]
+    return found and (found[1] or found[2])
 
 
 def _translate_cluster_error(text: str) -> StoreUnavailable | None:

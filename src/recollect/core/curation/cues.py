@@ -75,10 +75,11 @@ _NOTICE: Final = re.compile(
 _OVER_BEHIND: Final = re.compile(
     r"\b(?:instead of|rather than|no longer|stopped|quit|dropped|ditched|abandoned|sold|gave up"
     r"|given up|got rid of|replac(?:ed?|es|ing)|swapp(?:ed|ing)|traded|away from"
-    r"|(?:moved|switched|migrated|changed|renamed|went|raised|lowered|upgraded|left)\b[^.,;]{0,30}?\bfrom|(?:moved|switched|migrated"
-    r"|changed|renamed|went|raised|lowered|upgraded) off|an?statt|anstelle von|nicht mehr"
-    r"|verkauft|umbenannt von|gewechselt von"
-    r"|von(?=[^.;!?\n]*\b(?:gewechselt|umgestiegen|umgestellt|umgezogen)\b)"
+    r"|(?:moved|switched|migrated|changed|renamed|went|raised|lowered|upgraded|left)\b"
+    r"[^.,;]{0,30}?\bfrom"
+    r"|(?:moved|switched|migrated|changed|renamed|went|raised|lowered|upgraded) off"
+    r"|an?statt|anstelle von|nicht mehr|verkauft|umbenannt von|gewechselt von"
+    r"|von(?=[^.;!?\n]{0,80}\b(?:gewechselt|umgestiegen|umgestellt|umgezogen)\b)"
     r"|au lieu d[eu']|à la place d[eu']|en lugar del?"
     r"|en vez del?|ya no)\s+(?P<what>[^.,;:!?()\n]+)",
     re.IGNORECASE,
@@ -104,18 +105,18 @@ _RENEWED: Final = re.compile(
     re.IGNORECASE,
 )
 # Someone changes a thing: "I moved the demo to June". In German, it stands before the words of
-# change.
+# change. Bounded: the time for a sentence would otherwise grow with the cube of its length.
 _DONE: Final = re.compile(
     r"\b(?:changed|moved|renamed|switched|bumped|raised|lowered|increased|reduced|cut|pushed|shifted"
     r"|postponed|delayed|extended|upgraded|downgraded|migrated|transferred|handed|took over"
-    r"|set(?=[^.;!?\n]*\bto\s+\d))\s+(?P<what>[^.,;:!?()\n]+?)\s+(?:over\s+|back\s+)?"
+    r"|set(?=[^.;!?\n]{0,80}\bto\s+\d))\s+(?P<what>[^.,;:!?()\n]{1,60}?)\s+(?:over\s+|back\s+)?"
     r"(?:to|from|until|till|into)\b",
     re.IGNORECASE,
 )
 _DONE_BEFORE: Final = re.compile(
     r"(?:\b(?:habe?|haben|hat)\s+|\A)(?:(?:de[rnms]|die|das|unser\w*|mein\w*)\s+)?"
-    r"(?P<what>[^.,;:!?()\n]+?)\s+(?:w[iu]rden?\s+)?(?:auf|in|nach|zu[mr]?|an|von|bis)\b"
-    r"[^.;!?\n]*\b(?:geändert|verschoben|verlegt|umgestellt|umbenannt|erhöht|gesenkt|verlängert"
+    r"(?P<what>[^.,;:!?()\n]{1,60}?)\s+(?:w[iu]rden?\s+)?(?:auf|in|nach|zu[mr]?|an|von|bis)\b"
+    r"[^.;!?\n]{0,80}\b(?:geändert|verschoben|verlegt|umgestellt|umbenannt|erhöht|gesenkt|verlängert"
     r"|übergeben)\b",
     re.IGNORECASE,
 )

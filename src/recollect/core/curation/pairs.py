@@ -268,10 +268,10 @@ def _find_change(match: _Match, asked: frozenset[str]) -> tuple[float, str] | No
     cue = new.cue
     score = _score(match, cue)
     changed = find_changed(new, old)
-    changing = _find_answer(match, asked) if asked else None
     rewrite = find_rewrite(new.tokens, old.tokens, is_announced=new.is_announced, asked=asked)
     if rewrite is not None:
         return max(score, _SAME_SENTENCE) + _SURE, f"{rewrite.older} became {rewrite.newer}"
+    changing = _find_answer(match, asked) if asked else None
     if changed:
         value, former = min(changed, key=lambda pair: is_loose(pair[0]))
         score += 0.0 if is_loose(value) else 1.0

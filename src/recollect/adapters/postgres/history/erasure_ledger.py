@@ -21,7 +21,13 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from recollect.adapters.files.erasure_log import Entry, Erasure, ErasureLogs, Revocation
+from recollect.adapters.files.erasure_log import (
+    Entry,
+    Erasure,
+    ErasureLog,
+    ErasureLogs,
+    Revocation,
+)
 from recollect.adapters.postgres.access import WORKER
 from recollect.adapters.postgres.distribution import limit_to, split_by_owner
 from recollect.adapters.postgres.history.erasure import ERASE, LEFT_IN_FILES, remove_traces
@@ -130,7 +136,7 @@ class ErasureLedger:
             )
             self._logs = None
         except StoreUnavailable as error:
-            if not self._pool.lost_nodes or await self._is_behind(self._logs):
+            if not self._pool.lost_nodes or not await self._take_if_complete(self._logs):
                 raise
             log.warning("the erasure log is not checked, because %s", error)
 
@@ -169,21 +175,18 @@ class ErasureLedger:
             missing: Sequence[Entry] = ()
             erased = revoked = 0
             async with self._pool.transaction(WORKER) as connection:
-                server, _ = await read_identity(connection)
-                file = await asyncio.to_thread(logs.open, server)
-                cursor = await connection.execute(_APPLIED, {"log": file.id})
-                row = await cursor.fetchone()
-                applied = row["applied"] if row else 0
+                server, file, known = await self._open_log(logs, connection, _APPLIED)
+                applied = known or 0
                 start, end = await asyncio.to_thread(file.append, new) if new else (None, 0)
                 if start != applied:
                     entries, end = await asyncio.to_thread(file.read, applied)
                     missing = entries[: len(entries) - len(new)]
                     erased, revoked = await self._apply(connection, entries)
-                    if row is not None and missing:
+                    if known is not None and missing:
                         await begin_epoch(connection)
                 # Nothing erased, of a known log: an earlier attempt was interrupted before
                 # cleaning.
-                has_traces = (erased > 0 or row is not None) and any(
+                has_traces = (erased > 0 or known is not None) and any(
                     isinstance(entry, Erasure) for entry in missing
                 )
                 reached = applied if has_traces else end
@@ -198,17 +201,25 @@ class ErasureLedger:
             self.log_id, self.place = file.id, Place(server, reached)
         return Reapplied(erased, revoked, traces) if erased or revoked or has_traces else None
 
-    async def _is_behind(self, logs: ErasureLogs) -> bool:
-        """Return whether the log has entries that the database lacks, without any lock."""
+    async def _take_if_complete(self, logs: ErasureLogs) -> bool:
+        """Take the log as it is, without a lock. Returns False if the database lacks entries."""
         async with self._pool.transaction(WORKER) as connection:
-            server, _ = await read_identity(connection)
-            file = await asyncio.to_thread(logs.open, server)
-            cursor = await connection.execute(_LAST_APPLIED, {"log": file.id})
-            row = await cursor.fetchone()
-        applied = row["applied"] if row else 0
-        self.log_id, self.place = file.id, Place(server, applied)
+            server, file, known = await self._open_log(logs, connection, _LAST_APPLIED)
+        applied = known or 0
         entries, _ = await asyncio.to_thread(file.read, applied)
-        return bool(entries)
+        if not entries:
+            self.log_id, self.place = file.id, Place(server, applied)
+        return not entries
+
+    async def _open_log(
+        self, logs: ErasureLogs, connection: Connection, query: LiteralString
+    ) -> tuple[UUID, ErasureLog, int | None]:
+        """Return the server, its log, and up to where the database has it, if it knows the log."""
+        server, _ = await read_identity(connection)
+        file = await asyncio.to_thread(logs.open, server)
+        cursor = await connection.execute(query, {"log": file.id})
+        row = await cursor.fetchone()
+        return server, file, row["applied"] if row else None
 
     async def _clean(self) -> tuple[bool, str]:
         """Clean the files. Returns whether all was done that can be, and a description."""
